@@ -1,6 +1,7 @@
 // Chain verification by OpenSSL at an instant of virtual time.
 #include "core/x509/calendar.h"
 #include "core/x509/openssl.h"
+#include "core/x509/revocation.h"
 #include "core/x509/x509.h"
 
 namespace wavetank::x509 {
@@ -21,6 +22,13 @@ struct VerifierAccess {
       for (const CertificateRef& root : bundle.roots_) X509_STORE_add_cert(store, Parsed(*root).get());
     }
     return static_cast<X509_STORE*>(bundle.store_.get());
+  }
+
+  // The stack is the caller's, what is in it is not.
+  static STACK_OF(X509_CRL) * Lists(const RevocationList& revoked) {
+    STACK_OF(X509_CRL)* out = sk_X509_CRL_new_null();
+    for (const auto& list : revoked.lists_) sk_X509_CRL_push(out, static_cast<X509_CRL*>(list.get()));
+    return out;
   }
 };
 
@@ -51,6 +59,12 @@ constexpr Meaning kMeanings[] = {
     WAVETANK_X509_ERROR(X509_V_ERR_CERT_CHAIN_TOO_LONG, kNotACa, "unknown_ca"),
     WAVETANK_X509_ERROR(X509_V_ERR_KEYUSAGE_NO_CERTSIGN, kNotACa, "unknown_ca"),
     WAVETANK_X509_ERROR(X509_V_ERR_INVALID_PURPOSE, kWrongPurpose, "unsupported_certificate"),
+    WAVETANK_X509_ERROR(X509_V_ERR_CERT_REVOKED, kOther, "certificate_revoked"),
+    WAVETANK_X509_ERROR(X509_V_ERR_UNABLE_TO_GET_CRL, kOther, "unknown_ca"),
+    WAVETANK_X509_ERROR(X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER, kOther, "unknown_ca"),
+    WAVETANK_X509_ERROR(X509_V_ERR_CRL_SIGNATURE_FAILURE, kOther, "decrypt_error"),
+    WAVETANK_X509_ERROR(X509_V_ERR_CRL_HAS_EXPIRED, kOther, "certificate_expired"),
+    WAVETANK_X509_ERROR(X509_V_ERR_CRL_NOT_YET_VALID, kOther, "certificate_expired"),
 #undef WAVETANK_X509_ERROR
 };
 
@@ -80,7 +94,18 @@ VerifyResult Refused(VerifyError error, std::string name, std::string reason, st
   return result;
 }
 
-VerifyResult Check(absl::Span<const CertificateRef> chain, const TrustBundle& bundle, Time now, Purpose purpose) {
+void SetRules(const VerifyRules& rules, X509_STORE_CTX* ctx, STACK_OF(X509_CRL) * lists) {
+  X509_VERIFY_PARAM* param = X509_STORE_CTX_get0_param(ctx);
+  if (lists != nullptr) {
+    X509_STORE_CTX_set0_crls(ctx, lists);
+    X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_CRL_CHECK | (rules.leaf_only ? 0 : X509_V_FLAG_CRL_CHECK_ALL));
+  }
+  if (rules.ignores_dates) X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_NO_CHECK_TIME);
+  if (rules.max_depth.has_value()) X509_VERIFY_PARAM_set_depth(param, *rules.max_depth);
+}
+
+VerifyResult Check(absl::Span<const CertificateRef> chain, const TrustBundle& bundle, Time now, Purpose purpose,
+                   const VerifyRules& rules) {
   if (chain.empty()) {
     VerifyResult result = Refused(VerifyError::kEmpty, "X509_V_ERR_UNSPECIFIED", "peer did not return a certificate",
                                   "certificate_required");
@@ -96,14 +121,18 @@ VerifyResult Check(absl::Span<const CertificateRef> chain, const TrustBundle& bu
   ossl::StoreContext ctx(X509_STORE_CTX_new());
   X509_STORE_CTX_init(ctx.get(), VerifierAccess::Store(bundle), parsed.front().get(), untrusted);
   X509_VERIFY_PARAM* param = X509_STORE_CTX_get0_param(ctx.get());
-  X509_VERIFY_PARAM_set_time(param, static_cast<time_t>(UnixSeconds(now)));
+  // A time that is set counts whatever the flags say.
+  if (!rules.ignores_dates) X509_VERIFY_PARAM_set_time(param, static_cast<time_t>(UnixSeconds(now)));
   if (purpose == Purpose::kServerAuth) X509_STORE_CTX_set_purpose(ctx.get(), X509_PURPOSE_SSL_SERVER);
   if (purpose == Purpose::kClientAuth) X509_STORE_CTX_set_purpose(ctx.get(), X509_PURPOSE_SSL_CLIENT);
+  STACK_OF(X509_CRL)* lists = rules.revoked == nullptr ? nullptr : VerifierAccess::Lists(*rules.revoked);
+  SetRules(rules, ctx.get(), lists);
   const int verified = X509_verify_cert(ctx.get());
   const int code = verified == 1 ? X509_V_OK : X509_STORE_CTX_get_error(ctx.get());
   const int depth = X509_STORE_CTX_get_error_depth(ctx.get());
   ctx.reset();
   sk_X509_free(untrusted);
+  sk_X509_CRL_free(lists);
   ERR_clear_error();
   if (verified == 1) return {};
   for (const Meaning& meaning : kMeanings) {
@@ -142,9 +171,14 @@ absl::StatusOr<TrustBundleRef> TrustBundle::FromPem(std::string_view pem, std::s
 }
 
 VerifyResult Verify(absl::Span<const CertificateRef> chain, const TrustBundle& bundle, Time now, Purpose purpose) {
-  VerifyResult result = Check(chain, bundle, now, purpose);
+  VerifyResult result = Check(chain, bundle, now, purpose, {});
   SetWindow(chain, bundle, now, result);
   return result;
+}
+
+VerifyResult Verify(absl::Span<const CertificateRef> chain, const TrustBundle& bundle, Time now, Purpose purpose,
+                    const VerifyRules& rules) {
+  return Check(chain, bundle, now, purpose, rules);
 }
 
 const VerifyResult& VerificationCache::Verify(absl::Span<const CertificateRef> chain, const TrustBundle& bundle,

@@ -75,6 +75,7 @@ Envoy::~Envoy() = default;
 void Envoy::Start() { impl_->Start(); }
 void Envoy::Stop(StopKind kind) { impl_->Stop(kind); }
 void Envoy::Drain() { impl_->process.Drain(); }
+void Envoy::DrawAnew(uint64_t as) { impl_->view.DrawAnew(as); }
 bool Envoy::running() const { return impl_->process.running(); }
 bool Envoy::live() const { return impl_->process.live(); }
 bool Envoy::draining() const { return impl_->process.draining(); }

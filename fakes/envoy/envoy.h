@@ -38,6 +38,10 @@ class Envoy {
   // POST /drain_listeners?graceful: connections are answered with Connection: close, none is refused, until Stop.
   void Drain();
 
+  // From here on its chance is another's, as of another process that came to the same state: for comparisons with a
+  // real one, whose chance nobody knows.
+  void DrawAnew(uint64_t as);
+
   bool running() const;
   bool live() const;
   bool draining() const;

@@ -99,13 +99,16 @@ Json MutualTls(const Json& json, bool upstream) {
   if (json.contains("ciphers")) common["tls_params"]["cipher_suites"] = json["ciphers"];
   common["alpn_protocols"] = json.value("alpn", alpn);
   if (json.contains("certificate")) common["tls_certificate_sds_secret_configs"] = {SdsSecret(json["certificate"])};
+  if (json.contains("curves")) common["tls_params"]["ecdh_curves"] = json["curves"];
+  Json validation = json.value("validation", Json::object());
+  for (const std::string san : json.value("sans", Json::array())) {
+    validation["match_subject_alt_names"].push_back({{san.ends_with("/") ? "prefix" : "exact", san}});
+  }
   if (json.contains("root")) {
-    Json matchers = Json::array();
-    for (const std::string san : json.value("sans", Json::array())) {
-      matchers.push_back({{san.ends_with("/") ? "prefix" : "exact", san}});
-    }
-    common["combined_validation_context"] = {{"default_validation_context", {{"match_subject_alt_names", matchers}}},
+    common["combined_validation_context"] = {{"default_validation_context", validation},
                                              {"validation_context_sds_secret_config", SdsSecret(json["root"])}};
+  } else if (json.contains("validation")) {
+    common["validation_context"] = validation;
   }
   const std::string type = upstream ? "UpstreamTlsContext" : "DownstreamTlsContext";
   Json context = {{"@type", "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3." + type},
@@ -241,13 +244,9 @@ World ParseWorld(const Json& json) {
 }
 
 Secrets ParseSecrets(const Json& json) {
-  Secrets out;
-  for (const auto& [name, secret] : json.items()) {
-    absl::StatusOr<CaseSecret> made = MakeSecret(name, secret);
-    if (!made.ok()) throw Bad{std::string(made.status().message())};
-    out[name] = *std::move(made);
-  }
-  return out;
+  absl::StatusOr<Secrets> out = MakeSecrets(json);
+  if (!out.ok()) throw Bad{std::string(out.status().message())};
+  return *std::move(out);
 }
 
 Names ParseNames(const Json& json) {
@@ -411,8 +410,12 @@ Case ParseCase(Json json) {
   c.compare_ads = json.value("compare_ads", true);
   c.compare_errors = json.value("compare_errors", true);
   c.draws = json.value("draws", 1);
-  c.resources = ParseWorld(json.value("resources", Json::object()));
   c.secrets = ParseSecrets(json.value("secrets", Json::object()));
+  for (const char* part : {"resources", "steps"}) {
+    if (!json.contains(part)) continue;
+    if (const absl::Status s = ExpandSecrets(c.secrets, &json[part]); !s.ok()) throw Bad{std::string(s.message())};
+  }
+  c.resources = ParseWorld(json.value("resources", Json::object()));
   c.redirect = json.value("redirect", std::map<std::string, int>{});
   c.own_network = !c.redirect.empty();
   if (json.contains("dns")) c.names = ParseNames(json["dns"]);

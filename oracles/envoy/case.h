@@ -41,8 +41,8 @@
 //                // ":proxy": the addresses that the PROXY protocol named, ":bytes": of the request's body
 //                {"wait_ms": 500}],
 //      "keys": {...}, "tokens": {...},  // tokens.h
-//      "draws": 20,  // agree with any of so many seeds: where a random start decides what follows
-//      "stats": ["cluster.c.upstream_rq_total"]}]}
+//      "draws": 20,  // where chance decides what follows: agree with one of so many seeds, or with some of them by
+//      turns "stats": ["cluster.c.upstream_rq_total"]}]}
 //
 // What access logs that write to "/logs/NAME" say is compared (access_logs.h).
 //
@@ -52,9 +52,10 @@
 //   listener  {"http": NAME, "at": ADDRESS, "to": CLUSTER | "virtual_hosts": [...] | "rds": NAME,
 //              "route": {...}, "filters": [...], "manager": {...}} or {"tcp": NAME, "at": ADDRESS, "cluster": CLUSTER}
 //   "mtls": {"certificate": SECRET, "root": SECRET, "sans": [URI, ...], "alpn": [...], "sni": NAME, "versions": [MIN,
-//   MAX], "ciphers": [NAME, ...]} in a cluster or listener, each key of it optional: a TLS transport socket as Istio
-//   makes it, of the listener's filter chains or of the cluster; {"require": false} in a listener takes clients without
-//   a certificate too
+//   MAX], "ciphers": [NAME, ...], "curves": [NAME, ...], "validation": {...}} in a cluster or listener, each key of it
+//   optional: a TLS transport socket as Istio makes it, of the listener's filter chains or of the cluster; {"require":
+//   false} in a listener takes clients without a certificate too; "validation" is of CertificateValidationContext
+// Texts like "{certificate_hash SECRET}" and "{crl CA SECRET}" stand for what is made of the secrets (secrets.h).
 // HOST is "IP:PORT" followed by any of "w3" (weight), "p1" (priority), "@a" (locality) and "UNHEALTHY", "DRAINING",
 // "DEGRADED". All addresses lie in 127.77.0.0/24, which stands for a loopback network of the runner's choice, so that
 // several runners do not meet.

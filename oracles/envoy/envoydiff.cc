@@ -58,11 +58,44 @@ absl::StatusOr<Outcome> RunRealAlone(const Case& c, const std::string& envoy, co
   return RunReal(c, envoy, folder);
 }
 
+// Searches the simulated one's chance for the real one's, where that decides what is seen: first among processes as
+// they start, then step by step, since a case of many choices has more ways than there are processes to try. What it
+// finds is something that the simulated one does, by its rules, in a world where dice fell so.
+std::optional<Outcome> WithChanceOf(const Case& c, const Outcome& real) {
+  const auto run = [&](const Chance& chance) -> std::optional<Outcome> {
+    absl::StatusOr<Outcome> outcome = RunSimulated(c, chance);
+    if (!outcome.ok()) return std::nullopt;
+    return *std::move(outcome);
+  };
+  for (int seed = 2; seed <= c.draws; ++seed) {
+    std::optional<Outcome> outcome = run({static_cast<uint64_t>(seed), {}});
+    if (outcome && Compare(c, *outcome, real).empty()) return outcome;
+  }
+  constexpr int kPerStep = 12, kRunsPerDraw = 8;
+  int left = c.draws > 1 ? c.draws * kRunsPerDraw : 0;
+  for (uint64_t start = 1; left-- > 0; ++start) {
+    Chance chance{start, {}};
+    std::optional<Outcome> outcome = run(chance);
+    for (uint64_t drawn = 1; outcome && left > 0; --left) {
+      if (Compare(c, *outcome, real).empty()) return outcome;
+      const size_t agreed = StepsThatAgree(c, *outcome, real);
+      if (agreed == outcome->requests.size()) break;  // another start: what differs is not of one step
+      if (chance.steps.size() <= agreed) drawn = 1;
+      if (drawn > kPerStep) break;
+      chance.steps.resize(agreed + 1);
+      chance.steps[agreed] = start * 1000 + drawn++;
+      std::optional<Outcome> next = run(chance);
+      if (next && StepsThatAgree(c, *next, real) >= agreed) outcome = std::move(next);
+    }
+  }
+  return std::nullopt;
+}
+
 CaseResult RunCase(const Case& c, const Options& options, const std::string& folder) {
   CaseResult result;
   result.file = c.file;
   result.name = c.name;
-  absl::StatusOr<Outcome> simulated = RunSimulated(c, 1);
+  absl::StatusOr<Outcome> simulated = RunSimulated(c, Chance{});
   absl::StatusOr<Outcome> real = RunRealAlone(c, options.envoy, folder);
   if (!simulated.ok()) {
     result.differences.push_back(fmt::format("simulated: {}", Message(simulated.status())));
@@ -72,11 +105,11 @@ CaseResult RunCase(const Case& c, const Options& options, const std::string& fol
     result.differences.push_back(fmt::format("real: {}", Message(real.status())));
   } else {
     result.differences = Compare(c, *simulated, *real);
-    for (int seed = 2; seed <= c.draws && !result.differences.empty(); ++seed) {
-      absl::StatusOr<Outcome> other = RunSimulated(c, static_cast<uint64_t>(seed));
-      if (!other.ok() || !Compare(c, *other, *real).empty()) continue;
-      result.differences.clear();
-      simulated = std::move(other);
+    if (!result.differences.empty()) {
+      if (std::optional<Outcome> other = WithChanceOf(c, *real)) {
+        result.differences.clear();
+        simulated = *std::move(other);
+      }
     }
     result.simulated = *std::move(simulated);
     result.real = *std::move(real);

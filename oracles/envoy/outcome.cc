@@ -117,6 +117,16 @@ std::string RequestOutcome::Key(bool with_body) const {
                            details, route, cluster, attempts, failure, filter_chain);
 }
 
+size_t StepsThatAgree(const Case& c, const Outcome& simulated, const Outcome& real) {
+  for (size_t step = 0; step < simulated.requests.size(); ++step) {
+    std::vector<std::string> differences;
+    CompareCounts(c, step, simulated.requests[step], real.requests[step], &differences);
+    CompareTimes(step, simulated.requests[step], real.requests[step], &differences);
+    if (!differences.empty()) return step;
+  }
+  return simulated.requests.size();
+}
+
 std::vector<std::string> Compare(const Case& c, const Outcome& simulated, const Outcome& real) {
   std::vector<std::string> out;
   if (c.compare_ads) {

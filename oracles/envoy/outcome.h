@@ -39,4 +39,7 @@ struct Outcome {
 // differ is a difference of its own.
 std::vector<std::string> Compare(const Case& c, const Outcome& simulated, const Outcome& real);
 
+// How many steps' requests agree before one's do not.
+size_t StepsThatAgree(const Case& c, const Outcome& simulated, const Outcome& real);
+
 }  // namespace wavetank::envoydiff

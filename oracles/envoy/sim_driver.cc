@@ -288,17 +288,18 @@ class Pod final : public EnvoyContext {
 
 class SimulatedRun {
  public:
-  SimulatedRun(const Case& c, uint64_t seed)
+  SimulatedRun(const Case& c, Chance chance)
       : case_(c),
-        kernel_(seed),
-        jitter_(seed, "clients"),
+        chance_(std::move(chance)),
+        kernel_(chance_.start),
+        jitter_(chance_.start, "clients"),
         host_(kernel_.NewHost("diff", 0, nullptr)),
         script_(c.resources, c.any_secret),
         ads_(host_, script_),
         agent_(c, host_),
         dns_(c, host_),
         pod_(host_, ads_, agent_, dns_),
-        plane_(host_, network_, Options(seed)),
+        plane_(host_, network_, Options(chance_.start)),
         envoy_(plane_, pod_, EnvoyOptionsOf(c)) {
     network_.envoy = &envoy_.direct();
     for (const auto& [address, port] : c.redirect) {
@@ -449,6 +450,8 @@ class SimulatedRun {
   };
 
   void SendAll(const Requests& requests) {
+    const size_t number = out_.requests.size();
+    if (number < chance_.steps.size() && chance_.steps[number] != 0) envoy_.DrawAnew(chance_.steps[number]);
     Flow& flow = *flows_.emplace_back(std::make_unique<Flow>(requests, out_.requests.size()));
     out_.requests.emplace_back();
     flow.spec.protocol = requests.http2 ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11;
@@ -544,6 +547,7 @@ class SimulatedRun {
   };
 
   const Case& case_;
+  const Chance chance_;
   sim::Kernel kernel_;
   RandomStream jitter_;  // of clients
   Host& host_;
@@ -564,13 +568,13 @@ class SimulatedRun {
 
 }  // namespace
 
-absl::StatusOr<Outcome> RunSimulated(const Case& c, uint64_t seed) {
+absl::StatusOr<Outcome> RunSimulated(const Case& c, const Chance& chance) {
   for (const auto& [name, address] : c.backends) {
     if (!SocketAddress::Parse(address).ok()) {
       return absl::InvalidArgumentError(fmt::format("{}: backend {} has no address", c.name, name));
     }
   }
-  return SimulatedRun(c, seed).Execute();
+  return SimulatedRun(c, chance).Execute();
 }
 
 }  // namespace wavetank::envoydiff

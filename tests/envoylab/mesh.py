@@ -63,6 +63,7 @@ class App:
 
     def __init__(self, pod, version):
         self.version = version
+        self.delay = lambda: 0.0  # seconds before an answer
         self.listener = pod.listen(5000)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -79,6 +80,7 @@ class App:
             try:
                 while lines.readline():
                     headers = http.client.parse_headers(lines)
+                    time.sleep(self.delay())
                     body = json.dumps({"version": self.version, "peer": headers.get("x-forwarded-client-cert", "")})
                     connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" %
                                        (len(body), body.encode()))

@@ -56,9 +56,11 @@ struct LocalReply {
   ResponseFlags flags = kNoFlags;
   // These live as long as the world: static, of configuration in force, or kept (HttpStream::Keep).
   std::string_view details, body;
-  std::string_view headers = {};         // Reply::headers
-  uint16_t grpc_status = kNoGrpcStatus;  // for gRPC clients; none: what `code` stands for
-  bool edited = true;                    // the route has its word about the headers
+  std::string_view headers = {};                           // Reply::headers
+  uint16_t grpc_status = kNoGrpcStatus;                    // for gRPC clients; none: what `code` stands for
+  bool edited = true;                                      // the route has its word about the headers
+  ResponseFlags later_flags = kNoFlags;                    // set when the route has had it: its formats do not see them
+  std::function<void(std::string* lines)> edit = nullptr;  // of what the route and `headers` say; null: nothing
 };
 
 // A request on its way through a chain. Implemented by the Router.

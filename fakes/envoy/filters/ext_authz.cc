@@ -8,6 +8,7 @@
 #include "envoy/extensions/filters/network/ext_authz/v3/ext_authz.pb.h"
 #include "fakes/envoy/config/listener_config.h"
 #include "fakes/envoy/filters/ext_authz_config.h"
+#include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tcp/request_edit.h"
 
 namespace wavetank::envoysim {
@@ -48,10 +49,7 @@ class HttpExtAuthz final : public HttpFilter {
         Apply(stream, reply);
         return stream.Continue(lead);
       case Result::kDenied:
-        return stream.Answer({reply.check_denied != 0 ? reply.check_denied : reply.code, kUnauthorizedExternalService,
-                              "ext_authz_denied", stream.Keep(std::string(reply.body)),
-                              stream.Keep(config_.ForClient(reply.headers, /*allowed=*/false))},
-                             lead);
+        return Deny(stream, reply, lead);
       case Result::kError:
         if (config_.failure_mode_allow) {
           Count(config_, stream, "failure_mode_allowed");
@@ -59,6 +57,23 @@ class HttpExtAuthz final : public HttpFilter {
         }
         return stream.Answer({config_.status_on_error, kUnauthorizedExternalService, "ext_authz_error", ""}, lead);
     }
+  }
+
+  // What the authorizer says takes the place of what the route does. Envoy: ext_authz.cc, onComplete
+  void Deny(HttpStream& stream, const Reply& reply, Duration lead) const {
+    const std::string said = config_.ForClient(reply.headers, /*allowed=*/false);
+    LocalReply answer{reply.check_denied != 0 ? reply.check_denied : reply.code, kUnauthorizedExternalService,
+                      "ext_authz_denied", stream.Keep(std::string(reply.body))};
+    answer.edit = [&said](std::string* lines) {
+      std::string kept;
+      ForEachHeader(*lines, [&](std::string_view name, std::string_view value) {
+        bool replaced = false;
+        ForEachHeader(said, [&](std::string_view other, std::string_view) { replaced |= other == name; });
+        if (!replaced) AddHeaderLine(name, value, &kept);
+      });
+      *lines = kept + said;
+    };
+    stream.Answer(answer, lead);
   }
 
   void Apply(HttpStream& stream, const Reply& reply) const {

@@ -63,6 +63,9 @@ class LoadBalancer {
   // `now` matters to slow start alone.
   void Update(std::shared_ptr<const EndpointTable> table, const std::vector<const LbHost*>& hosts, Time now = {});
 
+  // What is drawn from here on; where round robin stands stays.
+  void DrawFrom(RandomStream random) { random_ = random; }
+
   // Index of the endpoint, or kNone: no healthy upstream.
   int32_t Pick(const Context& context);
 

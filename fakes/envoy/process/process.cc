@@ -28,7 +28,12 @@ void Process::End() {
 }
 
 RandomStream Process::NewStream(std::string_view purpose) const {
-  return RandomStream(seed_, fmt::format("envoy/{}/{}/{}", options_.name, lives_, purpose));
+  return RandomStream(seed_ ^ drawn_as_, fmt::format("envoy/{}/{}/{}", options_.name, lives_, purpose));
+}
+
+void Process::DrawAnew(uint64_t as) {
+  drawn_as_ = Mix64(as);
+  random_ = NewStream("main");
 }
 
 Duration Process::Draw(const LatencyRange& range) {

@@ -42,6 +42,8 @@ class Process {
 
   // Of this life.
   RandomStream NewStream(std::string_view purpose) const;
+  // From here on its chance is another's, as if it were another process that came to the same state.
+  void DrawAnew(uint64_t as);
   RandomStream& random() { return random_; }
   Duration Draw(const LatencyRange& range);
 
@@ -64,6 +66,7 @@ class Process {
   const NameId trace_name_;
   RandomStream random_;
   uint32_t lives_ = 0;
+  uint64_t drawn_as_ = 0;
   bool running_ = false;
   bool live_ = false;
   bool draining_ = false;

@@ -87,7 +87,10 @@ TlsParty Secrets::Party(const std::shared_ptr<const TlsContext>& context) const 
   party.certificate = context->certificate;
   party.trusted_ca = context->trusted_ca;
   if (const State* s = Find(context->certificate_secret)) party.certificate = s->secret.certificate;
-  if (const State* s = Find(context->validation_secret)) party.trusted_ca = s->secret.trusted_ca;
+  if (const State* s = Find(context->validation_secret)) {
+    party.trusted_ca = s->secret.trusted_ca;
+    party.peer_of_secret = s->secret.peer;
+  }
   return party;
 }
 

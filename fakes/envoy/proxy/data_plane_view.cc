@@ -40,6 +40,11 @@ void DataPlaneView::End(StopKind kind) {
   ++epoch_;
 }
 
+void DataPlaneView::DrawAnew(uint64_t as) {
+  process_.DrawAnew(as);
+  for (const auto& [name, runtime] : runtimes_) runtime->DrawAnew();  // order: none sees another
+}
+
 void DataPlaneView::WriteAccessLogs(const AccessLogs& logs, AccessLogEntry* entry) {
   const std::string& name = process_.options().name;
   entry->flags_of_enum = !process_.release().Has(EnvoyChange::kFlagsInOrderOfSetting);

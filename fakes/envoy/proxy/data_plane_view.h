@@ -47,6 +47,8 @@ class DataPlaneView {
   // A life begins and ends; `kind` is how its connections do.
   void Begin();
   void End(StopKind kind);
+  // Process::DrawAnew, and all that drew from it.
+  void DrawAnew(uint64_t as);
 
   DataPlane& plane() { return plane_; }
   Process& process() { return process_; }

@@ -68,6 +68,7 @@ class TcpUpstream final : public ConnectionHandler {
         return;
       }
       cluster_.process().fabric().SetFlight(id_, flight_, cluster_.process().latencies().tls_handshake);
+      shaking_hands_ = true;
       return;
     }
     Ready();
@@ -76,15 +77,11 @@ class TcpUpstream final : public ConnectionHandler {
 
   void OnTls(ConnectionId /*connection*/, const TlsOutcome& outcome) override {
     tls_ = outcome;
+    cluster_.CountHandshake(outcome);
     if (outcome.ok) {
-      cluster_.Count(ClusterStat::kSslHandshake);
-      if (outcome.refused) cluster_.Count(ClusterStat::kSslConnectionError);
       Ready();
       return;
     }
-    cluster_.Count(!outcome.local         ? ClusterStat::kSslConnectionError
-                   : outcome.san_mismatch ? ClusterStat::kSslFailVerifySan
-                                          : ClusterStat::kSslFailVerifyError);
     Fail(CloseKind::kTlsFailed, outcome.error);
   }
 
@@ -96,7 +93,8 @@ class TcpUpstream final : public ConnectionHandler {
     if (!ready_) {
       cluster_.Count(ClusterStat::kCxConnectFail);
       cluster_.Report(host_, OutlierResult::kConnectFailed, 0);
-      const std::string_view why = kind != CloseKind::kRefused ? ""
+      const std::string_view why = kind == CloseKind::kReset && shaking_hands_ ? cluster_.ResetInHandshake()
+                                   : kind != CloseKind::kRefused               ? ""
                                    : cluster_.process().release().Has(EnvoyChange::kConnectErrorsAreWords)
                                        ? "delayed connect error: Connection refused"
                                        : "delayed connect error: 111";
@@ -136,7 +134,7 @@ class TcpUpstream final : public ConnectionHandler {
   std::shared_ptr<const FirstFlight> flight_;
   ConnectionId id_ = kNoConnection;
   TimerId timer_ = kNoTimer;
-  bool ready_ = false;
+  bool ready_ = false, shaking_hands_ = false;
   TlsOutcome tls_;
 };
 

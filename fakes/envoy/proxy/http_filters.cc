@@ -98,10 +98,7 @@ class Router::FilteredStream final : public HttpStream {
   }
   void OfferAlpn(const AlpnOffers& offers) override { s_.alpn = &offers; }
 
-  void Answer(const LocalReply& reply, Duration lead) override {
-    router_.Local(id_, reply.code, reply.flags, reply.details, reply.body, lead, reply.headers, reply.grpc_status,
-                  reply.edited);
-  }
+  void Answer(const LocalReply& reply, Duration lead) override { router_.Local(id_, reply, lead); }
   void Continue(Duration lead) override { router_.RunFilters(id_, lead); }
   void After(Duration wait, Go go) override {
     s_.backoff = s_.envoy->host().RunAfter(wait, [&router = router_, id = id_, go = std::move(go)] {

@@ -79,25 +79,28 @@ bool Router::Normalise(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   std::string path = s.spec->path;
   const PathNormalisation::Verdict verdict = s.manager->paths.Apply(&path);
-  if (verdict == PathNormalisation::Verdict::kReject) {
-    s.downstream->http_stats().Count(HttpStat::kRqFailedPathNormalization);
-    Local(id, 400, kNoFlags, "path_normalization_failed", "", lead);
-    return false;
-  }
-  if (verdict == PathNormalisation::Verdict::kRedirect) {
-    std::string lines;
-    AddHeaderLine("location", path, &lines);
-    s.downstream->http_stats().Count(HttpStat::kRqRedirectedWithNormalizedPath);
-    Local(id, 307, kNoFlags, "path_normalization_failed", "", lead, plane_.configs().Keep(lines));
-    return false;
-  }
+  const std::string location = path;
   if (path != s.spec->path) {
     RequestEdit edit(*s.spec);
     edit.SetPath(std::move(path));
     s.own_spec = edit.Take();
     s.spec = s.own_spec.get();
   }
-  return true;
+  if (verdict == PathNormalisation::Verdict::kGoOn) return true;
+  // A request turned away this early has a route only if it says its scheme itself. Envoy: config_impl.cc,
+  // getRouteFromEntries
+  if (FindHeader(*s.spec, "x-forwarded-proto").has_value()) Reroute(&s);
+  // gRPC's clients follow no redirect. Envoy: conn_manager_impl.cc, decodeHeaders
+  if (verdict == PathNormalisation::Verdict::kReject || IsGrpc(*s.spec)) {
+    s.downstream->http_stats().Count(HttpStat::kRqFailedPathNormalization);
+    Local(id, 400, kNoFlags, "path_normalization_failed", "", lead);
+    return false;
+  }
+  std::string lines;
+  AddHeaderLine("location", location, &lines);
+  s.downstream->http_stats().Count(HttpStat::kRqRedirectedWithNormalizedPath);
+  Local(id, 307, kNoFlags, "path_normalization_failed", "", lead, plane_.configs().Keep(lines));
+  return false;
 }
 
 std::string_view Router::SchemeOf(const Stream& s) { return *FindHeader(*s.spec, ":scheme"); }

@@ -660,44 +660,46 @@ void Router::AbortDownstream(StreamId id, std::string_view details) {
   if (call != kNoStream) AbortDownstream(call, {});
 }
 
-void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
-                   Duration lead, std::string_view headers, uint16_t grpc_status, bool edited) {
+void Router::Local(StreamId id, const LocalReply& local, Duration lead) {
   Stream& s = *streams_.Get(id);
-  s.flags |= flags;
+  s.flags |= local.flags;
   // The route's cluster is named by answers of filters, too: an Envoy chooses it with the route.
   // Envoy: conn_manager_impl.cc, refreshCachedRoute
   if (s.downstream != nullptr) ChooseCluster(&s);
-  // A route that leads somewhere has its word about answers that are not from there.
+  // A route that leads somewhere has its word about answers that are not from there, before whoever answers.
   // Envoy: filter_manager.cc, sendLocalReplyViaFilterChain
   const bool leads = s.route != nullptr && s.route->action != RouteEntry::Action::kDirect &&
                      s.route->action != RouteEntry::Action::kRedirect;
-  if (s.downstream != nullptr && edited && leads && s.table != nullptr &&
+  std::string lines;
+  if (s.downstream != nullptr && local.edited && leads && s.table != nullptr &&
       (s.table->edits_headers || (s.host != nullptr && s.host->count_attempts_in_reply))) {
-    headers = plane_.configs().Keep(EditReply(s, headers, 0, details));
+    lines = EditReply(s, {}, 0, local.details);
   }
+  lines += local.headers;
+  if (local.edit != nullptr) local.edit(&lines);
+  s.flags |= local.later_flags;
   Reply reply;
-  reply.code = code;
-  reply.body = body;
-  reply.headers = headers;
+  reply.code = local.code;
+  reply.body = local.body;
   reply.from_proxy = true;
   if (s.downstream != nullptr && IsGrpc(*s.spec)) {
-    reply.grpc_status = grpc_status != kNoGrpcStatus ? grpc_status : GrpcStatusOfHttp(code);
+    reply.grpc_status = local.grpc_status != kNoGrpcStatus ? local.grpc_status : GrpcStatusOfHttp(local.code);
     reply.code = 200;
     reply.body = {};
-    std::string lines(headers);
     AddHeaderLine("content-type", "application/grpc", &lines);
-    reply.headers = plane_.configs().Keep(lines + GrpcStatusLines(reply.grpc_status, body));
+    lines += GrpcStatusLines(reply.grpc_status, local.body);
   }
+  reply.headers = lines == local.headers ? local.headers : plane_.configs().Keep(lines);
   reply.has_body = !reply.body.empty();
   // Envoy: source/common/http/utility.cc, prepareLocalReply
   if (reply.has_body && s.downstream != nullptr) {
     bool said = false;
     ForEachHeader(reply.headers, [&](std::string_view name, std::string_view) { said |= name == "content-type"; });
-    std::string lines = fmt::format("content-length: {}\n", reply.body.size());
-    if (!said) lines += "content-type: text/plain\n";
-    reply.headers = plane_.configs().Keep(lines + std::string(reply.headers));
+    std::string framed = fmt::format("content-length: {}\n", reply.body.size());
+    if (!said) framed += "content-type: text/plain\n";
+    reply.headers = plane_.configs().Keep(framed + std::string(reply.headers));
   }
-  Finish(id, reply, details, lead);
+  Finish(id, reply, local.details, lead);
 }
 
 void Router::Finish(StreamId id, const Reply& came, std::string_view details, Duration lead) {

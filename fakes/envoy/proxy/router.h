@@ -192,8 +192,11 @@ class Router final : public ExchangeOwner, public PoolUser {
   void OnUpstreamDuration(StreamId id);
   // Takes the stream off its try: pool, connection, counters.
   void EndTry(Stream& stream, StreamId id, bool reset);
+  void Local(StreamId id, const LocalReply& local, Duration lead);
   void Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
-             Duration lead, std::string_view headers = {}, uint16_t grpc_status = kNoGrpcStatus, bool edited = true);
+             Duration lead, std::string_view headers = {}, uint16_t grpc_status = kNoGrpcStatus) {
+    Local(id, LocalReply{code, flags, details, body, headers, grpc_status}, lead);
+  }
   void Finish(StreamId id, const Reply& reply, std::string_view details, Duration lead);
   // access_log_entries.cc: the lines of a request that ends `lead` from now.
   void WriteLogs(const Stream& stream, const RequestRecord& record, Duration lead);

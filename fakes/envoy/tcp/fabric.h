@@ -79,7 +79,8 @@ struct TlsOutcome {
   std::string server_identity;
   bool local = false;  // the client itself refused (the server sees its alert)
   bool san_mismatch = false;
-  bool refused = false;  // TLS 1.3: ok as far as the client knows, but the server hangs up on what it says next
+  std::string_view counter;  // static: what its cluster counts, "fail_verify_san"; empty: nothing was found wrong
+  bool refused = false;      // TLS 1.3: ok as far as the client knows, but the server hangs up on what it says next
 };
 
 // The answer of an application, or of a proxy on the way.

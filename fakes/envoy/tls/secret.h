@@ -9,6 +9,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "core/x509/x509.h"
+#include "fakes/envoy/tls/peer_rules.h"
 
 namespace wavetank::envoysim {
 
@@ -24,6 +25,7 @@ struct CertificateChain {
 struct Secret {
   std::shared_ptr<const CertificateChain> certificate;
   x509::TrustBundleRef trusted_ca;
+  std::shared_ptr<const PeerRules> peer;  // of a validation context that says more; else null
 };
 
 class SecretProvider {

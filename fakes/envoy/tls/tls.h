@@ -18,7 +18,8 @@ namespace wavetank::envoysim {
 struct TlsParty {
   std::shared_ptr<const TlsContext> context;
   std::shared_ptr<const CertificateChain> certificate;  // nullptr: none to present
-  x509::TrustBundleRef trusted_ca;                      // nullptr: the peer is not verified
+  x509::TrustBundleRef trusted_ca;                      // nullptr: the peer's chain is not verified
+  std::shared_ptr<const PeerRules> peer_of_secret;      // beside those of `context`; nullptr: none
 
   // Whether nothing that `context` names is missing.
   bool complete() const {
@@ -35,9 +36,9 @@ struct HandshakeResult {
   TlsOutcome client;
   bool server_ok = false;  // the server has a session (even if the client then refuses it)
   // The server's counter, as in listener.ADDRESS.ssl.*: "fail_verify_no_cert", "fail_verify_error",
-  // "fail_verify_san", "connection_error"; empty if ok.
+  // "fail_verify_san", "fail_verify_cert_hash", "connection_error"; empty if it found nothing wrong. The client's own
+  // is TlsOutcome::counter.
   std::string_view server_counter;
-  std::string_view client_counter;  // likewise, of the client's cluster
   bool client_verified = false;
   bool server_verified = false;
   std::string client_identity;  // URI SAN presented

@@ -41,7 +41,8 @@ absl::Status AddSans(const tls::CertificateValidationContext& context, std::vect
   return absl::OkStatus();
 }
 
-absl::Status AddValidation(const tls::CertificateValidationContext& context, TlsContext* out) {
+// `secret`: a trusted CA may come with one.
+absl::Status AddValidation(const tls::CertificateValidationContext& context, bool secret, TlsContext* out) {
   if (context.has_trusted_ca()) {
     const std::string& pem = context.trusted_ca().inline_string().empty() ? context.trusted_ca().inline_bytes()
                                                                           : context.trusted_ca().inline_string();
@@ -50,7 +51,40 @@ absl::Status AddValidation(const tls::CertificateValidationContext& context, Tls
     out->trusted_ca = *std::move(bundle);
     out->validates = true;
   }
-  return AddSans(context, &out->sans);
+  if (absl::Status s = ReadPeerRules(context, &out->peer); !s.ok()) return s;
+  if (absl::Status s = AddSans(context, &out->sans); !s.ok()) return s;
+  if (out->validates || secret) return absl::OkStatus();
+  // Envoy: source/common/ssl/certificate_validation_context_config_impl.cc, initialize
+  if (out->peer.chain.revoked != nullptr) {
+    return absl::InvalidArgumentError("Failed to load CRL from <inline> without trusted CA");
+  }
+  if (!out->sans.empty()) {
+    return absl::InvalidArgumentError(
+        "SAN-based verification of peer certificates without trusted CA is insecure and not allowed");
+  }
+  if (out->peer.chain.ignores_dates) {
+    return absl::InvalidArgumentError("Certificate validity period is always ignored without trusted CA");
+  }
+  return absl::OkStatus();
+}
+
+// What BoringSSL knows. Envoy: source/common/tls/client_context_config_impl.cc (DEFAULT_CURVES), measured with 1.40
+constexpr std::string_view kDefaultCurves[] = {"X25519MLKEM768", "X25519", "P-256"};
+constexpr std::string_view kOtherCurves[] = {"P-384", "P-521"};
+
+absl::Status SetCurves(const tls::TlsParameters& parameters, TlsContext* out) {
+  out->curves.assign(parameters.ecdh_curves().begin(), parameters.ecdh_curves().end());
+  for (const std::string& curve : out->curves) {
+    const auto is = [&](std::string_view known) { return known == curve; };
+    if (std::any_of(std::begin(kDefaultCurves), std::end(kDefaultCurves), is) ||
+        std::any_of(std::begin(kOtherCurves), std::end(kOtherCurves), is)) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        fmt::format("Failed to initialize ECDH curves {}", absl::StrJoin(parameters.ecdh_curves(), ":")));
+  }
+  if (out->curves.empty()) out->curves.assign(std::begin(kDefaultCurves), std::end(kDefaultCurves));
+  return absl::OkStatus();
 }
 
 // What BoringSSL knows. Envoy: source/common/tls/context_config_impl.cc (DEFAULT_CIPHER_SUITES)
@@ -109,6 +143,7 @@ absl::Status AddCommon(const tls::CommonTlsContext& common, bool downstream, Tls
   const bool later = !common.tls_certificate_sds_secret_configs().empty() ||
                      common.has_validation_context_sds_secret_config() || common.has_combined_validation_context();
   if (absl::Status s = SetCiphers(common.tls_params(), out); !s.ok() && !later) return s;
+  if (absl::Status s = SetCurves(common.tls_params(), out); !s.ok() && !later) return s;
   out->alpn.assign(common.alpn_protocols().begin(), common.alpn_protocols().end());
   if (!common.tls_certificate_sds_secret_configs().empty()) {
     out->certificate_secret = common.tls_certificate_sds_secret_configs(0).name();
@@ -121,7 +156,7 @@ absl::Status AddCommon(const tls::CommonTlsContext& common, bool downstream, Tls
   }
   switch (common.validation_context_type_case()) {
     case tls::CommonTlsContext::kValidationContext:
-      return AddValidation(common.validation_context(), out);
+      return AddValidation(common.validation_context(), /*secret=*/false, out);
     case tls::CommonTlsContext::kValidationContextSdsSecretConfig:
       out->validation_secret = common.validation_context_sds_secret_config().name();
       out->validates = true;
@@ -130,7 +165,7 @@ absl::Status AddCommon(const tls::CommonTlsContext& common, bool downstream, Tls
       const auto& combined = common.combined_validation_context();
       out->validation_secret = combined.validation_context_sds_secret_config().name();
       out->validates = true;
-      return AddValidation(combined.default_validation_context(), out);
+      return AddValidation(combined.default_validation_context(), /*secret=*/true, out);
     }
     default:
       return absl::OkStatus();
@@ -241,6 +276,20 @@ bool HaveCommonCipher(const TlsContext* client, const TlsContext& server, bool r
   });
 }
 
+bool HaveCommonCurve(const TlsContext* client, const TlsContext& server, int version, bool rsa_key) {
+  const auto has = [](const TlsContext* party, const std::string& curve) {
+    return party == nullptr || party->curves.empty() ||
+           std::find(party->curves.begin(), party->curves.end(), curve) != party->curves.end();
+  };
+  // The keys that are loaded are RSA's or on P-256. Envoy: context_impl.cc; BoringSSL: ssl_check_leaf_certificate
+  if (version < 3 && !rsa_key && !has(client, "P-256")) return false;
+  if (client == nullptr || client->curves.empty() || server.curves.empty()) return true;
+  return std::any_of(client->curves.begin(), client->curves.end(), [&](const std::string& curve) {
+    // Key encapsulation is TLS 1.3's.
+    return (version >= 3 || curve != "X25519MLKEM768") && has(&server, curve);
+  });
+}
+
 absl::StatusOr<NamedSecret> ReadSecret(std::string_view type_url, std::string_view resource) {
   tls::Secret secret;
   if (type_url.substr(type_url.rfind('/') + 1) != secret.GetTypeName() ||
@@ -271,6 +320,9 @@ absl::StatusOr<NamedSecret> ReadSecret(std::string_view type_url, std::string_vi
           x509::TrustBundle::FromPem(text(secret.validation_context().trusted_ca()), "<inline>");
       if (!roots.ok()) return absl::InvalidArgumentError("Failed to load trusted CA certificates from <inline>");
       out.secret.trusted_ca = *std::move(roots);
+      PeerRules peer;
+      if (absl::Status s = ReadPeerRules(secret.validation_context(), &peer); !s.ok()) return s;
+      if (!peer.plain()) out.secret.peer = std::make_shared<const PeerRules>(std::move(peer));
       return out;
     }
     default:

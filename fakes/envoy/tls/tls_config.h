@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "fakes/envoy/match/matchers.h"
+#include "fakes/envoy/tls/peer_rules.h"
 #include "fakes/envoy/tls/secret.h"
 
 namespace envoy::config::core::v3 {
@@ -34,6 +35,7 @@ struct TlsContext {
   bool require_client_certificate = false;      // downstream
   int lowest_version = 2, highest_version = 2;  // 1.x
   std::vector<std::string> ciphers;             // of TLS up to 1.2
+  std::vector<std::string> curves;              // of the key exchange; empty: all
   std::string certificate_secret;               // empty: none by SDS
   std::string validation_secret;
   std::shared_ptr<const CertificateChain> certificate;  // inline
@@ -41,6 +43,7 @@ struct TlsContext {
   bool validates = false;                               // there is a trusted CA, inline or by SDS
   std::vector<SanMatch> sans;                           // any of them; empty: every name
   std::string asked_name;                               // `sans` is this alone, which a request asked for
+  PeerRules peer;
 };
 
 struct TransportSocket {
@@ -58,6 +61,9 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
 std::optional<int> CommonVersion(const TlsContext* client, const TlsContext& server);
 // Whether they have a cipher for TLS 1.2 in common that goes with the server's key.
 bool HaveCommonCipher(const TlsContext* client, const TlsContext& server, bool rsa_key);
+// Whether they have a group for the key exchange in common, and, up to TLS 1.2, the client knows that of the server's
+// key if it is on an elliptic curve.
+bool HaveCommonCurve(const TlsContext* client, const TlsContext& server, int version, bool rsa_key);
 // Whether a certificate's name, which may begin with a wildcard, stands for `name`.
 bool DnsNameMatches(std::string_view name, std::string_view pattern);
 

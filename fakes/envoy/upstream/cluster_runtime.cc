@@ -35,6 +35,7 @@ constexpr std::string_view kStatNames[] = {
     "ssl.fail_verify_error",
     "ssl.fail_verify_san",
     "ssl.fail_verify_no_cert",
+    "ssl.fail_verify_cert_hash",
     "upstream_cx_destroy",
     "upstream_cx_destroy_local",
     "upstream_cx_destroy_remote",
@@ -118,18 +119,34 @@ std::shared_ptr<const FirstFlight> HttpPool::Flight() {
   return flight_;
 }
 
+bool HttpPool::Overdue(const UpstreamConnection& connection) const {
+  const Duration most = cluster_.config().idle_timeout;
+  return most > Duration::zero() && connection.listed_ && connection.streams_.empty() &&
+         cluster_.process().host().Now() - connection.idle_since_ > most;
+}
+
+void HttpPool::CloseOverdue(UpstreamConnection* connection) {
+  cluster_.process().fabric().Close(connection->id_, Fabric::End::kClient, CloseKind::kFin);
+  cluster_.Count(ClusterStat::kCxIdleTimeout);
+  cluster_.CountDestroyed(/*local=*/true, 0);
+  Remove(connection);
+}
+
+void HttpPool::CloseOverdue() {
+  const std::vector<UpstreamConnection*> ready = ready_;
+  for (UpstreamConnection* connection : ready) {
+    if (Overdue(*connection)) CloseOverdue(connection);
+  }
+}
+
 void HttpPool::NewStream(StreamId stream, Duration lead) {
+  const Call call(*this);
   PoolUser& router = cluster_.streams();
   const ClusterConfig& config = cluster_.config();
   while (!ready_.empty()) {
     UpstreamConnection* connection = ready_.back();
-    if (config.idle_timeout > Duration::zero() && connection->streams_.empty() &&
-        cluster_.process().host().Now() - connection->idle_since_ > config.idle_timeout) {
-      // It was closed when it had idled long enough; nobody looked until now.
-      cluster_.process().fabric().Close(connection->id_, Fabric::End::kClient, CloseKind::kFin);
-      cluster_.Count(ClusterStat::kCxIdleTimeout);
-      cluster_.CountDestroyed(/*local=*/true, 0);
-      Remove(connection);
+    if (Overdue(*connection)) {
+      CloseOverdue(connection);
       continue;
     }
     if (Overflows()) {
@@ -163,8 +180,13 @@ bool HttpPool::Overflows() {
 // What waits gets the connection, as far as that has room; the limit of requests counts again now. Envoy:
 // conn_pool_base.cc, attachStreamToClient
 void HttpPool::ServePending(UpstreamConnection* connection) {
+  const Call call(*this);
   std::vector<StreamId> refused;
-  while (!pending_.empty() && connection->listed_) {
+  // What it is served may be over at once, and the connection with it.
+  const auto stands = [&] {
+    return std::any_of(connections_.begin(), connections_.end(), [&](const auto& c) { return c.get() == connection; });
+  };
+  while (!pending_.empty() && stands() && connection->listed_) {
     const StreamId stream = pending_.front();
     pending_.pop_front();
     WAVETANK_ASSERT(cluster_.pending_requests > 0, cluster_.pending_requests);
@@ -225,6 +247,7 @@ void HttpPool::Serve(UpstreamConnection* connection, StreamId stream, Duration l
 }
 
 void HttpPool::OnConnectionReady(UpstreamConnection* connection) {
+  const Call call(*this);
   WAVETANK_ASSERT(connecting_ > 0, connecting_);
   WAVETANK_ASSERT(!connection->listed_);
   --connecting_;
@@ -238,6 +261,7 @@ void HttpPool::OnConnectionReady(UpstreamConnection* connection) {
 }
 
 void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure) {
+  const Call call(*this);
   WAVETANK_ASSERT(connecting_ > 0, connecting_);
   --connecting_;
   cluster_.Count(ClusterStat::kCxConnectFail);
@@ -274,6 +298,7 @@ void HttpPool::Remove(UpstreamConnection* connection) {
 }
 
 void HttpPool::ConnectPending() {
+  const Call call(*this);
   const size_t streams = protocol_ == HttpProtocol::kHttp2 ? cluster_.config().max_concurrent_streams : 1;
   if (!pending_.empty() && connecting_ * streams < pending_.size()) Connect(Duration::zero());
 }
@@ -322,21 +347,16 @@ void UpstreamConnection::OnConnected(ConnectionId /*connection*/) {
   }
   pool_.cluster().process().fabric().SetFlight(
       id_, std::move(flight), tls ? pool_.cluster().process().latencies().tls_handshake : Duration::zero());
+  shaking_hands_ = tls;
   if (!tls) Ready();
 }
 
 void UpstreamConnection::OnTls(ConnectionId /*connection*/, const TlsOutcome& outcome) {
   ClusterRuntime& cluster = pool_.cluster();
+  cluster.CountHandshake(outcome);
   if (outcome.ok) {
-    cluster.Count(ClusterStat::kSslHandshake);
-    if (outcome.refused) cluster.Count(ClusterStat::kSslConnectionError);
     Ready();
     return;
-  }
-  if (outcome.local) {
-    cluster.Count(outcome.san_mismatch ? ClusterStat::kSslFailVerifySan : ClusterStat::kSslFailVerifyError);
-  } else {
-    cluster.Count(ClusterStat::kSslConnectionError);
   }
   const std::string error = outcome.error;
   cluster.process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
@@ -360,6 +380,7 @@ void UpstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, st
     if (kind == CloseKind::kTimeout) {
       failure = words ? "delayed connect error: Connection timed out" : "delayed connect error: 110";
     }
+    if (kind == CloseKind::kReset && shaking_hands_) failure = pool_.cluster().ResetInHandshake();
     pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, failure);
     return;
   }
@@ -465,6 +486,10 @@ ClusterRuntime::~ClusterRuntime() {
   context_.process.host().Cancel(interval_timer_);
   context_.process.host().Cancel(merge_timer_);
   context_.process.host().Cancel(cleanup_timer_);
+}
+
+void ClusterRuntime::DrawAnew() {
+  if (lb_.has_value()) lb_->DrawFrom(context_.process.NewStream(fmt::format("lb/{}", config().name)));
 }
 
 NameId ClusterRuntime::trace_name() {
@@ -642,6 +667,11 @@ HttpPool& ClusterRuntime::Pool(HostRuntime& host, HttpProtocol protocol, const s
   for (const auto& pool : host.pools) {
     if (pool->Is(protocol, alpn_id, options)) return *pool;
   }
+  // What is in no use makes room: with the PROXY protocol each client has a pool of its own, and most never come again.
+  // Envoy: cluster_manager_impl.cc, httpConnPoolIsIdle
+  for (const auto& pool : host.pools) pool->CloseOverdue();
+  host.pools.erase(std::remove_if(host.pools.begin(), host.pools.end(), [](const auto& pool) { return pool->idle(); }),
+                   host.pools.end());
   return *host.pools.emplace_back(std::make_unique<HttpPool>(*this, host, protocol, alpn, alpn_id, std::move(options)));
 }
 
@@ -693,6 +723,23 @@ std::map<std::string, uint64_t> ClusterRuntime::Gauges() const {
   out["circuit_breakers.default.rq_retry_open"] = retries >= limits.max_retries;
   out["circuit_breakers.default.cx_pool_open"] = 0;
   return out;
+}
+
+void ClusterRuntime::CountHandshake(const TlsOutcome& outcome) {
+  if (outcome.ok) Count(ClusterStat::kSslHandshake);
+  constexpr ClusterStat kFound[] = {ClusterStat::kSslFailVerifyError, ClusterStat::kSslFailVerifySan,
+                                    ClusterStat::kSslFailVerifyNoCert, ClusterStat::kSslFailVerifyCertHash};
+  for (const ClusterStat stat : kFound) {
+    if (ClusterStatName(stat).substr(std::string_view("ssl.").size()) == outcome.counter) Count(stat);
+  }
+  if (outcome.refused || (!outcome.ok && !outcome.local)) Count(ClusterStat::kSslConnectionError);
+}
+
+// Measured with 1.40: what BoringSSL says of ECONNRESET. Envoy: ssl_socket.cc, drainErrorQueue
+std::string_view ClusterRuntime::ResetInHandshake() {
+  return process().release().Has(EnvoyChange::kTlsErrorsAreFramed)
+             ? "TLS_error:|33554536:system library:OPENSSL_internal:Connection reset by peer:TLS_error_end"
+             : "TLS error: 33554536:system library:OPENSSL_internal:Connection reset by peer";
 }
 
 void ClusterRuntime::CountDestroyed(bool local, size_t requests) {

@@ -56,6 +56,7 @@ enum class ClusterStat : uint8_t {
   kSslFailVerifyError,
   kSslFailVerifySan,
   kSslFailVerifyNoCert,
+  kSslFailVerifyCertHash,
   kCxDestroy,
   kCxDestroyLocal,
   kCxDestroyRemote,
@@ -181,9 +182,26 @@ class HttpPool {
   void Abort(StopKind kind);
 
   bool empty() const { return connections_.empty() && pending_.empty(); }
+  // Connections that were silent for too long close, as they would have when they were; nobody looked until now.
+  void CloseOverdue();
+  // Nothing is in it, and no call into it is under way: it may go.
+  bool idle() const { return empty() && calls_ == 0; }
 
  private:
   friend class UpstreamConnection;
+  // While one exists the pool stays.
+  class Call {
+   public:
+    explicit Call(HttpPool& pool) : pool_(pool) { ++pool_.calls_; }
+    ~Call() { --pool_.calls_; }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    HttpPool& pool_;
+  };
+  bool Overdue(const UpstreamConnection& connection) const;
+  void CloseOverdue(UpstreamConnection* connection);
   void Connect(Duration lead);
   // Whether one more request is too many for the cluster; counts.
   bool Overflows();
@@ -209,6 +227,7 @@ class HttpPool {
   std::vector<UpstreamConnection*> ready_;  // idle HTTP/1.1, or HTTP/2 with room; the last one is used next
   std::deque<StreamId> pending_;
   uint32_t connecting_ = 0;
+  uint32_t calls_ = 0;
 };
 
 // One pooled connection.
@@ -247,6 +266,7 @@ class UpstreamConnection final : public ConnectionHandler {
   TimerId connect_timer_ = kNoTimer, idle_timer_ = kNoTimer, age_timer_ = kNoTimer;
   bool ready_ = false;
   bool draining_ = false;
+  bool shaking_hands_ = false;
   bool listed_ = false;  // in pool_.ready_
   uint32_t requests_ = 0;
   Time idle_since_{};
@@ -266,6 +286,8 @@ class ClusterRuntime {
   const Secrets& secrets() const { return context_.secrets; }
   PoolUser& streams() { return context_.streams; }
 
+  // The process draws anew: so does the load balancer.
+  void DrawAnew();
   // Same configuration, other endpoints. Hosts that stay keep their connections and counters.
   void Update(std::shared_ptr<const ActiveCluster> active);
   // The cluster was removed or replaced: existing requests finish, connections close when idle.
@@ -296,6 +318,10 @@ class ClusterRuntime {
   std::map<std::string, uint64_t> CodeCounters() const;
   // Gauges: "membership_total", "upstream_cx_active", "circuit_breakers.default.rq_open", ...
   std::map<std::string, uint64_t> Gauges() const;
+  // How a handshake with one of its hosts ended.
+  void CountHandshake(const TlsOutcome& outcome);
+  // The transport failure of a connection that was reset in its handshake.
+  std::string_view ResetInHandshake();
   // A connection is gone, and so many requests with it.
   void CountDestroyed(bool local, size_t requests);
 

@@ -80,7 +80,13 @@ Json SpeakingCase(Draw& d) {
     steps.push_back({{"join", true}});
   }
   out["steps"] = steps;
-  out["stats"] = {"cluster.c.upstream_rq_total", "http.l.downstream_rq_http2_total"};
+  // A connection is seen even if none of its requests is.
+  out["stats"] = {"cluster.c.upstream_rq_total", "http.l.downstream_rq_http2_total", "http.l.downstream_cx_total"};
+  if (tls) {
+    for (const char* stat : {"handshake", "connection_error", "fail_verify_error", "fail_verify_no_cert"}) {
+      out["stats"].push_back(fmt::format("listener.127.77.0.1_10000.ssl.{}", stat));
+    }
+  }
   return out;
 }
 
@@ -125,7 +131,10 @@ Json CallingCase(Draw& d) {
     }
     Json r = {{"to", kListener}, {"grpc", true}, {"path", "/pkg.Service/Call"}, {"count", d.Int(1, 2)}};
     r["headers"] = Json::object();
-    if (d.Maybe(40)) r["headers"]["grpc-timeout"] = d.Of({"300m", "2S", "100u"});
+    // Shorter than any answer, longer, or nearly none, which an answer that takes no time would race.
+    const bool slow =
+        !steps.empty() && steps.back().contains("backend") && steps.back()["backend"].contains("delay_ms");
+    if (d.Maybe(40)) r["headers"]["grpc-timeout"] = d.Of({"300m", "2S", slow ? "100u" : "2S"});
     if (d.Maybe(30)) r["headers"]["x-fail"] = "1";
     steps.push_back({{"requests", r}});
   }

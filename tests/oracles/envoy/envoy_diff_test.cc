@@ -61,8 +61,9 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
 INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
                          ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "rbac",
                                            "ext_authz", "refused", "tls", "jwt", "silent", "names", "original_dst",
-                                           "access_logs", "http", "filters", "warm_up", "tls_parameters", "arrival",
-                                           "compressor", "rate_limits", "proxy_protocol", "limits", "grpc", "clients"),
+                                           "access_logs", "http", "filters", "warm_up", "tls_parameters",
+                                           "tls_validation", "shrunk", "arrival", "compressor", "rate_limits",
+                                           "proxy_protocol", "limits", "grpc", "clients"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {
@@ -70,7 +71,7 @@ TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {
   ASSERT_TRUE(cases.ok()) << cases.status();
   EXPECT_GE(cases->size(), 300u);
   for (const Case& c : *cases) {
-    const auto first = RunSimulated(c, 1), second = RunSimulated(c, 1);
+    const auto first = RunSimulated(c, Chance{}), second = RunSimulated(c, Chance{});
     ASSERT_TRUE(first.ok() && second.ok()) << c.name;
     EXPECT_THAT(Compare(c, *first, *second), IsEmpty()) << c.name;
     EXPECT_EQ(first->ads, second->ads);
@@ -81,7 +82,7 @@ TEST(CasesTest, BadResourcesAreRefusedAndHarmNoOther) {
   const auto cases = LoadCases(kCases + "/refused.json", "127.77.0.");
   ASSERT_TRUE(cases.ok());
   for (const Case& c : *cases) {
-    const auto outcome = RunSimulated(c, 1);
+    const auto outcome = RunSimulated(c, Chance{});
     ASSERT_TRUE(outcome.ok());
     ASSERT_FALSE(outcome->requests.empty());
     const bool refused = outcome->ads.back().find(" error 13") != std::string::npos;
@@ -223,7 +224,7 @@ TEST(MutationTest, AChangedThresholdOrBackOffIsFound) {
     // Networks of other programs are below 127.192.
     const auto cases = LoadCases(file, "127.200.7.");
     if (!cases.ok()) return cases.status();
-    return real ? RunReal((*cases)[0], *envoy, testing::TempDir() + "/mutation") : RunSimulated((*cases)[0], 1);
+    return real ? RunReal((*cases)[0], *envoy, testing::TempDir() + "/mutation") : RunSimulated((*cases)[0], Chance{});
   };
   Case c;
   c.compare_ads = false;

@@ -46,7 +46,7 @@ TEST(GeneratedCases, RunOnTheSimulatedEnvoyTheSameWayTwice) {
   const auto cases = MakeCases(all, "generated", "127.77.0.");
   ASSERT_TRUE(cases.ok()) << cases.status();
   for (const Case& c : *cases) {
-    const auto first = RunSimulated(c, 1), second = RunSimulated(c, 1);
+    const auto first = RunSimulated(c, Chance{}), second = RunSimulated(c, Chance{});
     ASSERT_TRUE(first.ok() && second.ok()) << c.name;
     Case exactly = c;
     exactly.statistical = exactly.counts_about = false;

@@ -167,11 +167,10 @@ class LocalRateLimitFilter final : public HttpFilter {
       return FilterStatus::kContinue;
     }
     ++stream.Counter(limit.prefix + "enforced");
-    std::string lines;
-    limit.reply.Apply(entry, &lines);
-    stream.Answer(
-        {limit.status, kRateLimited, "local_rate_limited", "local_rate_limited", stream.Keep(lines), limit.grpc_status},
-        lead);
+    LocalReply reply{limit.status, kNoFlags, "local_rate_limited", "local_rate_limited", {}, limit.grpc_status};
+    reply.later_flags = kRateLimited;  // Envoy: local_ratelimit.cc, decodeHeaders
+    if (!limit.reply.empty()) reply.edit = [&](std::string* lines) { limit.reply.Apply(entry, lines); };
+    stream.Answer(reply, lead);
     return FilterStatus::kStop;
   }
 

