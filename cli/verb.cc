@@ -10,6 +10,7 @@
 
 #include "core/base/status.h"
 #include "replay/event_log.h"
+#include "replay/kept_secrets.h"
 
 namespace wavetank::cli {
 
@@ -25,7 +26,19 @@ int Complain(const absl::Status& status) {
   return kBadInput;
 }
 
+namespace {
+
+void TellKeptSecrets(const std::string& path) {
+  const absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(path);
+  if (!log.ok() || !replay::KeepsSecrets((*log)->header())) return;
+  std::fflush(stdout);
+  std::fprintf(stderr, "wavetank: %s\n", replay::KeptSecretsNote(path).c_str());
+}
+
+}  // namespace
+
 int WithWholeness(int code, const std::string& path, bool whole) {
+  TellKeptSecrets(path);
   if (whole || code == kBadInput) return code;
   std::fflush(stdout);
   std::fprintf(stderr,

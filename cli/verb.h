@@ -72,7 +72,7 @@ int CompareCosts(const std::string& data, const std::string& parameters, bool js
 int Complain(const absl::Status& status);
 
 // What a verb that has read the event log `path` ends with: `code`, but if the log is not whole, that is said on
-// standard error, and kNotWhole takes the place of kOk.
+// standard error, and kNotWhole takes the place of kOk. That a log keeps secrets is said there, too.
 int WithWholeness(int code, const std::string& path, bool whole);
 // The same, looked up.
 int WithWholeness(int code, const std::string& path);

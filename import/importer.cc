@@ -165,6 +165,7 @@ void NoteUnread(const KubeEvidence& kube, uint64_t mute, uint64_t own_lines, uin
 
 absl::StatusOr<Imported> Import(const ImportOptions& options) {
   Imported out;
+  out.kube.keep_secrets = options.keep_secrets;
   Evidence& evidence = out.evidence;
   std::vector<AccessFormat> formats;
   for (const std::string& text : options.access_formats) {

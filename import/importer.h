@@ -23,6 +23,8 @@ struct ImportOptions {
   std::vector<std::pair<std::string, std::string>> clusters;  // name, path
   // Formats of access logs besides Istio's and Envoy's own, in Envoy's command language.
   std::vector<std::string> access_formats;
+  // Objects keep the Secrets, tokens and passwords that record --keep-secrets keeps.
+  bool keep_secrets = false;
   SourceLimits limits;
 };
 

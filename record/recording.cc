@@ -8,6 +8,7 @@
 #include "core/kube/informer.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "replay/kept_secrets.h"
 #include "replay/secrets.h"
 
 namespace wavetank::record {
@@ -228,6 +229,7 @@ void Recording::Begin() {
   if (replay::HoldsSecret(header.scenario_text)) header.scenario_text = "# wavetank record\n";
   header.world = facts_.world.ToJson();
   header.world[std::string(replay::kRecordingKey)] = true;
+  if (options_.keep_secrets) header.world[std::string(replay::kKeepsSecretsKey)] = true;
   replay::LogWriterOptions writing;
   writing.keep_secrets = options_.keep_secrets;
   absl::StatusOr<std::unique_ptr<replay::LogWriter>> writer = replay::LogWriter::Create(options_.log, header, writing);

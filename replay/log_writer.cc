@@ -122,7 +122,7 @@ LogWriter::~LogWriter() {
 
 absl::Status LogWriter::Open(const LogHeader& header) {
   const std::string& partial = db_->partial;
-  const int lock = open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int lock = open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, options_.keep_secrets ? 0600 : 0644);
   if (lock < 0) {
     return absl::PermissionDeniedError(
         fmt::format("{}: cannot be created: {}: name a file elsewhere", partial, strerror(errno)));
@@ -149,6 +149,11 @@ absl::Status LogWriter::Open(const LogHeader& header) {
     if (info.st_size == 0) unlink(partial.c_str());  // else it is what another run left
     close(lock);
     return absl::PermissionDeniedError(fmt::format("{}: {}", partial, strerror(errno)));
+  }
+  // An interrupted run may have left it open to all.
+  if (options_.keep_secrets && fchmod(lock, 0600) != 0) {
+    close(lock);
+    return absl::PermissionDeniedError(fmt::format("{}: cannot be kept from others: {}", partial, strerror(errno)));
   }
   for (const char* suffix : kBeside) unlink((partial + suffix).c_str());
   db_->lock = lock;

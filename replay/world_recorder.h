@@ -22,6 +22,8 @@ struct WorldRecording {
   // That are watched and stand in the trace: a replay watches them, too.
   std::vector<std::string> invariants;
   bool durable_commits = false;  // LogWriterOptions
+  // Inputs stand in the log as they were given, with keys, tokens and passwords (kept_secrets.h).
+  bool keep_secrets = false;
 };
 
 // Before the world's first input. The recorder follows the world as long as it lives; `world` must outlive it.

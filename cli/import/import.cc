@@ -9,6 +9,7 @@
 #include "import/report/report.h"
 #include "import/skeleton/mesh_of_objects.h"
 #include "import/skeleton/skeleton.h"
+#include "replay/kept_secrets.h"
 
 namespace wavetank::cli {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 struct ImportArguments {
   std::vector<std::string> sources, skews, clusters, formats;
   std::string log;
-  bool json = false, strict = false, timeline = false;
+  bool json = false, strict = false, timeline = false, keep_secrets = false;
 };
 
 absl::StatusOr<std::pair<std::string, importing::WallNs>> ReadSkew(const std::string& text) {
@@ -36,6 +37,10 @@ int RunImport(const ImportArguments& a) {
   importing::ImportOptions options;
   options.sources = a.sources;
   options.access_formats = a.formats;
+  if (a.keep_secrets && a.log.empty()) {
+    return Complain(absl::InvalidArgumentError("--keep-secrets is about the event log: give -o FILE"));
+  }
+  options.keep_secrets = a.keep_secrets;
   for (const std::string& text : a.skews) {
     auto skew = ReadSkew(text);
     if (!skew.ok()) return Complain(skew.status());
@@ -63,17 +68,19 @@ int RunImport(const ImportArguments& a) {
                                                              ? importing::MakeSkeleton(evidence)
                                                              : importing::MakeMeshOfObjects(evidence, imported->kube);
     if (!skeleton.ok()) return Complain(skeleton.status());
-    if (absl::Status status = importing::WriteLog(*skeleton, a.log, WAVETANK_VERSION); !status.ok()) {
+    if (absl::Status status = importing::WriteLog(*skeleton, a.log, WAVETANK_VERSION, a.keep_secrets); !status.ok()) {
       return Complain(status);
     }
     notes = skeleton->notes;
     inferred = skeleton->inferred;
     notes.push_back(fmt::format("{}: {} inputs and claims; `wavetank replay {}` judges the claims", a.log,
                                 skeleton->inputs.size(), a.log));
+    if (a.keep_secrets) notes.push_back(replay::KeptSecretsNote(a.log));
   }
   if (a.json) {
     nlohmann::ordered_json json = importing::ToJson(evidence);
     json["missing"] = importing::WhatIsMissing(*imported);
+    if (a.keep_secrets) json["keepsSecrets"] = true;
     std::cout << JsonText(json, 1) << "\n";
   } else {
     if (a.timeline) std::cout << importing::Timeline(evidence) << "\n";
@@ -116,6 +123,9 @@ void AddImport(CLI::App& app, Outcome& outcome) {
   verb->add_option("--access-log-format", a->formats,
                    "Format of access logs, text or JSON, if it is not Istio's or Envoy's own; several times")
       ->allow_extra_args(false);
+  verb->add_flag("--keep-secrets", a->keep_secrets,
+                 "Store remote Secrets and cacerts of dumps with their keys and tokens: the log is then as secret as "
+                 "they are");
   verb->add_flag("--json", a->json, "The inferred timeline, the claims and what was left out, as JSON");
   verb->add_flag("--timeline", a->timeline, "Print each inferred input with its line");
   verb->add_flag("--strict", a->strict, "Exit code 2 if anything was left out");

@@ -12,6 +12,7 @@
 #include "record/http_transport.h"
 #include "record/kubeconfig_file.h"
 #include "record/recording.h"
+#include "replay/kept_secrets.h"
 #include "sim/kernel/kernel.h"
 
 namespace wavetank::cli {
@@ -107,6 +108,7 @@ int Record(const RecordArguments& a) {
     rows.push_back({(*configs)[i].context, cluster.name, cluster.network, cluster.control_plane});
   }
   PrintTable(rows);
+  if (a.keep_secrets) std::cout << "note: " << replay::KeptSecretsNote(a.log) << "\n";
   return kOk;
 }
 

@@ -23,6 +23,7 @@
 #include "core/x509/x509.h"
 #include "fakes/envoy/proxy/data_plane.h"
 #include "fmt/format.h"
+#include "replay/kept_secrets.h"
 #include "reports/violations.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/results/nacks.h"
@@ -50,7 +51,7 @@ struct ServeArguments {
   std::string invariants, mend;
   std::string kube_token_file, kube_client_ca, kubeconfig;
   bool json = false, modelled_costs = false, delta = false, no_remote_secrets = false;
-  bool play = false, no_watch = false, grpc = false;
+  bool play = false, no_watch = false, grpc = false, keep_secrets = false;
   std::vector<std::string> control_plane_env;
 };
 
@@ -117,6 +118,10 @@ absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
   out.modelled_costs = a.modelled_costs;
   out.keep_configuration = !a.server.kube.listen.empty();
   out.log = a.log;
+  if (a.keep_secrets && a.log.empty()) {
+    return absl::InvalidArgumentError("--keep-secrets is about the event log: give -o FILE");
+  }
+  out.keep_secrets = a.keep_secrets;
   if (!a.invariants.empty()) {
     absl::StatusOr<std::vector<std::string>> names = sim::ParseInvariants(a.invariants);
     if (!names.ok()) return names.status();
@@ -273,10 +278,12 @@ void Announce(const ServeArguments& a, serve::Server& server) {
       }
       return pods;
     });
+    if (a.keep_secrets) out["keepsSecrets"] = true;
     std::cout << JsonText(out) << std::endl;
     return;
   }
   for (const std::string& note : server.session().notes()) std::cout << "note: " << note << "\n";
+  if (a.keep_secrets) std::cout << "note: " << replay::KeptSecretsNote(a.log) << "\n";
   std::vector<std::vector<std::string>> rows;
   if (server.control_planes() != nullptr) {
     rows = {{"CLUSTER", "REAL ISTIOD", "PID", "LOG"}};
@@ -468,6 +475,9 @@ void AddServe(CLI::App& app, Outcome& outcome) {
       ->capture_default_str();
   verb->add_option("-o,--log", a->log,
                    "Event log to write, for `wavetank replay`; with a real istiod, of what was done alone");
+  verb->add_flag("--keep-secrets", a->keep_secrets,
+                 "Store keys, tokens and passwords that clients and manifests bring: the log is then as secret as they "
+                 "are, and replays without --secrets");
   verb->add_option("--durability", a->durability,
                    "What a killed process leaves in the log: acknowledged, all that any client was answered (an answer "
                    "leaves when its input is on disk); second, all but the last second; session, whatever was written")

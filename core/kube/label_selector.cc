@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "fmt/format.h"
@@ -40,6 +43,20 @@ bool ValidKey(std::string_view key) {
   });
 }
 
+// strconv.ParseInt(text, 10, 64).
+std::optional<int64_t> Integer(std::string_view text) {
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string TextIn(const nlohmann::json& expression, const char* field) {
+  const auto it = expression.is_object() ? expression.find(field) : expression.end();
+  return it != expression.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
 }  // namespace
 
 absl::StatusOr<LabelSelector> LabelSelector::FromJson(const nlohmann::json& selector) {
@@ -55,16 +72,24 @@ absl::StatusOr<LabelSelector> LabelSelector::FromJson(const nlohmann::json& sele
   }
   const auto expressions = selector.find("matchExpressions");
   if (expressions == selector.end() || expressions->is_null()) return out;
-  if (!expressions->is_array()) return Invalid("matchExpressions must be a list");
-  for (size_t i = 0; i < expressions->size(); ++i) {
-    const nlohmann::json& e = (*expressions)[i];
-    const auto text = [&](const char* field) -> std::string {
-      const auto it = e.is_object() ? e.find(field) : e.end();
-      return it != e.end() && it->is_string() ? it->get<std::string>() : std::string();
-    };
-    Requirement requirement{text("key"), Operator::kIn, {}};
+  if (absl::Status status = out.Add(*expressions, false); !status.ok()) return status;
+  return out;
+}
+
+absl::StatusOr<LabelSelector> LabelSelector::FromNodeExpressions(const nlohmann::json& expressions) {
+  LabelSelector out;
+  if (expressions.is_null()) return out;
+  if (absl::Status status = out.Add(expressions, true); !status.ok()) return status;
+  return out;
+}
+
+absl::Status LabelSelector::Add(const nlohmann::json& expressions, bool may_compare) {
+  if (!expressions.is_array()) return Invalid("matchExpressions must be a list");
+  for (size_t i = 0; i < expressions.size(); ++i) {
+    const nlohmann::json& e = expressions[i];
+    Requirement requirement{TextIn(e, "key"), Operator::kIn, {}};
     if (requirement.key.empty()) return Invalid(fmt::format("matchExpressions[{}].key must be a label's name", i));
-    const std::string op = text("operator");
+    const std::string op = TextIn(e, "operator");
     if (op == "In") {
       requirement.op = Operator::kIn;
     } else if (op == "NotIn") {
@@ -73,9 +98,13 @@ absl::StatusOr<LabelSelector> LabelSelector::FromJson(const nlohmann::json& sele
       requirement.op = Operator::kExists;
     } else if (op == "DoesNotExist") {
       requirement.op = Operator::kDoesNotExist;
+    } else if (may_compare && op == "Gt") {
+      requirement.op = Operator::kGreaterThan;
+    } else if (may_compare && op == "Lt") {
+      requirement.op = Operator::kLessThan;
     } else {
-      return Invalid(
-          fmt::format("matchExpressions[{}].operator is \"{}\"; expected In, NotIn, Exists or DoesNotExist", i, op));
+      return Invalid(fmt::format("matchExpressions[{}].operator is \"{}\"; expected In, NotIn, Exists{} DoesNotExist{}",
+                                 i, op, may_compare ? "," : " or", may_compare ? ", Gt or Lt" : ""));
     }
     if (const auto values = e.find("values"); values != e.end() && values->is_array()) {
       for (const nlohmann::json& value : *values) {
@@ -83,14 +112,17 @@ absl::StatusOr<LabelSelector> LabelSelector::FromJson(const nlohmann::json& sele
         requirement.values.push_back(value);
       }
     }
-    const bool needs_values = requirement.op == Operator::kIn || requirement.op == Operator::kNotIn;
+    const bool needs_values = requirement.op != Operator::kExists && requirement.op != Operator::kDoesNotExist;
     if (needs_values == requirement.values.empty()) {
       return Invalid(fmt::format("matchExpressions[{}].values must be {} for operator {}", i,
                                  needs_values ? "given" : "absent", op));
     }
-    out.requirements_.push_back(std::move(requirement));
+    const bool compares = requirement.op == Operator::kGreaterThan || requirement.op == Operator::kLessThan;
+    if (compares && (requirement.values.size() != 1 || !Integer(requirement.values[0])))
+      return Invalid(fmt::format("matchExpressions[{}].values must be one integer for operator {}", i, op));
+    requirements_.push_back(std::move(requirement));
   }
-  return out;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LabelSelector> LabelSelector::Parse(std::string_view text) {
@@ -100,7 +132,8 @@ absl::StatusOr<LabelSelector> LabelSelector::Parse(std::string_view text) {
     Requirement r;
     const auto bad = [&] {
       return absl::InvalidArgumentError(fmt::format(
-          "label selector '{}': cannot read '{}'; write key=value, key!=value, key in (a,b), key or !key", text, part));
+          "label selector '{}': cannot read '{}'; write key=value, key!=value, key in (a,b), key, !key, key>1 or key<1",
+          text, part));
     };
     if (!part.empty() && part.front() == '!') {
       r = {std::string(Trim(part.substr(1))), Operator::kDoesNotExist, {}};
@@ -121,6 +154,16 @@ absl::StatusOr<LabelSelector> LabelSelector::Parse(std::string_view text) {
       std::string_view value = part.substr(eq + 1);
       if (!value.empty() && value.front() == '=') value.remove_prefix(1);
       r = {std::string(Trim(part.substr(0, eq))), Operator::kIn, {std::string(Trim(value))}};
+    } else if (const size_t order = part.find_first_of("<>"); order != std::string_view::npos) {
+      const std::string_view number = Trim(part.substr(order + 1));
+      r = {std::string(Trim(part.substr(0, order))),
+           part[order] == '>' ? Operator::kGreaterThan : Operator::kLessThan,
+           {std::string(number)}};
+      // apimachinery: pkg/labels/selector.go, NewRequirement().
+      if (ValidKey(r.key) && !Integer(number)) {
+        return Invalid(fmt::format(
+            "values[0]: Invalid value: \"{}\": for 'Gt', 'Lt' operators, the value must be an integer", number));
+      }
     } else {
       r = {std::string(part), Operator::kExists, {}};
     }
@@ -136,23 +179,32 @@ LabelSelector LabelSelector::FromLabels(const Labels& labels) {
   return selector;
 }
 
-bool LabelSelector::Matches(const Labels& labels) const {
-  return std::all_of(requirements_.begin(), requirements_.end(), [&](const Requirement& r) {
-    const auto it = labels.find(r.key);
-    const bool has = it != labels.end();
-    const bool in = has && std::find(r.values.begin(), r.values.end(), it->second) != r.values.end();
-    switch (r.op) {
-      case Operator::kIn:
-        return in;
-      case Operator::kNotIn:
-        return !in;
-      case Operator::kExists:
-        return has;
-      case Operator::kDoesNotExist:
-        return !has;
+bool LabelSelector::Meets(const Requirement& r, const Labels& labels) {
+  const auto it = labels.find(r.key);
+  const bool has = it != labels.end();
+  const auto among = [&] { return has && std::find(r.values.begin(), r.values.end(), it->second) != r.values.end(); };
+  switch (r.op) {
+    case Operator::kIn:
+      return among();
+    case Operator::kNotIn:
+      return !among();
+    case Operator::kExists:
+      return has;
+    case Operator::kDoesNotExist:
+      return !has;
+    case Operator::kGreaterThan:
+    case Operator::kLessThan: {
+      // A label that is no number is neither.
+      const std::optional<int64_t> is = has ? Integer(it->second) : std::nullopt, than = Integer(r.values[0]);
+      return is && than && (r.op == Operator::kGreaterThan ? *is > *than : *is < *than);
     }
-    return false;
-  });
+  }
+  return false;
+}
+
+bool LabelSelector::Matches(const Labels& labels) const {
+  return std::all_of(requirements_.begin(), requirements_.end(),
+                     [&](const Requirement& requirement) { return Meets(requirement, labels); });
 }
 
 }  // namespace wavetank::kube

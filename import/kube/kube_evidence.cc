@@ -244,7 +244,7 @@ class Reader {
                              GroupedKind(value) + " " + (*object)->meta.ns + "/" + (*object)->meta.name);
       }
     }
-    record::Normalised normalised = record::Normalise(**object, {});
+    record::Normalised normalised = record::Normalise(**object, {.keep_secrets = out_.keep_secrets});
     if (normalised.kind.empty()) {
       ++out_.unseen[(*object)->kind];
       return;

@@ -1,7 +1,8 @@
 // What API servers held and what was written to them: dumps, audit logs and recorded watches, as objects that a world
 // may be told of.
 //
-// Every object passes record::Normalise() as it is read, so that data of Secrets, tokens and keys never get further.
+// Every object passes record::Normalise() as it is read, so that data of Secrets, tokens and keys never get further
+// unless the user asked to keep them.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,8 @@ struct KubeEvidence {
   std::vector<Event> events;
   // Objects of kinds that no mesh sees, by kind.
   std::map<std::string, uint64_t> unseen;
+
+  bool keep_secrets = false;  // for ReadKubeFile()
 
   bool empty() const { return state.empty() && history.empty(); }
 };

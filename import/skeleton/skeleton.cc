@@ -13,6 +13,7 @@
 #include "import/skeleton/mesh_of_objects.h"
 #include "import/skeleton/parts.h"
 #include "import/skeleton/traffic_parts.h"
+#include "replay/kept_secrets.h"
 #include "sim/world_options.h"
 
 namespace wavetank::importing {
@@ -519,7 +520,8 @@ class Builder {
 
 absl::StatusOr<Skeleton> MakeSkeleton(const Evidence& evidence) { return Builder(evidence).Build(); }
 
-absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const std::string& program_version) {
+absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const std::string& program_version,
+                      bool keeps_secrets) {
   replay::LogHeader header;
   header.seed = skeleton.world.seed;
   header.program_version = program_version;
@@ -531,7 +533,9 @@ absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const s
   header.world[std::string(replay::kRecordingKey)] = true;
   header.world[std::string(kImportedKey)] = true;
   header.world[std::string(kBeginsKey)] = skeleton.begins;
-  absl::StatusOr<std::unique_ptr<replay::LogWriter>> writer = replay::LogWriter::Create(path, header);
+  if (keeps_secrets) header.world[std::string(replay::kKeepsSecretsKey)] = true;
+  absl::StatusOr<std::unique_ptr<replay::LogWriter>> writer =
+      replay::LogWriter::Create(path, header, {.keep_secrets = keeps_secrets});
   if (!writer.ok()) return writer.status();
   Time last = skeleton.world.start;
   bool pictured = false;

@@ -31,7 +31,9 @@ struct Skeleton {
 absl::StatusOr<Skeleton> MakeSkeleton(const Evidence& evidence);
 
 // Writes it as an event log, whose header says what it is made from. The errors are those of a LogWriter.
-absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const std::string& program_version);
+// `keeps_secrets`: the evidence was read so (replay/kept_secrets.h).
+absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const std::string& program_version,
+                      bool keeps_secrets = false);
 
 // Under these keys in LogHeader::world.
 inline constexpr std::string_view kImportedKey = "imported", kBeginsKey = "beginsNs";

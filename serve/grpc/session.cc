@@ -60,7 +60,8 @@ absl::Status Session::Start() {
                                     .scenario_file = options_.scenario.file,
                                     .real_istiod = options_.real_istiod,
                                     .invariants = options_.invariants,
-                                    .durable_commits = options_.durability != Durability::kSession});
+                                    .durable_commits = options_.durability != Durability::kSession,
+                                    .keep_secrets = options_.keep_secrets});
     if (!recorder.ok()) return recorder.status();
     recorder_ = *std::move(recorder);
     if (options_.durability == Durability::kAcknowledged) {

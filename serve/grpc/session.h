@@ -40,6 +40,7 @@ struct SessionOptions {
   std::string log;              // event log to write, if not empty
   bool real_istiod = false;     // real istiods will serve it: the log holds inputs alone
   Durability durability = Durability::kAcknowledged;
+  bool keep_secrets = false;                  // in the log (replay/kept_secrets.h)
   std::map<std::string, std::string> timing;  // overrides of sim/timing.h, after the scenario's
   std::vector<std::string> invariants;        // to watch, by their full names
   // istiods spend modelled processor time as in a scenario; otherwise only the time that this machine takes.

@@ -43,6 +43,24 @@ TEST_F(Program, NamesAnExpectationThatCannotBeRead) {
   ExpectRefused(Call("run " + file), {file + ":7:", "few"});
 }
 
+TEST_F(Program, KeepsSecretsInLogsAlone) {
+  const std::string file = Write("s.yaml", kCluster);
+  ExpectRefused(Call("serve " + file + " --keep-secrets"), {"--keep-secrets", "-o FILE"});
+  ExpectRefused(Call("import " + file + " --keep-secrets"), {"--keep-secrets", "-o FILE"});
+}
+
+TEST_F(Program, SaysOfALogThatKeepsSecretsThatItDoes) {
+  const std::string dump = Write("service.yaml",
+                                 "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"
+                                 "spec: {ports: [{name: http, port: 80}]}\n");
+  const std::string log = (folder_ / "kept.wtlog").string();
+  const Ran written = Call(fmt::format("import {} -o {} --keep-secrets", dump, log));
+  EXPECT_EQ(written.code, 0) << written.error;
+  EXPECT_THAT(written.output, HasSubstr("note: " + log + ": holds private keys, tokens and passwords"));
+  EXPECT_THAT(Call("replay " + log + " --inputs").error, HasSubstr(log + ": holds private keys"));
+  EXPECT_THAT(Call("replay " + log + " --verify").error, HasSubstr(log + ": holds private keys"));
+}
+
 TEST_F(Program, NamesAPlaceForAccessLogsThatCannotBeWritten) {
   const std::string file = Write("s.yaml", kCluster);
   ExpectRefused(Call("run " + file + " --access-log /no/such/folder/file"), {"/no/such/folder/file"});

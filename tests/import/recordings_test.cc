@@ -3,9 +3,13 @@
 
 #include <cstdint>
 
+#include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "import/kube/msgpack.h"
 #include "import/kube/recordings.h"
+#include "import/skeleton/mesh_of_objects.h"
+#include "replay/kept_secrets.h"
 #include "tests/import/imported.h"
 
 namespace wavetank::importing {
@@ -168,6 +172,34 @@ TEST_F(Recordings, AnObjectThatNoApiServerHasIsCounted) {
   const Imported imported = Read({Put("a.json", service.dump())});
   EXPECT_THAT(OnlyReason(imported.evidence), HasSubstr("no API server"));
   EXPECT_TRUE(imported.kube.state.empty());
+}
+
+TEST_F(Recordings, CredentialsOfADumpAreKeptForWhoAsksForItAndTheLogSaysSo) {
+  const std::string token = "opaque-token-of-cluster2";
+  const std::string kubeconfig = kube::RenderKubeConfig({"cluster2", "https://203.0.113.7:6443", "", token});
+  json secret = {{"apiVersion", "v1"}, {"kind", "Secret"}, {"type", "Opaque"}};
+  secret["metadata"] = {{"name", "istio-remote-secret-cluster2"},
+                        {"namespace", "istio-system"},
+                        {"labels", {{"istio/multiCluster", "true"}}}};
+  secret["data"] = {{"cluster2", absl::Base64Escape(kubeconfig)}};
+  ImportOptions options;
+  options.sources = {Put("a.json", secret.dump())};
+  for (const bool keep : {false, true}) {
+    options.keep_secrets = keep;
+    const auto imported = Import(options);
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    ASSERT_THAT(imported->kube.state, SizeIs(1));
+    std::string text;
+    absl::Base64Unescape(imported->kube.state[0].body["object"]["data"]["cluster2"].get<std::string>(), &text);
+    EXPECT_EQ(text.find(token) != std::string::npos, keep);
+    const auto mesh = MakeMeshOfObjects(imported->evidence, imported->kube);
+    ASSERT_TRUE(mesh.ok()) << mesh.status();
+    const std::string path = folder_ / (keep ? "kept.wtlog" : "sealed.wtlog");
+    ASSERT_TRUE(WriteLog(*mesh, path, "test", keep).ok());
+    const auto log = replay::LogReader::Open(path);
+    ASSERT_TRUE(log.ok()) << log.status();
+    EXPECT_EQ(replay::KeepsSecrets((*log)->header()), keep);
+  }
 }
 
 TEST_F(Recordings, WhatWouldTellMoreIsSaid) {

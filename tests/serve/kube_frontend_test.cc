@@ -9,10 +9,14 @@
 #include <filesystem>
 
 #include "absl/strings/escaping.h"
+#include "core/kube/secret.h"
 #include "core/kube/yaml.h"
+#include "core/x509/x509.h"
 #include "fakes/kube/http/message/watch_stream.h"
+#include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/http/transport/fetch.h"
 #include "replay/event_log.h"
+#include "replay/kept_secrets.h"
 #include "replay/replayer.h"
 #include "replay/secrets.h"
 #include "replay/world_target.h"
@@ -32,8 +36,9 @@ using ::testing::Not;
 
 class KubeFrontendTest : public ::testing::Test {
  protected:
-  void Start(const std::string& token = "") {
+  void Start(const std::string& token = "", bool keep_secrets = false) {
     SessionOptions session;
+    session.keep_secrets = keep_secrets;
     session.scenario =
         *scenario::LoadScenario(std::string(WAVETANK_SOURCE_DIR) + "/scenarios/multi-primary-multi-network");
     session.start = *scenario::MakeStart(session.scenario);
@@ -219,6 +224,32 @@ TEST_F(KubeFrontendTest, APodThatAClientCreatesPassesTheInjector) {
   ASSERT_TRUE(replayed.ok()) << replayed.status();
   EXPECT_FALSE(replayed->divergence.has_value()) << replay::Describe(*replayed->divergence);
   EXPECT_EQ(replayed->trace_digest, digest);
+}
+
+// Without --keep-secrets such a log does not replay: what holds a private key is replaced whole.
+TEST_F(KubeFrontendTest, ALogThatKeepsSecretsSaysSoIsItsOwnersAloneAndReplaysPrivateKeys) {
+  Start("", true);
+  const std::string key = x509::KeyPair::Derive(7, "kept")->ExportPrivateKeyPem();
+  const json secret = {{"metadata", {{"name", "web"}}},
+                       {"type", "Opaque"},
+                       {"stringData", {{"tls.key", key}, {"password", "hunter22"}}}};
+  EXPECT_EQ(Send("cluster1", "POST", "/api/v1/namespaces/sample/secrets", secret).first, 201);
+  ASSERT_TRUE(Eventually([](sim::World& world) { return world.Settled(); }));
+  ASSERT_TRUE(server_->Stop().ok());
+  const std::string digest = server_->loop().world().kernel().digest().Hex();
+
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(log_.string());
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_TRUE(replay::KeepsSecrets((*log)->header()));
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(log_).permissions(), perms::owner_read | perms::owner_write);
+  replay::WorldTarget target;
+  const absl::StatusOr<replay::ReplayResult> replayed = replay::Replay(**log, target);
+  ASSERT_TRUE(replayed.ok()) << replayed.status();
+  EXPECT_EQ(replayed->trace_digest, digest);
+  const kube::ObjectRef kept = target.world()->KubeApi("cluster1")->server().Get("Secret", {"sample", "web"});
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(kube::ReadSecretData(*kept)->at("tls.key"), key);
 }
 
 TEST_F(KubeFrontendTest, NoCredentialReachesTheLog) {

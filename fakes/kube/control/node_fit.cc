@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 
 #include "core/base/json_access.h"
@@ -25,32 +24,15 @@ bool Tolerates(const json& pod_spec, const json& taint) {
   });
 }
 
-// Greater than and less than, which only nodes' labels are compared by.
-bool Compares(const json& expression, const kube::Object& node) {
-  const auto label = node.meta.labels.find(Text(expression, "key"));
-  const json& values = Items(At(expression, "values"));
-  if (label == node.meta.labels.end() || values.size() != 1) return false;
-  const int64_t has = std::strtoll(label->second.c_str(), nullptr, 10),
-                asked = std::strtoll(TextOf(values[0]).c_str(), nullptr, 10);
-  return Text(expression, "operator") == "Gt" ? has > asked : has < asked;
-}
-
 bool TermMatches(const json& term, const kube::Object& node) {
   for (const json& field : Items(At(term, "matchFields"))) {
     const json& values = Items(At(field, "values"));
     const bool among = std::find(values.begin(), values.end(), node.meta.name) != values.end();
     if (Text(field, "key") != "metadata.name" || among != (Text(field, "operator") == "In")) return false;
   }
-  json selecting = json::array();
-  for (const json& expression : Items(At(term, "matchExpressions"))) {
-    const std::string op = Text(expression, "operator");
-    if (op != "Gt" && op != "Lt") {
-      selecting.push_back(expression);
-    } else if (!Compares(expression, node)) {
-      return false;
-    }
-  }
-  const auto labels = kube::LabelSelector::FromJson({{"matchExpressions", std::move(selecting)}});
+  // kubernetes: component-helpers, scheduling/corev1/nodeaffinity: a term that cannot be read, or is empty, takes none.
+  if (Items(At(term, "matchFields")).empty() && Items(At(term, "matchExpressions")).empty()) return false;
+  const auto labels = kube::LabelSelector::FromNodeExpressions(At(term, "matchExpressions"));
   return labels.ok() && labels->Matches(node.meta.labels);
 }
 

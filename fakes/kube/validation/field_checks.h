@@ -26,5 +26,7 @@ void CheckWord(const nlohmann::json& value, const std::string& field, std::vecto
                FieldErrors* errors);
 // What is wrong with a metav1.LabelSelector.
 void CheckSelector(const nlohmann::json& selector, const std::string& at, FieldErrors* errors);
+// The same of a pod's nodeAffinity, podAffinity and podAntiAffinity. `at`: the field of the affinity.
+void CheckAffinity(const nlohmann::json& affinity, const std::string& at, FieldErrors* errors);
 
 }  // namespace wavetank::fakekube

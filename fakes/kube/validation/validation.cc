@@ -329,6 +329,7 @@ void CheckPodSpec(const json& spec, const std::string& at, Errors* errors, const
   CheckContainers(spec, "containers", at, volumes, &names, errors);
   CheckContainers(spec, "initContainers", at, volumes, &names, errors);
   CheckOneOf(At(spec, "restartPolicy"), at + ".restartPolicy", {"Always", "Never", "OnFailure"}, errors);
+  CheckAffinity(At(spec, "affinity"), at + ".affinity", errors);
   if (const json& grace = At(spec, "terminationGracePeriodSeconds"); NumberOf(grace) < 0) {
     errors->push_back(InvalidField(at + ".terminationGracePeriodSeconds", grace, "must be greater than or equal to 0"));
   }
@@ -415,7 +416,12 @@ void CheckWorkload(std::string_view kind, const json& body, const kube::Object* 
   CheckReplicasAreFew(spec, "replicas", "spec", errors);
   const json &selector = At(spec, "selector"), &labels = At(spec, {"template", "metadata", "labels"});
   const bool selects = !At(selector, "matchLabels").empty() || !Items(At(selector, "matchExpressions")).empty();
-  if (!selector.is_object()) {
+  const size_t before = errors->size();
+  CheckSelector(selector, "spec.selector", errors);
+  if (errors->size() > before) {
+    errors->push_back({"FieldValueInvalid", "spec.selector",
+                       fmt::format("Invalid value: {}: invalid label selector", GoSelector(selector))});
+  } else if (!selector.is_object()) {
     errors->push_back(RequiredField("spec.selector"));
   } else if (!selects) {
     errors->push_back({"FieldValueInvalid", "spec.selector",

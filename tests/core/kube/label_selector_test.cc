@@ -16,6 +16,11 @@ TEST(LabelSelector, ReadsTheWholeGrammar) {
   EXPECT_TRUE(matches("a!=1", {}));
   EXPECT_TRUE(matches("a notin (1,2)", {{"a", "3"}}));
   EXPECT_TRUE(matches("", {{"x", "y"}}));
+  EXPECT_TRUE(matches("a>4,b<-1", {{"a", "10"}, {"b", "-2"}}));
+  EXPECT_FALSE(matches("a>4", {{"a", "4"}}));
+  EXPECT_FALSE(matches("a<4", {{"a", "three"}})) << "what is no number is neither more nor less";
+  EXPECT_FALSE(matches("a<4", {}));
+  EXPECT_FALSE(LabelSelector::Parse("a>many").ok());
   EXPECT_FALSE(LabelSelector::Parse("a in 1").ok());
   EXPECT_FALSE(LabelSelector::Parse("=x").ok());
 }
@@ -31,6 +36,19 @@ TEST(LabelSelector, ReadsAnObjectsSelectorAsItReadsText) {
   }
   EXPECT_FALSE(
       LabelSelector::FromJson(nlohmann::json::parse(R"({"matchExpressions":[{"key":"b","operator":"Near"}]})")).ok());
+}
+
+TEST(LabelSelector, OnlyExpressionsOfNodesCompareNumbers) {
+  const nlohmann::json more = nlohmann::json::parse(R"([{"key":"cores","operator":"Gt","values":["8"]}])");
+  const auto nodes = LabelSelector::FromNodeExpressions(more);
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  EXPECT_TRUE(nodes->Matches({{"cores", "16"}}));
+  EXPECT_FALSE(nodes->Matches({{"cores", "8"}}));
+  EXPECT_FALSE(nodes->Matches({{"cores", "many"}}));
+  EXPECT_FALSE(LabelSelector::FromJson({{"matchExpressions", more}}).ok());
+  EXPECT_FALSE(LabelSelector::FromNodeExpressions(
+                   nlohmann::json::parse(R"([{"key":"cores","operator":"Lt","values":["8","9"]}])"))
+                   .ok());
 }
 
 }  // namespace

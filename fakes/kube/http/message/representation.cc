@@ -117,6 +117,29 @@ std::string RenderObject(const kube::Object& object, const Form& form, int64_t r
   return JsonText(WholeOf(object, form, resource_version));
 }
 
+std::string RenderBookmark(const Form& form, int64_t resource_version, bool end_of_initial) {
+  const json version = {{"resourceVersion", std::to_string(resource_version)}};
+  json object = {{"kind", form.resource->kind}, {"apiVersion", form.resource->ApiVersion()}, {"metadata", version}};
+  object["metadata"]["creationTimestamp"] = nullptr;
+  // apimachinery: metav1.InitialEventsAnnotationKey.
+  if (end_of_initial) object["metadata"]["annotations"] = {{"k8s.io/initial-events-end", "true"}};
+  if (form.kind != Form::Kind::kWhole) {
+    object["kind"] = "PartialObjectMetadata";
+    object["apiVersion"] = "meta.k8s.io/v1";
+  }
+  if (form.kind != Form::Kind::kTable) return JsonText(object);
+  json table = TableHead(form, version);
+  table["rows"] = json::array();
+  // The annotation stands in a row, whose cells have nothing to show.
+  if (end_of_initial) {
+    const json cells(table["columnDefinitions"].size(), json(nullptr));
+    table["rows"].push_back({{"cells", cells}, {"object", std::move(object)}});
+  } else {
+    table["columnDefinitions"] = json::array();
+  }
+  return JsonText(table);
+}
+
 Response RenderList(ListPage page, Form form) {
   json head = {{"kind", form.resource->kind + "List"}, {"apiVersion", form.resource->ApiVersion()}};
   if (form.kind == Form::Kind::kMetadata)

@@ -35,6 +35,10 @@ kube::ObjectRef Seen(const kube::ObjectRef& object, const Form& form);
 // The object (as it is seen already) as JSON text. `resource_version`: shown instead of its own unless 0.
 std::string RenderObject(const kube::Object& object, const Form& form, int64_t resource_version = 0);
 
+// An object that carries nothing but a version: how far a watch has come. `end_of_initial`: with the annotation that
+// says that everything which was there has been told.
+std::string RenderBookmark(const Form& form, int64_t resource_version, bool end_of_initial);
+
 struct ListPage {
   std::vector<kube::ObjectRef> items;
   int64_t resource_version = 0;

@@ -93,6 +93,7 @@ void WatchStream::Start(std::function<void(Line)> write, std::function<void()> e
     for (const ObjectRef& object : server_.ListForClients(form_.resource->StoreKind(), options_.ns).items) {
       if (Matches(*object)) write_(cache_->Event("ADDED", object, object->meta.resource_version, form_, form_key_));
     }
+    if (options_.tell_end_of_initial) write_(BookmarkLine(true));
   }
   const absl::StatusOr<ApiServer::WatchId> id = server_.StartWatch(
       form_.resource->StoreKind(), after,
@@ -101,22 +102,11 @@ void WatchStream::Start(std::function<void(Line)> write, std::function<void()> e
   id_ = *id;
 }
 
-Line WatchStream::Bookmark() const {
-  json object = {
-      {"kind", form_.resource->kind},
-      {"apiVersion", form_.resource->ApiVersion()},
-      {"metadata", {{"resourceVersion", std::to_string(server_.VisibleVersion())}, {"creationTimestamp", nullptr}}}};
-  if (form_.kind == Form::Kind::kMetadata) {
-    object["kind"] = "PartialObjectMetadata";
-    object["apiVersion"] = "meta.k8s.io/v1";
-  } else if (form_.kind == Form::Kind::kTable) {
-    object = {{"kind", "Table"},
-              {"apiVersion", "meta.k8s.io/v1"},
-              {"metadata", {{"resourceVersion", std::to_string(server_.VisibleVersion())}}},
-              {"columnDefinitions", json::array()},
-              {"rows", json::array()}};
-  }
-  return std::make_shared<const std::string>(JsonText(json{{"type", "BOOKMARK"}, {"object", object}}) + "\n");
+Line WatchStream::Bookmark() const { return BookmarkLine(false); }
+
+Line WatchStream::BookmarkLine(bool end_of_initial) const {
+  return std::make_shared<const std::string>(fmt::format(
+      "{{\"type\":\"BOOKMARK\",\"object\":{}}}\n", RenderBookmark(form_, server_.VisibleVersion(), end_of_initial)));
 }
 
 }  // namespace wavetank::fakekube::http

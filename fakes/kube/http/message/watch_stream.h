@@ -52,6 +52,8 @@ class WatchStream {
     FieldSelector fields;
     // Events after this version. Negative: first every object there is as ADDED, as a client without a version gets.
     int64_t after = -1;
+    // A bookmark says when all of those have been told, as it ends a streaming list (client-go's WatchList).
+    bool tell_end_of_initial = false;
   };
 
   WatchStream(ApiServer& server, std::shared_ptr<LineCache> cache, Form form, Options options);
@@ -70,6 +72,7 @@ class WatchStream {
   bool Matches(const kube::Object& object) const;
   void On(const Change& change);
   void Fail(const absl::Status& status);
+  Line BookmarkLine(bool end_of_initial) const;
 
   ApiServer& server_;
   std::shared_ptr<LineCache> cache_;

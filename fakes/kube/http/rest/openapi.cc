@@ -122,7 +122,8 @@ json QueryParameters(std::initializer_list<std::string_view> names) {
   json out = json::array();
   for (const std::string_view name : names) {
     const bool number = name == "limit" || name == "timeoutSeconds";
-    const bool yes_no = name == "watch" || name == "force" || name == "allowWatchBookmarks";
+    const bool yes_no =
+        name == "watch" || name == "force" || name == "allowWatchBookmarks" || name == "sendInitialEvents";
     out.push_back({{"name", name},
                    {"in", "query"},
                    {"schema",
@@ -181,11 +182,11 @@ json PathItem(const Resource& resource, const json& schema, bool in_namespace, b
     return out;
   }
   if (!resource.review_only) {
-    out["get"] =
-        operation("list",
-                  QueryParameters({"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit",
-                                   "resourceVersion", "resourceVersionMatch", "timeoutSeconds", "watch"}),
-                  false);
+    out["get"] = operation(
+        "list",
+        QueryParameters({"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit",
+                         "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"}),
+        false);
   }
   if (in_namespace) {
     out["post"] = with_body(operation("post", QueryParameters({"dryRun", "fieldManager", "fieldValidation"}), true));

@@ -18,6 +18,7 @@
 #include "fakes/kube/http/api/schema.h"
 #include "fakes/kube/http/message/event_views.h"
 #include "fakes/kube/http/message/status.h"
+#include "fakes/kube/http/rest/list_options.h"
 #include "fakes/kube/http/rest/patching.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/merge/server_side_apply.h"
@@ -131,9 +132,10 @@ Response RestApi::DeleteCollection(const Call& call) {
   if (const std::string wrong = GoSelectorError(call.query.Get("labelSelector")); !wrong.empty())
     return BadRequest(wrong);
   absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(call.query.Get("labelSelector"));
-  if (!labels.ok()) return BadRequest(std::string(labels.status().message()));
+  if (!labels.ok()) return BadRequest(fmt::format("unable to parse requirement: {}", Message(labels.status())));
   absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(call.query.Get("fieldSelector"));
   if (!fields.ok()) return BadRequest(std::string(fields.status().message()));
+  if (std::optional<Response> wrong = CheckListOptions(call.query, false)) return *std::move(wrong);
   ListPage gone;
   for (const ObjectRef& object : StoreOf(resource).List(resource.StoreKind(), call.target.ns)) {
     if (!labels->Matches(object->meta.labels) || !fields->Matches(*object)) continue;

@@ -16,6 +16,7 @@
 #include "fakes/kube/http/api/protobuf_body.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/discovery.h"
+#include "fakes/kube/http/rest/list_options.h"
 #include "fakes/kube/http/rest/openapi.h"
 #include "fakes/kube/http/rest/preconditions.h"
 #include "fakes/kube/http/rest/reviews.h"
@@ -138,6 +139,7 @@ Response RestApi::List(const Call& call) {
   Selection selection;
   if (std::optional<Response> wrong = ReadSelection(*call.target.resource, "", call.query, &selection))
     return *std::move(wrong);
+  if (std::optional<Response> wrong = CheckListOptions(call.query, false)) return *std::move(wrong);
   int64_t limit = 0;
   if (const std::string& text = call.query.Get("limit"); !text.empty()) {
     const std::optional<int64_t> number = NumberIn(text);
@@ -150,6 +152,9 @@ Response RestApi::List(const Call& call) {
   ApiServer& store = StoreOf(call);
   page.resource_version = store.VisibleVersion();
   if (const std::string& text = call.query.Get("continue"); !text.empty()) {
+    // apiserver: pkg/storage, ValidateListOptions().
+    if (const std::string& version = call.query.Get("resourceVersion"); !version.empty() && version != "0")
+      return BadRequest("specifying resource version is not allowed when using continue");
     std::string token;
     absl::WebSafeBase64Unescape(text, &token);
     const size_t dot = token.find('.');
@@ -218,14 +223,26 @@ Response RestApi::Watch(const Call& call) {
   Selection selection;
   if (std::optional<Response> wrong = ReadSelection(*call.target.resource, call.target.name, call.query, &selection))
     return *std::move(wrong);
+  if (std::optional<Response> wrong = CheckListOptions(call.query, true)) return *std::move(wrong);
   WatchStream::Options options;
   options.ns = call.target.ns;
   options.labels = std::move(selection.labels);
   options.fields = std::move(selection.fields);
+  const int64_t now = StoreOf(call).VisibleVersion();
+  const bool bookmarks = call.query.Flag("allowWatchBookmarks");
+  // Who does not say whether he wants what is there gets it where he names no version.
+  const std::optional<bool> initial = OptionalFlag(call.query, "sendInitialEvents");
   if (const std::string& text = call.query.Get("resourceVersion"); !text.empty() && text != "0") {
     const std::optional<int64_t> version = NumberIn(text);
     if (!version) return BadRequest(NoVersion(text));
     options.after = *version;
+    if (initial == true && *version > now) return TooLargeVersion(*version, now);
+  } else if (initial == false) {
+    options.after = now;
+  }
+  if (initial == true) {
+    options.after = -1;
+    options.tell_end_of_initial = bookmarks;
   }
   Response response;
   if (const std::string& text = call.query.Get("timeoutSeconds"); !text.empty()) {
@@ -233,7 +250,7 @@ Response RestApi::Watch(const Call& call) {
     if (!seconds) return BadRequest(fmt::format("timeoutSeconds: Invalid value: \"{}\"", text));
     response.watch_timeout = std::chrono::seconds(std::min<int64_t>(*seconds, 24 * 3600));
   }
-  response.watch_bookmarks = call.query.Flag("allowWatchBookmarks");
+  response.watch_bookmarks = bookmarks;
   response.watch = std::make_unique<WatchStream>(StoreOf(call), lines_, FormFor(call), std::move(options));
   return response;
 }

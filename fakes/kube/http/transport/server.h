@@ -1,4 +1,5 @@
-// HTTP/1.1 for fake API servers, one port per cluster, all on one thread of its own.
+// HTTP for fake API servers, one port per cluster, all on one thread of its own: HTTP/1.1, and HTTP/2 where TLS is
+// spoken.
 //
 // The store belongs to another thread: the server touches it only inside tasks that it gives to the executor. Handlers
 // run there, and watches live there. Objects are immutable, so that long lists are rendered here, while they are sent.

@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
+#include "core/x509/calendar.h"
+#include "core/x509/x509.h"
 #include "fakes/kube/cluster.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/http/transport/server.h"
@@ -30,6 +32,7 @@ class ServedCluster {
     int64_t first_resource_version = 0;  // 0: the store's own
     // The store's thread takes its next task only so long after the one before: for tests of slow stores.
     std::chrono::milliseconds nap{0};
+    bool tls = false;  // with a certificate that nobody vouches for
   };
 
   explicit ServedCluster(Options options) : options_(std::move(options)) {
@@ -50,8 +53,13 @@ class ServedCluster {
       tasks_.push_back(std::move(task));
       wake_.notify_one();
     });
-    port_ =
-        server_->Listen("127.0.0.1", options_.port, [this](const Request& request) { return rest_->Handle(request); });
+    if (options_.tls) {
+      const absl::Status taken = server_->UseTls(SelfSigned());
+      if (!taken.ok()) port_ = taken;
+    }
+    if (port_.ok())
+      port_ = server_->Listen("127.0.0.1", options_.port,
+                              [this](const Request& request) { return rest_->Handle(request); });
     thread_ = std::thread([this] { Run(); });
     if (port_.ok()) server_->Start();
   }
@@ -84,6 +92,15 @@ class ServedCluster {
   }
 
  private:
+  static TlsIdentity SelfSigned() {
+    const x509::KeyPairRef key = x509::KeyPair::Derive(7, "served cluster");
+    x509::CertificateSpec spec;
+    spec.not_before = x509::FromUnixSeconds(0);
+    spec.not_after = x509::FromUnixSeconds(int64_t{1} << 32);
+    spec.subject.common_name = "kube-apiserver";
+    return {(*x509::Certificate::SelfSign(spec, *key))->ToPem(), key->ExportPrivateKeyPem(), ""};
+  }
+
   void Run() {
     const auto start = std::chrono::steady_clock::now();
     for (;;) {

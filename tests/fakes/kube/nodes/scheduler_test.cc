@@ -79,6 +79,21 @@ TEST_F(SchedulerTest, TaintsSelectorsAndAffinityChooseNodes) {
       "node2");
 }
 
+TEST_F(SchedulerTest, LabelsOfNodesAreComparedAsNumbers) {
+  PatchNode("node1", {{"metadata", {{"labels", {{"cores", "many"}}}}}});
+  PatchNode("node2", {{"metadata", {{"labels", {{"cores", "16"}}}}}});
+  const auto with = [](const char* op, const char* number) {
+    const json term = {{"matchExpressions", {{{"key", "cores"}, {"operator", op}, {"values", {number}}}}}};
+    return json{
+        {"affinity",
+         {{"nodeAffinity",
+           {{"requiredDuringSchedulingIgnoredDuringExecution", {{"nodeSelectorTerms", json::array({term})}}}}}}}};
+  };
+  EXPECT_EQ(Place("a", with("Gt", "8")), "node2");
+  EXPECT_EQ(Place("b", with("Gt", "16")), "");
+  EXPECT_EQ(Place("c", with("Lt", "17")), "node2") << "a label that is no number is not less";
+}
+
 TEST_F(SchedulerTest, PodsThatMustBeApartAreApart) {
   const json apart = {
       {"affinity",

@@ -49,6 +49,38 @@ TEST(BatchRulesTest, ACronJobHasASchedule) {
       HasSubstr("spec.concurrencyPolicy: Unsupported value: \"Maybe\""));
 }
 
+json Affine(const json& affinity) {
+  return {{"affinity", affinity}, {"containers", json::array({{{"name", "c"}, {"image", "x"}}})}};
+}
+
+TEST(PodRulesTest, NodesAreComparedByOneNumberAndPodsByNone) {
+  const auto nodes = [](const json& expression) {
+    return Affine({{"nodeAffinity",
+                    {{"requiredDuringSchedulingIgnoredDuringExecution",
+                      {{"nodeSelectorTerms", json::array({{{"matchExpressions", json::array({expression})}}})}}}}}});
+  };
+  const std::string at = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+  EXPECT_EQ(Refusal("v1", "Pod", nodes({{"key", "cores"}, {"operator", "Gt"}, {"values", {"8"}}})), "");
+  EXPECT_THAT(Refusal("v1", "Pod", nodes({{"key", "cores"}, {"operator", "Lt"}, {"values", {"8", "9"}}})),
+              HasSubstr(at + "[0].matchExpressions[0].values: Required value: must be specified single value when "
+                             "`operator` is 'Lt' or 'Gt'"));
+  EXPECT_THAT(Refusal("v1", "Pod", nodes({{"key", "cores"}, {"operator", "Near"}})),
+              HasSubstr("matchExpressions[0].operator: Invalid value: \"Near\": not a valid selector operator"));
+  EXPECT_THAT(Refusal("v1", "Pod",
+                      Affine({{"nodeAffinity", {{"requiredDuringSchedulingIgnoredDuringExecution", json::object()}}}})),
+              HasSubstr(at + ": Required value: must have at least one node selector term"));
+  const json pods = {{"matchExpressions", {{{"key", "app"}, {"operator", "Gt"}, {"values", {"1"}}}}}};
+  EXPECT_THAT(Refusal("v1", "Pod",
+                      Affine({{"podAntiAffinity",
+                               {{"requiredDuringSchedulingIgnoredDuringExecution",
+                                 json::array({{{"topologyKey", "zone"}, {"labelSelector", pods}}})}}}})),
+              HasSubstr("[0].labelSelector.matchExpressions[0].operator: Invalid value: \"Gt\": not a valid selector "
+                        "operator"));
+  EXPECT_THAT(Refusal("apps/v1", "Deployment", {{"selector", pods}, {"template", Template("Always")}}),
+              HasSubstr("spec.selector.matchExpressions[0].operator: Invalid value: \"Gt\": not a valid selector "
+                        "operator"));
+}
+
 TEST(PolicyRulesTest, ABudgetHasOneBound) {
   EXPECT_EQ(Refusal("policy/v1", "PodDisruptionBudget", {{"minAvailable", "50%"}}), "");
   EXPECT_THAT(Refusal("policy/v1", "PodDisruptionBudget", {{"minAvailable", 1}, {"maxUnavailable", 1}}),
