@@ -115,7 +115,7 @@ TEST_F(CronJobsTest, OneThatIsResumedAfterAWeekStrikesOnce) {
 
 TEST_F(CronJobsTest, TimesThatAClientWroteIntoItsStatusHurtNobody) {
   for (const char* time : {"0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"}) {
-    Make({}, {"true"});
+    Make(json::object(), {"true"});
     ASSERT_TRUE(api().Patch("CronJob", {"default", "cron"}, {{"status", {{"lastScheduleTime", time}}}}).ok());
     Pass(61s);
     EXPECT_THAT(api().List("Job", "default"), testing::Not(SizeIs(0))) << time;
