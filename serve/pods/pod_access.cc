@@ -305,6 +305,27 @@ http::Response Log(const State& state, const sim::PodProcess& pod, const http::R
   return out;
 }
 
+// A pod that has not started, or has ended: what API server (pkg/registry/core/pod/strategy.go) and kubelet say.
+http::Response NotRunning(const kube::Object& pod, const std::string& subresource, const http::Request& request) {
+  const nlohmann::json& spec = At(pod.body, "spec");
+  if (Text(spec, "nodeName").empty())
+    return http::BadRequest(fmt::format("pod {} does not have a host assigned", pod.meta.name));
+  const std::vector<std::string> asked = Values(request.query, "container");
+  const nlohmann::json& containers = Items(At(spec, "containers"));
+  const std::string container = !asked.empty()       ? asked.front()
+                                : containers.empty() ? std::string()
+                                                     : Text(containers[0], "name");
+  if (subresource == "log") {
+    return http::BadRequest(
+        fmt::format("container \"{}\" in pod \"{}\" is waiting to start: ContainerCreating", container, pod.meta.name));
+  }
+  http::Response out;
+  out.code = 500;
+  out.content_type = "text/plain; charset=utf-8";
+  out.body = fmt::format("container not found (\"{}\")", container);
+  return out;
+}
+
 }  // namespace
 
 PodAccess::PodAccess(Loop& loop, const HeldConfig& held, const PodLogs& logs)
@@ -328,7 +349,11 @@ std::optional<http::Response> PodAccess::Answer(sim::World& world, const std::st
   if (std::optional<http::Response> refused = api.Refuse(api.Open(std::move(plain)))) return refused;
   const PodPort where{cluster, path->ns, path->pod, path->port};
   const sim::PodProcess* const pod = world.FindPod(path->pod + "." + path->ns + "@" + cluster);
-  if (pod == nullptr) return http::Failure(404, "NotFound", fmt::format("pods \"{}\" not found", path->pod));
+  if (pod == nullptr) {
+    const kube::ObjectRef object = api.server().Get("Pod", {path->ns, path->pod});
+    if (object == nullptr) return http::Failure(404, "NotFound", fmt::format("pods \"{}\" not found", path->pod));
+    return NotRunning(*object, path->subresource, request);
+  }
   if (path->subresource == "log") return Log(*state_, *pod, request);
   if (path->subresource == "exec") return Exec(state_, where, request);
   if (path->subresource == "portforward") return Forward(state_, where, request, IsIstiod(world, where));

@@ -1,10 +1,13 @@
 #include "serve/pods/pod_commands.h"
 
+#include <array>
+#include <ctime>
 #include <utility>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
+#include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
 #include "sim/inputs/kinds/traffic.h"
 #include "sim/pod_process.h"
@@ -59,13 +62,23 @@ std::string Netstat(const sim::PodProcess& pod) {
   return out;
 }
 
+// As `date` prints it, of the world's own calendar.
+std::string DateOf(int64_t unix_seconds) {
+  const time_t seconds = unix_seconds;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 64> text;
+  const size_t size = std::strftime(text.data(), text.size(), "%a %b %e %H:%M:%S UTC %Y\n", &parts);
+  return {text.data(), size};
+}
+
 CommandResult NotFound(const std::string& command) {
   CommandResult out;
   out.exit_code = 126;
   out.failure = fmt::format(
       "OCI runtime exec failed: exec failed: unable to start container process: exec: \"{}\": executable file not "
       "found in $PATH: unknown (simulated pods have curl, pilot-agent request, pilot-discovery request, echo, "
-      "hostname, "
+      "date, hostname, "
       "printenv, netstat, find, true, false, sh -c)",
       command);
   return out;
@@ -147,6 +160,8 @@ void PodCommands::Run(sim::World& world, const PodPort& where, const std::vector
     out.exit_code = 1;
   } else if (command == "echo") {
     out.out = absl::StrJoin(argv.begin() + 1, argv.end(), " ") + "\n";
+  } else if (command == "date") {
+    out.out = DateOf(world.KubeApi(where.cluster)->server().UnixNow());
   } else if (command == "hostname") {
     out.out = where.pod + "\n";
   } else if (command == "printenv" || command == "env") {

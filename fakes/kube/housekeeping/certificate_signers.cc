@@ -54,7 +54,9 @@ Duration LifetimeOf(const kube::Object& request) {
   return parsed && *parsed > Duration::zero() ? std::min<Duration>(*parsed, bounds::kInputDuration) : kDefaultLifetime;
 }
 
-// Refused by Kubernetes' own signer for its usages; nothing: it is no signer of Kubernetes.
+// Refused by Kubernetes' own signer for its usages; nothing: it is no signer of Kubernetes, or it would sign. This
+// cluster's controller manager was given no certificate to sign with (--cluster-signing-cert-file), and such requests
+// stay as they were approved.
 std::optional<absl::Status> RefusedByKubernetes(const kube::Object& request, const std::string& signer) {
   const auto own = std::find_if(OwnSigners().begin(), OwnSigners().end(),
                                 [&](const OwnSigner& each) { return each.name == signer; });
@@ -62,8 +64,16 @@ std::optional<absl::Status> RefusedByKubernetes(const kube::Object& request, con
   std::vector<std::string> asked;
   for (const json& usage : Items(At(request.body, {"spec", "usages"}))) asked.push_back(TextOf(usage));
   std::sort(asked.begin(), asked.end());
-  if (std::equal(asked.begin(), asked.end(), own->usages.begin(), own->usages.end())) {
-    return absl::UnimplementedError("this cluster's controller manager signs for no client of its API server");
+  if (std::equal(asked.begin(), asked.end(), own->usages.begin(), own->usages.end())) return std::nullopt;
+  // kubernetes: pkg/controller/certificates/signer, validAPIServerClientUsages(): all but the client's are optional.
+  if (own == OwnSigners().begin()) {
+    const auto client = std::find(asked.begin(), asked.end(), "client auth");
+    const auto strange = std::find_if(asked.begin(), asked.end(), [&](const std::string& usage) {
+      return std::find(own->usages.begin(), own->usages.end(), usage) == own->usages.end();
+    });
+    if (strange != asked.end()) return absl::InvalidArgumentError("invalid usage for client certificate: " + *strange);
+    if (client != asked.end()) return std::nullopt;
+    return absl::InvalidArgumentError("missing required usage for client certificate: client auth");
   }
   return absl::InvalidArgumentError(fmt::format("usages did not match, expected [{}]", fmt::join(own->usages, " ")));
 }

@@ -303,6 +303,11 @@ void TrackUpdate(const json& before, json& after, const GroupKind& kind, const F
   }
   std::vector<Entry> entries = ReadEntries(after);
   if (entries.empty()) entries = ReadEntries(before);
+  if (entries.empty()) {
+    json last = ParseJson(TextOf(At(before, {"metadata", "annotations", kLastApplied})));
+    if (!last.is_object()) last = nullptr;
+    entries = BeforeFirstApply(before, last, SchemaOf(kind));
+  }
   const FieldSet old = FieldSet::Of(before, SchemaOf(kind)), now = FieldSet::Of(after, SchemaOf(kind));
   const FieldSet changed = Differing(now, before, after);
   FieldSet gone = old;

@@ -2,8 +2,9 @@
 // write does to that. apimachinery: pkg/util/managedfields; structured-merge-diff: merge/update.go.
 //
 // What a client makes has managedFields from its creation on. What a scenario's manifests or a controller make has them
-// from its first apply on: what it held before belongs to the manager "before-first-apply", as in a cluster that did
-// not track fields yet; what client-side apply says of itself in its annotation is "kubectl-client-side-apply"'s.
+// from a client's first change of it on: what it held before belongs to the manager "before-first-apply", as in a
+// cluster that did not track fields yet; what client-side apply says of itself in its annotation is
+// "kubectl-client-side-apply"'s.
 #pragma once
 
 #include <string>
@@ -30,7 +31,7 @@ struct FieldManager {
 absl::StatusOr<nlohmann::json> ServerSideApply(const nlohmann::json& live, const nlohmann::json& applied,
                                                const GroupKind& kind, const FieldManager& manager, bool force);
 
-// After any other write of an object that has managedFields: what changed is the writer's, what is gone is nobody's.
+// After any other write: what changed is the writer's, what is gone is nobody's.
 // managedFields in `after` are the writer's word on who managed what before it (managedfields: fieldmanager.go,
 // Update): an empty list or a list of one empty entry gives tracking up, none at all leaves those of `before`.
 void TrackUpdate(const nlohmann::json& before, nlohmann::json& after, const GroupKind& kind,

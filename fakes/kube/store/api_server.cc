@@ -362,9 +362,11 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
       metadata.erase(field);
     }
   }
-  const bool tracked = !managed && HasManagedFields(previous->body);
+  // What a scenario or a controller has made is tracked from a client's first change of it on.
+  const bool was_tracked = HasManagedFields(previous->body), by_client = options.validate;
+  const bool tracked = !managed && (was_tracked || (by_client && options_.events_of == nullptr));
   const json said = tracked ? At(metadata, "managedFields") : json();
-  if (tracked) {
+  if (!managed && was_tracked) {
     metadata["managedFields"] = old_metadata["managedFields"];
   } else if (!managed) {
     metadata.erase("managedFields");
@@ -383,7 +385,7 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
   const bool has_spec = body.contains("spec");
   SetDefaults(body);
   // A list says who manages what; without one, or with the one that was read, nothing is said about it.
-  const bool edited = said.is_array() && said != old_metadata["managedFields"];
+  const bool edited = was_tracked && said.is_array() && said != At(old_metadata, "managedFields");
   if (edited) metadata["managedFields"] = said;
   if (!edited && SameContent(body, previous->body)) return previous;
   if (options.validate && options.subresource != "status") {
@@ -396,8 +398,10 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
   }
   if (tracked) {
     const bool status_only = SameButStatus(body, previous->body);
-    TrackUpdate(previous->body, body, group_kind,
-                {options.field_manager, status_only ? "status" : options.subresource, DateNow()});
+    if (was_tracked || !status_only) {
+      TrackUpdate(previous->body, body, group_kind,
+                  {options.field_manager, status_only ? "status" : options.subresource, DateNow()});
+    }
   }
   // The last finalizer went with this write: so does the object.
   if (previous->meta.deleting && Items(At(body, {"metadata", "finalizers"})).empty()) {

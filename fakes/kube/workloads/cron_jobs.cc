@@ -83,7 +83,14 @@ void CronJobController::Sync(const NamespacedName& name) {
         jobs.push_back(std::move(job));
       }
     }
-    if (const std::optional<int64_t> next = schedule->Next(now); next) Arm(*cron, *next);
+    if (const std::optional<int64_t> next = schedule->Next(now); next) {
+      Arm(*cron, *next);
+    } else {
+      // kubernetes: cronjob/utils.go, mostRecentScheduleTime(): "59 23 31 2 *" can be read, and never strikes.
+      Tell(*cron, true, "InvalidSchedule",
+           fmt::format("invalid schedule: {} : time difference between two schedules is less than 1 second",
+                       Text(spec, "schedule")));
+    }
   }
   DropOld(*cron, jobs);
   WriteStatus(*cron, jobs, struck);

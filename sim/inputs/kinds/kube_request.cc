@@ -5,6 +5,7 @@
 
 #include "core/base/status.h"
 #include "fakes/kube/http/message/status.h"
+#include "fakes/kube/http/rest/dressing.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
 #include "sim/inputs/fields.h"
@@ -56,14 +57,16 @@ Response AskKube(World& world, std::string_view cluster, const fakekube::http::R
   if (std::optional<Response> refusal = api->Refuse(call)) return *std::move(refusal);
   absl::StatusOr<nlohmann::json> body = api->ParseBody(request);
   if (!body.ok()) return fakekube::http::BadRequest(Message(body.status()));
-  Input input = inputs::KubeRequest{std::string(cluster), request.method,
-                                    request.path,         request.query,
-                                    request.content_type, std::make_shared<const nlohmann::json>(*std::move(body))};
+  // Who asks is no part of an input.
+  auto written = std::make_shared<const nlohmann::json>(fakekube::http::WithCaller(call, *std::move(body)));
+  Input input = inputs::KubeRequest{std::string(cluster), request.method,       request.path,
+                                    request.query,        request.content_type, std::move(written)};
   input.of_real_istiod = of_real_istiod;
   KubeExchange exchange{call, nullptr};
   const absl::Status status = world.Do(input, &exchange);
   if (!status.ok()) return fakekube::http::Failure(500, "InternalError", Message(status));
   Response response = std::move(*exchange.answer);
+  fakekube::http::Dress(call, &response);
   response.delay = api->server().FateOf(fakekube::ApiCall::kWrite).delay;
   return response;
 }

@@ -124,6 +124,10 @@ TEST_F(PodsTest, CurlInAPodSendsARequestThroughTheMesh) {
   EXPECT_EQ(out[3], R"({"metadata":{},"status":"Success"})");
 }
 
+TEST_F(PodsTest, DateIsTheWorlds) {
+  EXPECT_THAT(Exec("sample", PodOf("sleep"), "&command=date")[1], ::testing::ContainsRegex("^[A-Z][a-z]+ .* UTC 20"));
+}
+
 TEST_F(PodsTest, ACommandsEndIsToldAsTheKubeletTellsIt) {
   auto out = Exec("sample", PodOf("sleep"), "&command=curl&command=-sS&command=http%3A%2F%2Fnowhere.sample");
   EXPECT_EQ(out[2], "curl: (6) Could not resolve host: nowhere.sample\n");

@@ -18,6 +18,7 @@
 #include "fakes/kube/http/api/protobuf_body.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/discovery.h"
+#include "fakes/kube/http/rest/dressing.h"
 #include "fakes/kube/http/rest/observability.h"
 #include "fakes/kube/http/rest/openapi.h"
 #include "fakes/kube/http/rest/preconditions.h"
@@ -267,14 +268,12 @@ std::optional<Response> RestApi::Refuse(const Call& call) const {
 
 namespace {
 
-// With line breaks and two blanks a level, for who asks `?pretty=true`. Streams and what comes later stay as they are.
-void Prettify(Response* response) {
-  if (response->watch != nullptr || response->later != nullptr || response->tunnel != nullptr || response->hang_up ||
-      response->content_type != "application/json")
-    return;
-  const json parsed = ParseJson(response->Text());
-  response->produce = nullptr;
-  if (!parsed.is_discarded()) response->body = JsonText(parsed, 2) + "\n";
+Call Signed(const RestApi& api, const Call& call) {
+  absl::StatusOr<json> body = api.ParseBody(*call.request);
+  if (!body.ok()) return call;
+  Request request = *call.request;
+  request.parsed = std::make_shared<const json>(WithCaller(call, *std::move(body)));
+  return call.For(std::move(request));
 }
 
 }  // namespace
@@ -286,10 +285,8 @@ Response RestApi::Handle(const Request& request) {
 
 Response RestApi::Handle(const Call& call) {
   std::optional<Response> refusal = Refuse(call);
-  Response response = refusal ? *std::move(refusal) : Execute(call);
-  if (call.of_resource() && !call.target.resource->deprecation.empty())
-    response.headers.emplace_back("Warning", "299 - " + JsonText(json(call.target.resource->deprecation)));
-  if (call.query.Flag("pretty")) Prettify(&response);
+  Response response = refusal ? *std::move(refusal) : Execute(SaysWhoAsks(call) ? Signed(*this, call) : call);
+  Dress(call, &response);
   response.delay = server_.FateOf(FaultyCall(call)).delay;
   return response;
 }

@@ -457,9 +457,10 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
     if (applied.is_object() && Text(applied, field).empty())
       return BadRequest(fmt::format("Object '{}' is missing in the applied configuration", field));
   }
+  // A subresource is of what is there, whatever is applied to it.
+  if (previous == nullptr && !call.target.subresource.empty()) return NotFound(resource, call.target.name);
   if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, call.target.name, &applied))
     return *std::move(wrong);
-  if (previous == nullptr && !call.target.subresource.empty()) return NotFound(resource, call.target.name);
   if (resource.namespaced && previous == nullptr) {
     if (std::optional<Response> wrong = CheckNamespace(call)) return *std::move(wrong);
   }

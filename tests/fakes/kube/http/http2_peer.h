@@ -5,6 +5,7 @@
 #include <nghttp2/nghttp2.h>
 #include <openssl/ssl.h>
 #include <poll.h>
+#include <signal.h>
 
 #include <cstdint>
 #include <map>
@@ -30,6 +31,7 @@ class Http2Peer {
   // `protocols`: as ALPN writes them. `window`: bytes of a stream that are taken unasked.
   explicit Http2Peer(uint16_t port, const std::string& protocols = "\x02h2", uint32_t window = 1 << 20)
       : tcp_(port), context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free), ssl_(SSL_new(context_.get()), SSL_free) {
+    ::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to connections that are closed, too
     SSL_set_fd(ssl_.get(), tcp_.fd());
     SSL_set_alpn_protos(ssl_.get(), reinterpret_cast<const unsigned char*>(protocols.data()),
                         static_cast<unsigned>(protocols.size()));

@@ -55,6 +55,52 @@ TEST_F(ClientNeedsTest, WhoMadeAnObjectManagesItsFields) {
   EXPECT_EQ(managed.size(), 2);
 }
 
+TEST_F(ClientNeedsTest, WhatTheClusterMadeIsTrackedFromAClientsFirstChangeOn) {
+  EXPECT_FALSE(Get("/api/v1/nodes/node1").body["metadata"].contains("managedFields"));
+  ASSERT_EQ(Send("PATCH", "/api/v1/nodes/node1/status?fieldManager=kubelet",
+                 {{"status", {{"allocatable", {{"cpu", "4"}}}}}}, "application/merge-patch+json")
+                .code,
+            200);
+  EXPECT_FALSE(Get("/api/v1/nodes/node1").body["metadata"].contains("managedFields")) << "reports of status are not";
+  const json taints = json::array({{{"key", "dedicated"}, {"effect", "PreferNoSchedule"}}});
+  ASSERT_EQ(Send("PATCH", "/api/v1/nodes/node1?fieldManager=kubectl-taint", {{"spec", {{"taints", taints}}}},
+                 "application/merge-patch+json")
+                .code,
+            200);
+  const json managed = Get("/api/v1/nodes/node1").body["metadata"]["managedFields"];
+  ASSERT_EQ(managed.size(), 2);
+  EXPECT_EQ(managed[0]["manager"], "before-first-apply");
+  EXPECT_EQ(managed[1]["manager"], "kubectl-taint");
+  EXPECT_TRUE(managed[1]["fieldsV1"]["f:spec"].contains("f:taints")) << managed[1];
+}
+
+// certificates.k8s.io says who asked; the request itself cannot.
+TEST_F(ClientNeedsTest, ASigningRequestSaysWhoMadeIt) {
+  const json body = {{"metadata", {{"name", "a"}}},
+                     {"spec",
+                      {{"request", "LS0t"},
+                       {"signerName", "kubernetes.io/kube-apiserver-client"},
+                       {"username", "somebody-else"},
+                       {"usages", {"client auth"}}}}};
+  Request request = Ask("POST", "/apis/certificates.k8s.io/v1/certificatesigningrequests", body);
+  request.certificate_user = "user1";
+  request.certificate_groups = {"group1"};
+  const Answer made = Send(request);
+  ASSERT_EQ(made.code, 201) << made.body;
+  EXPECT_EQ(made.body["spec"]["username"], "user1");
+  EXPECT_EQ(made.body["spec"]["groups"], (json{"group1", "system:authenticated"}));
+}
+
+TEST_F(ClientNeedsTest, LineBreaksOfAListAreThoseOfItsWhole) {
+  const std::string path = "/api/v1/namespaces/default/configmaps";
+  for (const char* value : {"1", "\"}{][,: \\", "\\\""})
+    ASSERT_EQ(Send("POST", path, ConfigMap("c" + std::to_string(std::string(value).size()), {}, value)).code, 201);
+  for (const std::string& list : {path, std::string("/apis/apps/v1/deployments")}) {
+    const auto whole = nlohmann::ordered_json::parse(rest_->Handle(Ask("GET", list)).Text());
+    EXPECT_EQ(rest_->Handle(Ask("GET", list + "?pretty=true")).Text(), whole.dump(2) + "\n");
+  }
+}
+
 TEST_F(ClientNeedsTest, AnAutoscalerIsTheSameInBothVersions) {
   const json spec = {{"maxReplicas", 3},
                      {"targetCPUUtilizationPercentage", 70},

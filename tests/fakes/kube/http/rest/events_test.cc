@@ -59,6 +59,17 @@ class EventsTest : public RestTest {
   }
 };
 
+TEST_F(EventsTest, AScheduleThatNeverStrikesIsTold) {
+  const json pod = {{"restartPolicy", "Never"}, {"containers", json::array({{{"name", "c"}, {"image", "x:1"}}})}};
+  const json cron = {
+      {"metadata", {{"name", "pi"}}},
+      {"spec", {{"schedule", "59 23 31 2 *"}, {"jobTemplate", {{"spec", {{"template", {{"spec", pod}}}}}}}}}};
+  ASSERT_EQ(Send("POST", "/apis/batch/v1/namespaces/default/cronjobs", cron).code, 201);
+  Settle();
+  EXPECT_THAT(Told("CronJob"), ElementsAre("Warning InvalidSchedule: invalid schedule: 59 23 31 2 * : time difference "
+                                           "between two schedules is less than 1 second"));
+}
+
 TEST_F(EventsTest, APodsLifeIsTold) {
   const json pod = {{"metadata", {{"name", "p"}}},
                     {"spec", {{"containers", json::array({{{"name", "c"}, {"image", "x:1"}}})}}}};
