@@ -29,7 +29,16 @@ std::string MicrosText(Time time) {
 
 Time ReadTime(const std::string& text) {
   const std::optional<int64_t> seconds = kube::ParseRfc3339(text);
-  return seconds ? Time{} + std::chrono::seconds(*seconds - kWorldEpochUnixSeconds) : Time{};
+  if (!seconds) return Time{};
+  // Up to six digits; a MicroTime has them all.
+  int64_t micros = 0;
+  const size_t dot = text.find('.');
+  for (size_t digit = 1; digit <= 6; ++digit) {
+    const bool there =
+        dot != std::string::npos && dot + digit < text.size() && text[dot + digit] >= '0' && text[dot + digit] <= '9';
+    micros = micros * 10 + (there ? text[dot + digit] - '0' : 0);
+  }
+  return Time{} + std::chrono::seconds(*seconds - kWorldEpochUnixSeconds) + std::chrono::microseconds(micros);
 }
 
 // Names and order of LeaderElectionRecord's fields.

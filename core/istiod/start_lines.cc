@@ -15,10 +15,8 @@ void StartLines::Begun() {
 }
 
 void StartLines::MeshRead(const config::MeshWatcher& mesh) {
-  if (!mesh.found()) {
-    Say("no ConfigMap found, using existing MeshNetworks config");
-    Say("no ConfigMap found, using default MeshConfig config");
-  } else {
+  // Of a ConfigMap that is not there the watcher says nothing.
+  if (mesh.found()) {
     if (mesh.networks() != nullptr) Say("Loaded MeshNetworks config from Kubernetes API server.");
     if (mesh.status().ok()) Say("Loaded MeshConfig config from Kubernetes API server.");
   }

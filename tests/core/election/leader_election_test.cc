@@ -91,12 +91,14 @@ TEST_F(ElectionTest, TheConfigMapsAnnotationSaysWhoLeadsInIstiodsFields) {
 }
 
 TEST_F(ElectionTest, GatewaysAreDeployedByTheHolderOfALeaseOfTheRevision) {
+  Run(1234567us);
   Join("istiod-1", "canary", false, kGatewayDeploymentController);
-  Run(1s);
+  Run(20s);
   const kube::ObjectRef lease = client.Find(kLease, "istio-system", "istio-gateway-deployment-canary");
   ASSERT_NE(lease, nullptr);
   EXPECT_EQ(Text(At(lease->body, "spec"), "holderIdentity"), "istiod-1");
   EXPECT_EQ(Number(At(lease->body, "spec"), "leaseDurationSeconds"), 30);
+  EXPECT_EQ(Text(At(lease->body, "spec"), "acquireTime"), "2023-09-01T00:00:01.235567Z");  // asked, then written
 }
 
 TEST_F(ElectionTest, AfterTheLeadersDeathAnotherLeadsWhenTheLeaseHasRunOut) {

@@ -174,9 +174,19 @@ TEST_F(IngressControllerTest, AnothersIngressPushesWhenItIsSeenASecondTime) {
 
 TEST_F(IngressControllerTest, TheIngressServicesAddressesAreItsStatus) {
   PutIngress("front", Rule("h", Path("/", "Prefix", R"({"number": 1})")));
+  controller.SetWritesStatus(true);
   Start();
   const auto ingress = client.Find(kIngressKind, "market", "front");
   EXPECT_EQ(ingress->body["status"]["loadBalancer"]["ingress"], ParseJson(R"([{"ip": "172.30.1.9"}])"));
+}
+
+TEST_F(IngressControllerTest, WhoDoesNotLeadWritesNoStatusUntilItDoes) {
+  PutIngress("front", Rule("h", Path("/", "Prefix", R"({"number": 1})")));
+  Start();
+  EXPECT_FALSE(client.Find(kIngressKind, "market", "front")->body.contains("status"));
+  controller.SetWritesStatus(true);
+  Run();
+  EXPECT_TRUE(client.Find(kIngressKind, "market", "front")->body.contains("status"));
 }
 
 }  // namespace
