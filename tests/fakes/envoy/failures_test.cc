@@ -777,28 +777,5 @@ TEST(DnsTest, StrictDnsBalancesOverAllAddressesAndFollowsThem) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(p.Ask().server, "b");
 }
 
-// --- pools
-
-TEST(PoolTest, ConnectionsForClientsThatTheProxyProtocolNamedAreGivenBackAfterAnHourOfSilence) {
-  Plain p(R"("transport_socket": {"name": "envoy.transport_sockets.upstream_proxy_protocol", "typed_config": {
-            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport",
-            "transport_socket": {"name": "envoy.transport_sockets.raw_buffer", "typed_config": {
-              "@type": "type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"}}}})",
-          /*retry=*/false, "", /*hosts=*/1);
-  p.Start();
-  // Each connection of a client's is another client to the host.
-  constexpr uint64_t kClients = 20;
-  for (uint64_t i = 0; i < kClients; ++i) {
-    EXPECT_EQ(p.lab.Ask(p.client, kFront, p.spec, /*keep_alive=*/false).record.code, 200);
-  }
-  p.lab.RunFor(1s);
-  EXPECT_EQ(p.lab.plane.fabric().counters().open_connections, kClients);
-  p.lab.RunFor(61min);
-  EXPECT_EQ(p.lab.Ask(p.client, kFront, p.spec, /*keep_alive=*/false).record.code, 200);
-  p.lab.RunFor(1s);
-  EXPECT_EQ(p.lab.plane.fabric().counters().open_connections, 1u);
-  EXPECT_EQ(p.Counter("upstream_cx_idle_timeout"), kClients);
-}
-
 }  // namespace
 }  // namespace wavetank::envoysim::lab
