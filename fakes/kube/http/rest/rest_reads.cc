@@ -14,11 +14,12 @@
 #include "fakes/kube/http/api/api_types.h"
 #include "fakes/kube/http/api/go_words.h"
 #include "fakes/kube/http/api/protobuf_body.h"
+#include "fakes/kube/http/message/list_options.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/discovery.h"
-#include "fakes/kube/http/rest/list_options.h"
 #include "fakes/kube/http/rest/openapi.h"
 #include "fakes/kube/http/rest/preconditions.h"
+#include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/http/rest/reviews.h"
 
 namespace wavetank::fakekube::http {

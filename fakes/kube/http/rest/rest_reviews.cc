@@ -18,6 +18,7 @@
 #include "fakes/kube/http/rest/discovery.h"
 #include "fakes/kube/http/rest/openapi.h"
 #include "fakes/kube/http/rest/preconditions.h"
+#include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/http/rest/reviews.h"
 
 namespace wavetank::fakekube::http {

@@ -1,4 +1,4 @@
-#include "fakes/kube/http/rest/list_options.h"
+#include "fakes/kube/http/message/list_options.h"
 
 #include <fmt/format.h>
 
