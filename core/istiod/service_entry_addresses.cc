@@ -44,25 +44,33 @@ std::map<kube::NamespacedName, AllocatedAddresses> ServiceEntryAddresses::Kept()
 }
 
 void ServiceEntryAddresses::Keep(const kube::NamespacedName& entry, const AllocatedAddresses& addresses) {
-  host_.Post([this, alive = std::weak_ptr<char>(alive_), entry, addresses] {
-    if (!alive.expired()) Write(entry, addresses);
+  const bool scheduled = !wanted_.empty();
+  wanted_[entry] = addresses;
+  if (scheduled) return;
+  host_.Post([this, alive = std::weak_ptr<char>(alive_)] {
+    if (!alive.expired()) Write();
   });
 }
 
-void ServiceEntryAddresses::Write(const kube::NamespacedName& entry, const AllocatedAddresses& addresses) {
-  const json wanted = StatusOf(addresses);
+void ServiceEntryAddresses::Write() {
+  const auto wanted = std::exchange(wanted_, {});
   for (const kube::ObjectRef& object : objects_.Objects()) {
-    if (!IsServiceEntry(*object) || object->meta.ns != entry.ns || object->meta.name != entry.name) continue;
-    const json& there = At(object->body, {"status", "addresses"});
-    if (there == wanted || (wanted.empty() && Items(there).empty()) || object->meta.deleting) return;
-    json body = object->body;
-    body["status"]["addresses"] = wanted;
-    absl::StatusOr<kube::ObjectRef> now = kube::Object::FromJson(std::move(body));
-    if (!now.ok()) return;  // made of an object that could be read
-    // A conflict comes with a newer version, of which the registry hears and then keeps its addresses again.
-    client_.Apply(*std::move(now), [](const absl::StatusOr<kube::ObjectRef>&) {});
-    return;
+    if (!IsServiceEntry(*object) || object->meta.deleting) continue;
+    const auto it = wanted.find({object->meta.ns, object->meta.name});
+    if (it != wanted.end()) WriteTo(*object, it->second);
   }
+}
+
+void ServiceEntryAddresses::WriteTo(const kube::Object& entry, const AllocatedAddresses& addresses) {
+  const json wanted = StatusOf(addresses);
+  const json& there = At(entry.body, {"status", "addresses"});
+  if (there == wanted || (wanted.empty() && Items(there).empty())) return;
+  json body = entry.body;
+  body["status"]["addresses"] = wanted;
+  absl::StatusOr<kube::ObjectRef> now = kube::Object::FromJson(std::move(body));
+  if (!now.ok()) return;  // made of an object that could be read
+  // A conflict comes with a newer version, of which the registry hears and then keeps its addresses again.
+  client_.Apply(*std::move(now), [](const absl::StatusOr<kube::ObjectRef>&) {});
 }
 
 }  // namespace wavetank::pilot

@@ -20,11 +20,14 @@ class ServiceEntryAddresses final : public AddressKeeper {
   void Keep(const kube::NamespacedName& entry, const AllocatedAddresses& addresses) override;
 
  private:
-  void Write(const kube::NamespacedName& entry, const AllocatedAddresses& addresses);
+  // All that were to be kept in one instant.
+  void Write();
+  void WriteTo(const kube::Object& entry, const AllocatedAddresses& addresses);
 
   kube::Client& client_;
   Host& host_;
   const config::CrdClient& objects_;
+  std::map<kube::NamespacedName, AllocatedAddresses> wanted_;  // by ServiceEntry, until they are written
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 

@@ -99,6 +99,7 @@ void ServiceEntryController::KeepAddresses(const EntryName& entry, const std::ve
   if (!options_.profile.Has(Change::kAddressesByController)) return;
   ReadKeptAddresses();
   auto& own = addresses_[entry];
+  const bool had_some = !own.empty();
   std::map<std::string, uint32_t, std::less<>> kept;
   for (const ServiceRef& service : services) {
     if (!NeedsAutoAllocation(*service)) continue;
@@ -127,7 +128,7 @@ void ServiceEntryController::KeepAddresses(const EntryName& entry, const std::ve
       const auto number = kept.find(service->hostname);
       if (number != kept.end()) all.push_back({service->hostname, number->second});
     }
-    options_.addresses->Keep(entry, all);
+    if (had_some || !all.empty()) options_.addresses->Keep(entry, all);
   }
   if (kept.empty()) {
     addresses_.erase(entry);
