@@ -7,8 +7,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
-#include "core/base/json_access.h"
 #include "core/base/containers/memo.h"
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/config/schema/cipher_suites.h"
 #include "core/gateway_api/listeners.h"

@@ -34,8 +34,8 @@ class Registries final : public ClusterHandler {
     const Profile* profile = nullptr;
     McsOptions mcs = {};
     AddressKeeper* addresses = nullptr;  // of ServiceEntries of the config cluster; may be null
-    bool endpoints_only = false;  // as KubeController's
-    LogSink log;                  // may be empty
+    bool endpoints_only = false;         // as KubeController's
+    LogSink log;                         // may be empty
   };
 
   // All references must outlive it. ServiceEntries and WorkloadEntries of the config cluster are read from `configs`,

@@ -2,25 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scenarios/reader/read_scenario.h"
-#include "scenarios/runner/runner.h"
-
+#include "tests/scenarios/actions/main_mesh.h"
 namespace wavetank::scenario {
 namespace {
 
 using testing::HasSubstr;
-
-// The main mesh with these steps, and one node in cluster1.
-absl::StatusOr<RunResult> RunWith(const std::string& steps) {
-  absl::StatusOr<Scenario> scenario = LoadScenario(WAVETANK_SOURCE_DIR "/scenarios/multi-primary-multi-network");
-  if (!scenario.ok()) return scenario.status();
-  const absl::StatusOr<Scenario> own =
-      ParseScenario("own.yaml", "name: n\nclusters: [{name: cluster1}, {name: cluster2}]\nsteps:\n" + steps);
-  if (!own.ok()) return own.status();
-  scenario->clusters[0].nodes = {{"a", "region1", "zone1", ""}};
-  scenario->steps = own->steps;
-  return Run(*scenario, RunOptions());
-}
 
 std::string CauseOfFailures(const RunResult& result) {
   std::string out;
@@ -31,39 +17,42 @@ std::string CauseOfFailures(const RunResult& result) {
 }
 
 TEST(ClockAction, ACertificateOfTheOthersHasExpiredForANodeThatIsADayAhead) {
-  const auto result = RunWith(R"(
+  const auto result = RunOnMainMesh(R"(
   - {name: wrong, do: [{clock: {cluster: cluster1, node: a, skew: 25h}}, {restart: {cluster: cluster1, deployment: sample/sleep}}]}
   - name: asks
     then: [{flow: from-cluster1, requests: 100}]
-)");
+)",
+                                    {"a"});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(CauseOfFailures(*result), HasSubstr("certificate has expired"));
 }
 
 TEST(ClockAction, WhatAnIstiodSignsAheadOfTimeIsNotYetValidElsewhere) {
-  const auto result = RunWith(R"(
+  const auto result = RunOnMainMesh(R"(
   - {name: wrong, do: [{clock: {cluster: cluster1, node: a, skew: 1h}}, {restart: {cluster: cluster1, deployment: sample/helloworld-v1}}]}
   - name: asks
     then: [{flow: from-cluster2, requests: 100}]
-)");
+)",
+                                    {"a"});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(CauseOfFailures(*result), HasSubstr("certificate is not yet valid"));
 }
 
 TEST(ClockAction, AClockThatIsRightAgainHarmsNobody) {
-  const auto result = RunWith(R"(
+  const auto result = RunOnMainMesh(R"(
   - {name: wrong, do: [{clock: {cluster: cluster1, node: a, skew: -25h}}]}
   - {name: right, do: [{clock: {cluster: cluster1, node: a, skew: 0s}}, {restart: {cluster: cluster1, deployment: sample/sleep}}]}
   - name: asks
     then: [{flow: from-cluster1, requests: 100}]
-)");
+)",
+                                    {"a"});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->steps.back().traffic.at(0).sent, 100);
   EXPECT_EQ(CauseOfFailures(*result), "");
 }
 
 TEST(ClockAction, ANodeThatIsNotThereIsNamed) {
-  const auto result = RunWith("  - {name: s, do: [{clock: {cluster: cluster1, node: c, skew: 1h}}]}\n");
+  const auto result = RunOnMainMesh("  - {name: s, do: [{clock: {cluster: cluster1, node: c, skew: 1h}}]}\n", {"a"});
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("has no node 'c'; it has a"));
 }
 

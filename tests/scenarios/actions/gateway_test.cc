@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_access.h"
-#include "scenarios/reader/read_scenario.h"
-#include "scenarios/runner/runner.h"
-#include "sim/world.h"
+#include "tests/scenarios/actions/main_mesh.h"
 
 namespace wavetank::scenario {
 namespace {
@@ -16,18 +14,6 @@ using testing::NotNull;
 using testing::StartsWith;
 
 constexpr const char* kGateway = "istio-eastwestgateway";
-
-absl::StatusOr<RunResult> RunWith(const std::string& steps, const std::function<void(sim::World&)>& at_end = nullptr) {
-  absl::StatusOr<Scenario> scenario = LoadScenario(WAVETANK_SOURCE_DIR "/scenarios/multi-primary-multi-network");
-  if (!scenario.ok()) return scenario.status();
-  const absl::StatusOr<Scenario> own =
-      ParseScenario("own.yaml", "name: n\nclusters: [{name: cluster1}, {name: cluster2}]\nsteps:\n" + steps);
-  if (!own.ok()) return own.status();
-  scenario->steps = own->steps;
-  RunOptions options;
-  options.on_end = at_end;
-  return Run(*scenario, options);
-}
 
 TEST(GatewayAction, OneThatMovesIsAppliedThereAndGoneHere) {
   const auto look = [](sim::World& world) {
@@ -43,16 +29,17 @@ TEST(GatewayAction, OneThatMovesIsAppliedThereAndGoneHere) {
     ASSERT_EQ(ingress.size(), 1u);
     EXPECT_THAT(Text(ingress[0], "ip"), StartsWith("172.30.1."));  // of that cluster's range
   };
-  const auto result = RunWith(R"(
+  const auto result = RunOnMainMesh(R"(
   - {name: goes, do: [{gateway: {cluster: cluster1, state: removed}}]}
   - {name: moves, do: [{gateway: {cluster: cluster2, state: moved, to: cluster1}}]}
 )",
-                              look);
+                                    {}, look);
   EXPECT_TRUE(result.ok()) << result.status();
 }
 
 TEST(GatewayAction, ItMovesToNoClusterThatHasOneOfItsName) {
-  const auto result = RunWith("  - {name: s, do: [{gateway: {cluster: cluster2, state: moved, to: cluster1}}]}\n");
+  const auto result =
+      RunOnMainMesh("  - {name: s, do: [{gateway: {cluster: cluster2, state: moved, to: cluster1}}]}\n");
   EXPECT_THAT(std::string(result.status().message()),
               HasSubstr("cluster1 has a Deployment istio-system/istio-eastwestgateway already"));
 }

@@ -6,27 +6,14 @@
 
 #include "core/base/json_access.h"
 #include "core/kube/types.h"
-#include "scenarios/reader/read_scenario.h"
-#include "scenarios/runner/runner.h"
-#include "sim/world.h"
+#include "tests/scenarios/actions/main_mesh.h"
 
 namespace wavetank::scenario {
 namespace {
 
 using testing::HasSubstr;
 
-absl::StatusOr<RunResult> RunWith(const std::string& steps, const std::function<void(sim::World&)>& at_end) {
-  absl::StatusOr<Scenario> scenario = LoadScenario(WAVETANK_SOURCE_DIR "/scenarios/multi-primary-multi-network");
-  if (!scenario.ok()) return scenario.status();
-  const absl::StatusOr<Scenario> own =
-      ParseScenario("own.yaml", "name: n\nclusters: [{name: cluster1}, {name: cluster2}]\nsteps:\n" + steps);
-  if (!own.ok()) return own.status();
-  scenario->clusters[0].nodes = {{"a", "region1", "zone1", ""}, {"b", "region1", "zone1", ""}};
-  scenario->steps = own->steps;
-  RunOptions options;
-  options.on_end = at_end;
-  return Run(*scenario, options);
-}
+const std::vector<std::string> kNodes = {"a", "b"};
 
 TEST(RestartAction, IstiodAndItsWorkloadsGetPodsAnew) {
   std::string names;
@@ -34,12 +21,12 @@ TEST(RestartAction, IstiodAndItsWorkloadsGetPodsAnew) {
     names.clear();
     for (const sim::PodProcess* pod : world.Pods("cluster1", "", "")) names += pod->pod()->meta.name + " ";
   };
-  ASSERT_TRUE(RunWith("  - {name: nothing}\n", collect).ok());
+  ASSERT_TRUE(RunOnMainMesh("  - {name: nothing}\n", kNodes, collect).ok());
   const std::string before = names;
-  const auto result = RunWith(
+  const auto result = RunOnMainMesh(
       "  - {name: istiod, do: [{restart: {cluster: cluster1, deployment: istio-system/istiod}}]}\n"
       "  - {name: app, do: [{restart: {cluster: cluster1, deployment: sample/helloworld-v1}}]}\n",
-      collect);
+      kNodes, collect);
   ASSERT_TRUE(result.ok()) << result.status();
   for (const std::string app : {"istiod-", "helloworld-v1-"}) {
     const auto name = [&app](const std::string& all) {
@@ -60,18 +47,19 @@ TEST(DrainAction, ANodeIsCordonedAndItsPodsGo) {
       left += kube::ParsePod(*pod).node_name == "a" ? 1 : 0;
     }
   };
-  ASSERT_TRUE(RunWith("  - {name: nothing}\n", look).ok());
+  ASSERT_TRUE(RunOnMainMesh("  - {name: nothing}\n", kNodes, look).ok());
   const size_t before = left;
   ASSERT_GT(before, 0u);
-  const auto drained = RunWith("  - {name: s, do: [{drain: {cluster: cluster1, node: a}}]}\n", look);
+  const auto drained = RunOnMainMesh("  - {name: s, do: [{drain: {cluster: cluster1, node: a}}]}\n", kNodes, look);
   ASSERT_TRUE(drained.ok()) << drained.status();
   EXPECT_TRUE(unschedulable);
   EXPECT_EQ(left, 0u);
-  const auto back = RunWith(
-      "  - {name: s, do: [{cordon: {cluster: cluster1, node: a}}, {uncordon: {cluster: cluster1, node: a}}]}\n", look);
+  const auto back = RunOnMainMesh(
+      "  - {name: s, do: [{cordon: {cluster: cluster1, node: a}}, {uncordon: {cluster: cluster1, node: a}}]}\n", kNodes,
+      look);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_FALSE(unschedulable);
-  const auto wrong = RunWith("  - {name: s, do: [{drain: {cluster: cluster1, node: c}}]}\n", look);
+  const auto wrong = RunOnMainMesh("  - {name: s, do: [{drain: {cluster: cluster1, node: c}}]}\n", kNodes, look);
   EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("has no node 'c'; it has a, b"));
 }
 
@@ -81,11 +69,12 @@ TEST(TaintAction, ATaintComesAndGoes) {
     taints = At(world.cluster("cluster1").api().Get("Node", {"", "a"})->body, {"spec", "taints"});
   };
   const std::string taint = "{taint: {cluster: cluster1, node: a, key: k, value: v, effect: NoSchedule}}";
-  ASSERT_TRUE(RunWith("  - {name: s, do: [" + taint + "]}\n", look).ok());
+  ASSERT_TRUE(RunOnMainMesh("  - {name: s, do: [" + taint + "]}\n", kNodes, look).ok());
   ASSERT_EQ(taints.size(), 1u);
   EXPECT_EQ(taints[0], (nlohmann::json{{"key", "k"}, {"value", "v"}, {"effect", "NoSchedule"}}));
   ASSERT_TRUE(
-      RunWith("  - {name: s, do: [" + taint + ", {taint: {cluster: cluster1, node: a, key: k, remove: true}}]}\n", look)
+      RunOnMainMesh("  - {name: s, do: [" + taint + ", {taint: {cluster: cluster1, node: a, key: k, remove: true}}]}\n",
+                    kNodes, look)
           .ok());
   EXPECT_TRUE(taints.is_null());
 }
