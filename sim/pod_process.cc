@@ -17,7 +17,7 @@
 #include "fakes/envoy/apps/ext_authz_app.h"
 #include "fmt/format.h"
 #include "sim/agent/pod_agent.h"
-#include "sim/node_hosts.h"
+#include "sim/kernel/node_hosts.h"
 #include "sim/pod_calls.h"
 
 namespace wavetank::sim {

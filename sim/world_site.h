@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/x509/x509.h"
-#include "sim/node_hosts.h"
+#include "sim/kernel/node_hosts.h"
 #include "sim/webhooks/admission_log.h"
 #include "sim/world.h"
 

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
-#include "import/text/utf16.h"
+#include "import/sources/utf16.h"
 
 namespace wavetank::importing {
 namespace {

@@ -242,8 +242,8 @@ TEST_F(Serve, TheKubernetesApiKnowsItsClientsByTheirCertificates) {
   };
   const std::string pods = "/api/v1/namespaces/sample/pods";
   EXPECT_THAT(ask("root", pods), HasSubstr("\"PodList\""));
-  EXPECT_THAT(ask("", pods), HasSubstr("\"code\":401"));
-  EXPECT_THAT(ask("mallory", pods), HasSubstr("\"code\":401"));
+  EXPECT_THAT(ask("", pods), HasSubstr("\"code\": 401"));
+  EXPECT_THAT(ask("mallory", pods), HasSubstr("\"code\": 401"));
   EXPECT_THAT(ask("jane", pods), HasSubstr("User \\\"jane\\\" cannot list resource \\\"pods\\\""));
   const std::string post = "-X POST -H 'Content-Type: application/yaml' --data-binary ";
   ask("root", "/apis/rbac.authorization.k8s.io/v1/namespaces/sample/roles",
@@ -256,7 +256,7 @@ TEST_F(Serve, TheKubernetesApiKnowsItsClientsByTheirCertificates) {
           "rbac.authorization.k8s.io, kind: Role, name: "
           "r}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: readers}]}'");
   EXPECT_THAT(ask("jane", pods), HasSubstr("\"PodList\""));
-  EXPECT_THAT(ask("jane", "/api/v1/namespaces/sample/services"), HasSubstr("\"code\":403"));
+  EXPECT_THAT(ask("jane", "/api/v1/namespaces/sample/services"), HasSubstr("\"code\": 403"));
   if (HasKubectl()) {
     const std::string mine = "-n sample --insecure-skip-tls-verify -s " + url + " ";
     const auto as = [&](const std::string& who) {

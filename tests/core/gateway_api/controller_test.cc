@@ -39,7 +39,7 @@ class GatewayApiControllerTest : public fakekube::ClusterTest {
   void SetUp() override {
     client_ = fakekube::MakeClient(api(), host_, "istiod", 1, {});
     Controller::Surroundings around;
-    around.mesh = [] { return config::DefaultMeshConfig(); };
+    around.mesh = [this] { return mesh_; };
     around.injection = [this]() -> const pilot::InjectionConfig& { return injection_; };
     around.proxy_configs = [] { return std::vector<kube::ObjectRef>(); };
     Controller::Options options;
@@ -63,6 +63,7 @@ class GatewayApiControllerTest : public fakekube::ClusterTest {
 
   pilot::InjectionConfig injection_ =
       pilot::InjectionConfig::Default("c1", "network1", "mesh1", *pilot::ParseProfile("istio-1.30"));
+  config::MeshConfigRef mesh_ = config::DefaultMeshConfig();
   config::ConfigStore store_;
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<Controller> controller_;

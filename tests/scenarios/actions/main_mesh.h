@@ -17,8 +17,15 @@ inline absl::StatusOr<RunResult> RunOnMainMesh(const std::string& steps, const s
                                                std::function<void(sim::World&)> at_end = nullptr) {
   absl::StatusOr<Scenario> scenario = LoadScenario(WAVETANK_SOURCE_DIR "/scenarios/multi-primary-multi-network");
   if (!scenario.ok()) return scenario.status();
-  const absl::StatusOr<Scenario> own =
-      ParseScenario("own.yaml", "name: n\nclusters: [{name: cluster1}, {name: cluster2}]\nsteps:\n" + steps);
+  // The mesh's own names, so that steps can speak of them.
+  const absl::StatusOr<Scenario> own = ParseScenario(
+      "own.yaml",
+      "name: n\nclusters: [{name: cluster1}, {name: cluster2}]\n"
+      "flows:\n"
+      "  - {name: from-cluster1, from: {cluster: cluster1, app: sleep}, to: \"helloworld.sample:5000\", rate: 100/s}\n"
+      "  - {name: from-cluster2, from: {cluster: cluster2, app: sleep}, to: \"helloworld.sample:5000\", rate: 100/s}\n"
+      "steps:\n" +
+          steps);
   if (!own.ok()) return own.status();
   if (!nodes.empty()) scenario->clusters[0].nodes.clear();
   for (const std::string& node : nodes) scenario->clusters[0].nodes.push_back({node, "region1", "zone1", ""});

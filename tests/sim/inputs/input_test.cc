@@ -35,6 +35,8 @@ const std::vector<std::pair<std::string, json>>& Logged() {
       {"taint", {{"cluster", "c1"}, {"node", "n"}, {"key", "k"}, {"remove", true}}},
       {"node", {{"cluster", "c1"}, {"node", "n"}, {"lost", true}}},
       {"drain", {{"cluster", "c1"}, {"node", "n"}, {"timeoutNs", 5}}},
+      {"clock", {{"cluster", "c1"}, {"node", "n"}, {"aheadNs", -5}}},
+      {"moveGateway", {{"cluster", "c1"}, {"to", "c2"}, {"namespace", "istio-system"}, {"name", "gateway"}}},
       {"behaviour",
        {{"app", "helloworld"},
         {"latency", {{{"sharePpm", 500'000}, {"ns", 5}}, {{"sharePpm", 1'000'000}, {"ns", 9}}}},

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "tests/await.h"
 #include "tests/fakes/kube/http/http2_peer.h"
 #include "tests/fakes/kube/http/served_cluster.h"
 
@@ -36,14 +36,6 @@ class Http2Test : public ::testing::Test {
     ASSERT_TRUE(done.ok()) << done.status();
   }
   uint16_t port() { return *served_->port(); }
-  template <class Fn>
-  bool Eventually(Fn fn) {
-    for (int i = 0; i < 6000; ++i) {
-      if (fn()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-  }
 
   std::unique_ptr<ServedCluster> served_;
 };
@@ -100,7 +92,7 @@ TEST_F(Http2Test, AWatchEndsWithItsTimeItsStreamAndItsConnection) {
   EXPECT_TRUE(peer->Until([&] { return peer->Of(kept).body.find("\"ADDED\"") != std::string::npos; }));
   EXPECT_EQ(peer->Of(given_up).body, "");
   peer = nullptr;
-  EXPECT_TRUE(Eventually([&] { return served_->server().connections() == 0; }));
+  EXPECT_TRUE(Await([&] { return served_->server().connections() == 0; }));
   Put("a", "2");  // nobody is there to be told
 }
 

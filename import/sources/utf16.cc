@@ -1,4 +1,4 @@
-#include "import/text/utf16.h"
+#include "import/sources/utf16.h"
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "sim/node_hosts.h"
+#include "sim/kernel/node_hosts.h"
 
 #include "core/base/assert.h"
 #include "fmt/format.h"
