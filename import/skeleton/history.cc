@@ -78,6 +78,15 @@ class Backwards {
     return it == mesh_.contexts.end() ? std::string() : it->second;
   }
 
+  // Of the istiod whose line it is: each primary reads Secrets and configurations of its own cluster.
+  std::string OwnOf(const InferredInput& input) const {
+    for (const IstiodRun& run : evidence_.runs) {
+      if (run.replica != input.replica || run.cluster.empty()) continue;
+      if (std::string context = Context(run.cluster); !context.empty()) return context;
+    }
+    return mesh_.primary;
+  }
+
   void Tell(WallNs at, const ObjectKey& key, std::string_view what, std::string_view source) {
     const auto& [context, kind, ns, name] = key;
     out_.told.push_back(fmt::format("{}  {} {}{} in {} {}  ({})", FormatWall(at), kind.substr(0, kind.find('.')),
@@ -185,7 +194,7 @@ class Backwards {
   }
 
   ObjectKey KeyOfInput(const InferredInput& input) const {
-    const std::string own = Context("");
+    const std::string own = OwnOf(input);
     switch (input.kind) {
       case Kind::kRemoteSecret:
       case Kind::kSecret:

@@ -121,6 +121,31 @@ TEST_F(BeforeDumpTest, YoungObjectsComeAtTheirCreation) {
   EXPECT_EQ(Of(Mesh(), "PeerAuthentication", "p"), "apply at 60.0\n");
 }
 
+// Each primary reads the Secrets of its own cluster.
+TEST_F(BeforeDumpTest, ASecretIsOfTheClusterWhoseIstiodTellsOfIt) {
+  std::string west(kObjects);
+  const size_t id = west.find("value: east");
+  ASSERT_NE(id, std::string::npos);
+  west.replace(id, 11, "value: west");
+  imported_ = Read({Put("istiod.log", kLines), Put("east.yaml", kObjects), Put("west.yaml", west)});
+  IstiodRun& run = imported_.evidence.runs.emplace_back();
+  run.replica = "istiod-of-west";
+  run.cluster = "west";
+  InferredInput& told = imported_.evidence.inputs.emplace_back();
+  told.kind = InputKind::kRemoteSecret;
+  told.at = ParseWall("2024-05-06T07:08:50.000000Z");
+  told.replica = run.replica;
+  told.ns = "istio-system";
+  told.name = "istio-remote-secret-east";
+  told.clusters = {{"east", "added"}};
+  std::vector<std::string> clusters;
+  for (const replay::LogInput& input : Mesh().inputs) {
+    if (input.kind != "apply" || input.body["object"]["metadata"]["name"] != told.name) continue;
+    clusters.push_back(input.body["cluster"]);
+  }
+  EXPECT_THAT(clusters, testing::ElementsAre("west"));
+}
+
 TEST_F(BeforeDumpTest, ASliceGetsAPodWhenALineTellsOfIt) {
   ReadBoth();
   EXPECT_EQ(Of(Mesh(), "EndpointSlice", "web-x"),
