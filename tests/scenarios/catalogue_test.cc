@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "replay/replayer.h"
 #include "replay/world_target.h"
+#include "scenarios/mesh/unheeded.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
 #include "tests/left_out.h"
@@ -21,12 +22,14 @@ RunResult MustRun(const std::string& name, const RunOptions& options = {}) {
   return result.ok() ? *std::move(result) : RunResult();
 }
 
-void ExpectPassed(const RunResult& result) {
+// `strangers`: manifests of others hold what a real cluster heeds and this one does not; that it is told is no fault.
+void ExpectPassed(const RunResult& result, bool strangers = false) {
   ASSERT_FALSE(result.steps.empty());
   for (const StepResult& step : result.steps) {
     for (const ExpectationResult& e : step.expectations)
       EXPECT_TRUE(e.held) << step.name << ": " << e.text << ": " << e.explanation;
     for (const std::string& note : step.notes) {
+      if (strangers && IsUnheeded(note)) continue;
       // What a story breaks on purpose is complained of.
       if (result.scenario != "A remote Secret is broken and put right again")
         ADD_FAILURE() << step.name << ": " << note;
@@ -125,7 +128,7 @@ TEST(RealManifests, TellTheSameStory) {
   }
   const absl::StatusOr<RunResult> result = scenario::Run(*scenario, {});
   ASSERT_TRUE(result.ok()) << result.status();
-  ExpectPassed(*result);
+  ExpectPassed(*result, true);
 }
 
 }  // namespace
