@@ -73,6 +73,7 @@ struct IstiodMetrics::Impl {
   std::map<NameId, Istiod> istiods;
   std::map<NameId, Proxy> proxies;
   std::map<std::string, Cluster> clusters;
+  std::map<std::string, std::set<std::string>> remotes;  // that istiods of a cluster read besides it
   Duration interval{};
   Time next{};
   std::function<void(Time)> then;
@@ -84,14 +85,30 @@ struct IstiodMetrics::Impl {
 
   std::string_view Text(NameId id) const { return kernel->names().Text(id); }
 
+  // Named as a pod of its own cluster, which it watches: "istiod-6d4f.cluster1".
+  std::string HomeOf(NameId istiod) const {
+    const std::string_view name = Text(istiod);
+    const size_t dot = name.rfind('.');
+    return dot == name.npos ? std::string() : std::string(name.substr(dot + 1));
+  }
+
+  // Events of remote Secrets are of a cluster: all its istiods read them.
+  void OnRemote(NameId home, NameId remote, bool there) {
+    const std::string cluster(Text(home)), other(Text(remote));
+    const auto apply = [&](std::set<std::string>& to) { there ? void(to.insert(other)) : void(to.erase(other)); };
+    apply(remotes[cluster]);
+    for (auto& [name, istiod] : istiods) {
+      if (HomeOf(name) == cluster) apply(istiod.clusters);
+    }
+  }
+
   Istiod& Of(NameId subject, Time now) {
     const auto [it, fresh] = istiods.try_emplace(subject);
     if (fresh) {
       it->second.since = now;
-      // Named as a pod of its own cluster, which it watches.
-      const std::string_view name = Text(subject);
-      if (const size_t dot = name.rfind('.'); dot != name.npos)
-        it->second.clusters.insert(std::string(name.substr(dot + 1)));
+      const std::string home = HomeOf(subject);
+      it->second.clusters = remotes[home];
+      it->second.clusters.insert(home);
       it->second.cpu_ms += model.parameters()["start.process"];
     }
     return it->second;
@@ -206,10 +223,10 @@ struct IstiodMetrics::Impl {
         break;
       }
       case TraceKind::kClusterAdded:
-        Of(r.subject, event.time).clusters.insert(std::string(Text(r.object)));
+        OnRemote(r.subject, r.object, true);
         break;
       case TraceKind::kClusterRemoved:
-        Of(r.subject, event.time).clusters.erase(std::string(Text(r.object)));
+        OnRemote(r.subject, r.object, false);
         break;
       case TraceKind::kObjectApplied:
       case TraceKind::kObjectDeleted:

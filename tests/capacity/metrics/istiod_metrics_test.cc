@@ -98,6 +98,8 @@ TEST(IstiodMetrics, ARunTellsWhatItsIstiodsCount) {
   EXPECT_THAT(own, Not(HasSubstr("pod=")));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
   EXPECT_THAT(text, Not(HasSubstr("pod=\"\"")));
+  // What is told of a cluster's remote Secrets is told of its istiods, and is none itself.
+  EXPECT_THAT(text, Not(HasSubstr("pod=\"cluster1\"")));
 }
 
 TEST(RunMetrics, RefusesAnIntervalThatIsNone) {
