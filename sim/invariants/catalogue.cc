@@ -78,6 +78,7 @@ constexpr KnownBug kBugs[] = {
     {"stale-gateway", "a deleted remote Secret leaves its cluster's gateways until something else makes istiod look",
      ""},
     {"kept-address", "a gateway Service that loses its last address keeps it, until istiod starts anew", ""},
+    {"early-pod", "an endpoint that is read before its pod has a node stays without a place until it changes", ""},
     {"L8", "SortGateways is no order, so replicas may differ", ""},
 };
 

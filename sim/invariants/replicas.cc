@@ -43,9 +43,35 @@ class Replicas final : public Checker {
       if (Unordered(of_a) == Unordered(of_b)) return {"its gateways in another order", "L8"};
       return {"other gateways", NoServiceHas(of_a, of_b) ? "kept-address" : ""};
     }
-    if (WithEndpoints(debug::EndpointShardz(a)) != WithEndpoints(debug::EndpointShardz(b)))
-      return {"other endpoints", ""};
+    const auto of_a = WithEndpoints(debug::EndpointShardz(a)), of_b = WithEndpoints(debug::EndpointShardz(b));
+    if (of_a != of_b) return {"other endpoints", DifferInPlaces(of_a, of_b) ? "early-pod" : ""};
     return {"", ""};
+  }
+
+  // An endpoint whose slice was read before its pod had a node stays without a place: the pod is found by its name, so
+  // nothing waits for more of it (istiod: pilot/pkg/serviceregistry/kube/controller/endpointcontroller.go, getPod).
+  static bool DifferInPlaces(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b) {
+    size_t nowhere_a = 0, nowhere_b = 0;
+    return WithoutPlaces(a, &nowhere_a) == WithoutPlaces(b, &nowhere_b) && nowhere_a != nowhere_b;
+  }
+  // `nowhere` counts those that have none.
+  static nlohmann::ordered_json WithoutPlaces(nlohmann::ordered_json shards, size_t* nowhere) {
+    for (auto& [host, spaces] : shards.items()) {
+      for (auto& [ns, of] : spaces.items()) {
+        for (auto& [key, endpoints] : of["Shards"].items()) {
+          for (nlohmann::ordered_json& endpoint : endpoints) {
+            *nowhere += endpoint["Locality"]["Label"] == "" ? 1 : 0;
+            endpoint["Locality"].erase("Label");
+            endpoint.erase("NodeName");
+            for (const char* label : {"kubernetes.io/hostname", "topology.kubernetes.io/region",
+                                      "topology.kubernetes.io/zone", "topology.istio.io/subzone"}) {
+              endpoint["Labels"].erase(label);
+            }
+          }
+        }
+      }
+    }
+    return shards;
   }
 
   // Who has seen endpoints of a Service keeps its name when there are none any more (istiod:

@@ -40,6 +40,7 @@ TEST_F(Swarm, NamedInvariantsAreWatchedAndBugsOfTheReleaseAreExpected) {
   };
   EXPECT_GT(expected("--seeds 1-13 --invariants all")["A01"].Integer(), 0);
   EXPECT_EQ(expected("--seeds 23 --invariants replicas-agree")["kept-address"].Integer(), 1);
+  EXPECT_EQ(expected("--seeds 271 --invariants replicas-agree --buggify seed")["early-pod"].Integer(), 1);
   EXPECT_EQ(expected("--seeds 58 --invariants reconnecting-loses-nothing")["A34"].Integer(), 1);
   EXPECT_EQ(expected("--seeds 1-13").Print(), "{}");
   EXPECT_EQ(expected("--seeds 1-13 --invariants no-address-twice --profile istio-1.18+gateway-once-per-cla").Print(),
