@@ -177,7 +177,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"core/gateway_api/routes", model_and({"core/gateway_api"})},
       {"core/gateway_api/control", model_and({"core/gateway_api", "core/inject"})},
       {"core/agent", model_and({"core/security", "core/inject", "core/gen/nds"})},
-      {"core/election", {"core/base", "core/kube"}},
+      {"core/election", {"core/base", "core/kube", "core/x509"}},
       {"core/istiod", {"core"}},
       {"core/debug", {"core"}},
       {"core/settings", {"core"}},

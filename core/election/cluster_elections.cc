@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/containers/countdown.h"
 #include "fmt/format.h"
 
 namespace wavetank::election {
@@ -63,10 +64,7 @@ void ClusterElections::Reconsider() {
 void ClusterElections::Stop(std::function<void()> ended) {
   for (const auto& stopped : std::exchange(unasked_, {})) stopped();
   // One more than there are, so that it does not come to its end before all were told.
-  const auto left = std::make_shared<size_t>(elections_.size() + 1);
-  const auto one = [left, ended = std::move(ended)] {
-    if (--*left == 0) ended();
-  };
+  const std::function<void()> one = AfterCalls(elections_.size() + 1, std::move(ended));
   for (const auto& election : elections_) election->Stop(one);
   one();
 }

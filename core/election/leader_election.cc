@@ -34,7 +34,7 @@ void LeaderElection::Run() {
   WAVETANK_ASSERT(state_ == State::kNew, id());
   if (around_.contested()) return Acquire();
   state_ = State::kAlone;
-  acquired_ = host_.Now();
+  acquired_ = host_.WallClock();
   Say("info", "klog", fmt::format("attempting to acquire leader lease {}...", options_.lock.Describe()));
   Say("info", "klog", fmt::format("successfully acquired lease {}", options_.lock.Describe()));
   Say("info", "", "leader election lock obtained: " + id());
@@ -132,7 +132,7 @@ void LeaderElection::Stop(std::function<void()> ended) {
 void LeaderElection::Release(std::function<void()> then) {
   LeaderRecord free;
   free.lease_seconds = 1;
-  free.acquired = free.renewed = host_.Now();
+  free.acquired = free.renewed = host_.WallClock();
   free.transitions = observed_.transitions;
   Observe(free);
   if (object_ == nullptr) return then();
@@ -149,8 +149,8 @@ LeaderRecord LeaderElection::Own() const {
   out.holder = options_.identity;
   out.key = options_.lock.lease ? "" : options_.key;
   out.lease_seconds = static_cast<int>(options_.ttl / 1s);
-  out.renewed = host_.Now();
-  out.acquired = leads() ? acquired_ : host_.Now();
+  out.renewed = host_.WallClock();
+  out.acquired = leads() ? acquired_ : host_.WallClock();
   return out;
 }
 
@@ -218,7 +218,7 @@ std::optional<nlohmann::json> LeaderElection::Unwritten() const {
   if (state_ != State::kAlone) return std::nullopt;
   LeaderRecord record = Own();
   const Duration period = options_.ttl / 4;
-  record.renewed = acquired_ + (host_.Now() - acquired_) / period * period;
+  record.renewed = acquired_ + (host_.WallClock() - acquired_) / period * period;
   nlohmann::json body = WithRecord(options_.lock, nullptr, record);
   body["metadata"].erase("uid");
   return body;

@@ -7,6 +7,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/kube/time_format.h"
+#include "core/x509/calendar.h"
 #include "fmt/format.h"
 
 namespace wavetank::election {
@@ -14,12 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-int64_t UnixSeconds(Time time) {
-  return kWorldEpochUnixSeconds + std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
-}
-
 // Kubernetes' Time has whole seconds, its MicroTime six digits more.
-std::string SecondsText(Time time) { return kube::FormatRfc3339(UnixSeconds(time)); }
+std::string SecondsText(Time time) { return kube::FormatRfc3339(x509::UnixSeconds(time)); }
 std::string MicrosText(Time time) {
   std::string text = SecondsText(time);
   text.pop_back();  // "Z"
@@ -38,7 +35,8 @@ Time ReadTime(const std::string& text) {
         dot != std::string::npos && dot + digit < text.size() && text[dot + digit] >= '0' && text[dot + digit] <= '9';
     micros = micros * 10 + (there ? text[dot + digit] - '0' : 0);
   }
-  return Time{} + std::chrono::seconds(*seconds - kWorldEpochUnixSeconds) + std::chrono::microseconds(micros);
+  const Time whole = x509::FromUnixSeconds(*seconds);
+  return whole > Time::max() - 1s ? whole : whole + std::chrono::microseconds(micros);
 }
 
 // Names and order of LeaderElectionRecord's fields.

@@ -1,5 +1,6 @@
 #include "core/istiod/distribution_reporter.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -50,10 +51,12 @@ absl::StatusOr<DistributionReport> ParseReport(const std::string& yaml) {
   if (!read->is_object()) return absl::InvalidArgumentError(fmt::format("{}: it is no mapping", kReportKey));
   DistributionReport out;
   out.reporter = Text(*read, "reporter");
-  out.data_planes = Number(*read, "dataPlaneCount");
+  // Anybody may have written it: sums over reporters stay in range.
+  const auto count = [](int64_t said) { return std::clamp<int64_t>(said, 0, 1'000'000'000); };
+  out.data_planes = count(Number(*read, "dataPlaneCount"));
   const json& resources = At(*read, "inProgressResources");
   if (!resources.is_object()) return out;
-  for (const auto& [resource, proxies] : resources.items()) out.in_progress[resource] = NumberOf(proxies);
+  for (const auto& [resource, proxies] : resources.items()) out.in_progress[resource] = count(NumberOf(proxies));
   return out;
 }
 

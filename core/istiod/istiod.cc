@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "core/base/containers/countdown.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/config/mesh/mesh_watcher.h"
@@ -242,7 +243,6 @@ struct Istiod::Impl {
   void OnClusterStarted(const ClusterId& id, kube::Client& cluster, bool config_cluster);
   void ServeCluster(const ClusterId& id, kube::Client& cluster, bool config_cluster);
   std::unique_ptr<election::ClusterElections> MakeElections(const ClusterId& id, kube::Client& cluster, bool remote);
-  void Say(std::string text) const { lines.Say(std::move(text)); }
   StartLines::Signer Signer() const;
   void OnService(const ServiceRef& old, const ServiceRef& now, Event event);
   Environment CurrentEnvironment();
@@ -523,7 +523,7 @@ void Istiod::Impl::StartControllers() {
     elections->Join(
         election::kIngressController,
         [this] {
-          Say("Starting ingress controller");
+          lines.Say("Starting ingress controller");
           ingresses->SetWritesStatus(true);
         },
         [this] { ingresses->SetWritesStatus(false); });
@@ -671,7 +671,7 @@ void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvoc
           for (const auto& [key, object] : crds->Raw(ConfigKind::kProxyConfig)) proxy_configs.push_back(object);
           webhook.SetProxyConfigs(std::move(proxy_configs));
         }
-        Say("Sidecar injection request for " + PodName(review));
+        lines.Say("Sidecar injection request for " + PodName(review));
         nlohmann::json answer = webhook.Admit(review, path);
         const nlohmann::json& response = At(answer, "response");
         const bool allowed = At(response, "allowed") == true;
@@ -691,12 +691,12 @@ void Istiod::Impl::StartGatewayApi() {
   elections->Join(
       election::kGatewayStatusController,
       [this, tell] {
-        Say("Starting gateway status writer");
+        lines.Say("Starting gateway status writer");
         writes_gateway_statuses = true;
         tell();
       },
       [this, tell] {
-        Say("Stopping gateway status writer");
+        lines.Say("Stopping gateway status writer");
         writes_gateway_statuses = false;
         tell();
       });
@@ -905,10 +905,7 @@ void Istiod::Terminate(std::function<void()> ended) {
   for (const auto& [id, extra] : impl_->extras) {
     if (extra.elections != nullptr) joined.push_back(extra.elections.get());
   }
-  const auto left = std::make_shared<size_t>(joined.size() + 1);
-  const auto one = [left, ended = std::move(ended)] {
-    if (--*left == 0) ended();
-  };
+  const std::function<void()> one = AfterCalls(joined.size() + 1, std::move(ended));
   for (election::ClusterElections* elections : joined) elections->Stop(one);
   one();
 }

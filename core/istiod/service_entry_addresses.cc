@@ -66,6 +66,7 @@ void ServiceEntryAddresses::WriteTo(const kube::Object& entry, const AllocatedAd
   const json& there = At(entry.body, {"status", "addresses"});
   if (there == wanted || (wanted.empty() && Items(there).empty())) return;
   json body = entry.body;
+  if (!body["status"].is_object()) body["status"] = json::object();
   body["status"]["addresses"] = wanted;
   absl::StatusOr<kube::ObjectRef> now = kube::Object::FromJson(std::move(body));
   if (!now.ok()) return;  // made of an object that could be read

@@ -1,6 +1,5 @@
 #include "core/istiod/status_leader.h"
 
-#include <chrono>
 #include <utility>
 
 #include "core/base/json_access.h"
@@ -8,6 +7,7 @@
 #include "core/istiod/distribution_reporter.h"
 #include "core/kube/time_format.h"
 #include "core/kube/types.h"
+#include "core/x509/calendar.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {
@@ -101,8 +101,7 @@ void StatusLeader::WriteStatus(const kube::Object& object, const Progress& progr
   int64_t& version = under_way_[object.Key()];
   if (version == object.meta.resource_version) return;  // what it brings comes as another version
   version = object.meta.resource_version;
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(host_.Now().time_since_epoch());
-  const std::string now = kube::FormatRfc3339(kWorldEpochUnixSeconds + seconds.count());
+  const std::string now = kube::FormatRfc3339(x509::UnixSeconds(host_.WallClock()));
   json body = object.body;
   if (!body["status"].is_object()) body["status"] = json::object();
   json& conditions = body["status"]["conditions"];

@@ -3,7 +3,10 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "core/kube/client.h"
 
 namespace wavetank::kube {
 
@@ -19,5 +22,13 @@ class DefinitionWatcher {
   virtual void WhenServed(const std::string& group, const std::vector<std::string>& kinds,
                           std::function<void()> served) = 0;
 };
+
+// Calls back when it is served; at once if the client cannot tell.
+inline void WhenServed(Client& client, const std::string& group, const std::vector<std::string>& kinds,
+                       std::function<void()> served) {
+  auto* const definitions = dynamic_cast<DefinitionWatcher*>(&client);
+  if (definitions == nullptr) return served();
+  definitions->WhenServed(group, kinds, std::move(served));
+}
 
 }  // namespace wavetank::kube

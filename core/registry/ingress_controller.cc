@@ -38,12 +38,10 @@ IngressController::IngressController(kube::Client& client, Host& host, ConfigSto
 IngressController::~IngressController() = default;
 
 void IngressController::Start() {
-  auto* const definitions = dynamic_cast<kube::DefinitionWatcher*>(&client_);
-  if (definitions == nullptr) return Watch();
-  definitions->WhenServed(std::string(kIngress.group), {std::string(kIngress.kind)},
-                          [this, alive = std::weak_ptr<char>(alive_)] {
-                            if (!alive.expired()) Watch();
-                          });
+  kube::WhenServed(client_, std::string(kIngress.group), {std::string(kIngress.kind)},
+                   [this, alive = std::weak_ptr<char>(alive_)] {
+                     if (!alive.expired()) Watch();
+                   });
 }
 
 void IngressController::Watch() {

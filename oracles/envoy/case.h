@@ -41,8 +41,8 @@
 //                // ":proxy": the addresses that the PROXY protocol named, ":bytes": of the request's body
 //                {"wait_ms": 500}],
 //      "keys": {...}, "tokens": {...},  // tokens.h
-//      "draws": 20,  // where chance decides what follows: agree with one of so many seeds, or with some of them by
-//      turns "stats": ["cluster.c.upstream_rq_total"]}]}
+//      "draws": 20,  // where chance decides: agree with one of so many seeds, or with some by turns
+//      "stats": ["cluster.c.upstream_rq_total"]}]}
 //
 // What access logs that write to "/logs/NAME" say is compared (access_logs.h).
 //
@@ -149,7 +149,7 @@ struct Case {
   bool counts_about = false;   // a random start decides more than who answers: counts may differ by one
   bool compare_ads = true;     // message sequences
   bool compare_errors = true;  // texts of NACKs, not only that there are some
-  int draws = 1;               // seeds of the simulated one, of which one must agree with the real one
+  int draws = 1;               // where above 1, chance is searched for the real one's (envoydiff.cc)
   World resources;
   Secrets secrets;
   bool any_secret = false;   // names that `secrets` lacks get SecretForAnyName

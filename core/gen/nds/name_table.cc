@@ -8,6 +8,7 @@
 #include "core/gen/view/needs_push.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/wire/wire.h"
+#include "core/model/clusterset.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -44,7 +45,7 @@ class Builder {
     if (ips.empty()) return;
     const bool kubernetes = service.attributes.registry == Provider::kKubernetes;
     // Short names are those of the Service in the cluster.
-    const bool has_short_name = kubernetes && !service.hostname.ends_with(".clusterset.local");
+    const bool has_short_name = kubernetes && !service.hostname.ends_with(kClusterSetDomain);
     const auto [at, added] = out_.hosts.try_emplace(service.hostname);
     NameTable::Entry& entry = at->second;
     if (added || (kubernetes && entry.registry != ProviderName(Provider::kKubernetes))) {

@@ -12,14 +12,15 @@
 namespace wavetank::pilot {
 namespace {
 
-kube::ResourceKind ExportKind(const McsOptions& options) {
-  return {options.group, options.version, "ServiceExport", "serviceexports"};
-}
 kube::ResourceKind ImportKind(const McsOptions& options) {
   return {options.group, options.version, "ServiceImport", "serviceimports"};
 }
 
 }  // namespace
+
+kube::ResourceKind ExportKind(const McsOptions& options) {
+  return {options.group, options.version, "ServiceExport", "serviceexports"};
+}
 
 std::string ClusterSetHostname(const kube::NamespacedName& service) {
   return fmt::format("{}.{}.svc{}", service.name, service.ns, kClusterSetDomain);
@@ -44,9 +45,7 @@ void MultiClusterServices::Start(std::function<void()> on_synced) {
       informer.informer().WhenSynced([this] { on_synced_(); });
       informer.informer().Start();
     };
-    auto* const definitions = dynamic_cast<kube::DefinitionWatcher*>(&client_);
-    if (definitions == nullptr) return start();
-    definitions->WhenServed(options_.group, {kind}, start);
+    kube::WhenServed(client_, options_.group, {kind}, start);
   };
   read("ServiceExport", exports_, exports_started_);
   if (options_.Hosts()) read("ServiceImport", imports_, imports_started_);

@@ -13,13 +13,14 @@
 
 #include "core/base/host.h"
 #include "core/kube/filtered_informer.h"
+#include "core/model/clusterset.h"
 #include "core/profile/profile.h"
 #include "core/registry/kube/mcs_options.h"
 
 namespace wavetank::pilot {
 
-inline constexpr std::string_view kClusterSetDomain = ".clusterset.local";
-
+// ServiceExports of that group and version; `options` outlives it.
+kube::ResourceKind ExportKind(const McsOptions& options);
 // "web.shop.svc.clusterset.local"
 std::string ClusterSetHostname(const kube::NamespacedName& service);
 

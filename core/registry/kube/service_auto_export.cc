@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/kube/definitions.h"
+#include "core/registry/kube/multi_cluster_services.h"
 #include "core/registry/service_conversion.h"
 
 namespace wavetank::pilot {
@@ -14,7 +15,7 @@ ServiceAutoExport::ServiceAutoExport(kube::Client& client, Host& host, const Mcs
       domain_suffix_(std::move(domain_suffix)),
       cluster_local_(std::move(cluster_local)),
       client_(client),
-      exports_(client, host, {options_.group, options_.version, "ServiceExport", "serviceexports"}),
+      exports_(client, host, ExportKind(options_)),
       services_(client, host, kube::kinds::kService) {}
 
 void ServiceAutoExport::Start() {
@@ -29,9 +30,7 @@ void ServiceAutoExport::Start() {
     });
     exports_.Start();
   };
-  auto* const definitions = dynamic_cast<kube::DefinitionWatcher*>(&client_);
-  if (definitions == nullptr) return start();
-  definitions->WhenServed(options_.group, {"ServiceExport"}, start);
+  kube::WhenServed(client_, options_.group, {"ServiceExport"}, start);
 }
 
 void ServiceAutoExport::Export(const kube::Object& service) {

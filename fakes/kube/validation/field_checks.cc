@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/base/bounds.h"
 #include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
@@ -23,9 +24,9 @@ void CheckNotNegative(const json& in, const char* name, const std::string& at, F
 }
 
 void CheckReplicasAreFew(const json& in, const char* name, const std::string& at, FieldErrors* errors) {
-  if (NumberOf(At(in, name)) > kMostReplicas)
+  if (NumberOf(At(in, name)) > bounds::kReplicas)
     errors->push_back(InvalidField(at + "." + name, At(in, name),
-                                   fmt::format("a simulated workload has at most {} replicas", kMostReplicas)));
+                                   fmt::format("a simulated workload has at most {} replicas", bounds::kReplicas)));
 }
 
 void CheckCountOrPercent(const json& value, const std::string& field, FieldErrors* errors) {

@@ -16,8 +16,7 @@ using FieldErrors = std::vector<FieldError>;
 
 // A number that is there must not be below zero.
 void CheckNotNegative(const nlohmann::json& in, const char* name, const std::string& at, FieldErrors* errors);
-// Of what a controller makes pods for: no cluster could run more, a simulated one would try.
-inline constexpr int64_t kMostReplicas = 100'000;
+// Of what a controller makes pods for: bounds::kReplicas.
 void CheckReplicasAreFew(const nlohmann::json& in, const char* name, const std::string& at, FieldErrors* errors);
 // A number from 0 on, or a percentage up to 100 %.
 void CheckCountOrPercent(const nlohmann::json& value, const std::string& field, FieldErrors* errors);

@@ -641,6 +641,8 @@ Errors Check(const GroupKind& kind, bool own, const json& body, const kube::Obje
     CheckPodSpec(At(body, {"spec", "jobTemplate", "spec", "template", "spec"}), "spec.jobTemplate.spec.template.spec",
                  &errors);
   }
+  // It would ask for them again and again.
+  if (name == "HorizontalPodAutoscaler") CheckReplicasAreFew(At(body, "spec"), "minReplicas", "spec", &errors);
   if (name == "PodDisruptionBudget") CheckDisruptionBudget(body, &errors);
   if (name == "Ingress") CheckIngress(body, &errors);
   if (name == "LimitRange") CheckLimitRange(body, &errors);

@@ -90,6 +90,23 @@ TEST_F(ElectionTest, TheConfigMapsAnnotationSaysWhoLeadsInIstiodsFields) {
             R"("acquireTime":"2023-09-01T00:00:00Z","renewTime":"2023-09-01T00:00:15Z","leaderTransitions":0})");
 }
 
+// Anybody may have written the annotation.
+TEST_F(ElectionTest, DatesBeyondAllTimeHurtNobody) {
+  for (const char* date : {"9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"}) {
+    const nlohmann::json record = {{"holderIdentity", "istiod-1"}, {"acquireTime", date}, {"renewTime", date}};
+    client.Put({{"apiVersion", "v1"},
+                {"kind", "ConfigMap"},
+                {"metadata",
+                 {{"name", std::string(kIngressController)},
+                  {"namespace", "istio-system"},
+                  {"annotations", {{std::string(kLeaderAnnotation), JsonText(record)}}}}}});
+    Candidate& candidate = Join("istiod-1");
+    Run(1min);
+    EXPECT_TRUE(candidate.leads) << date;
+    Die(candidate);
+  }
+}
+
 TEST_F(ElectionTest, GatewaysAreDeployedByTheHolderOfALeaseOfTheRevision) {
   Run(1234567us);
   Join("istiod-1", "canary", false, kGatewayDeploymentController);

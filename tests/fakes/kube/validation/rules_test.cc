@@ -36,7 +36,7 @@ TEST(BatchRulesTest, AJobsPodsEnd) {
   EXPECT_THAT(Refusal("batch/v1", "Job", {{"parallelism", -1}, {"template", Template("Never")}}),
               HasSubstr("spec.parallelism: Invalid value: -1: must be greater than or equal to 0"));
   EXPECT_THAT(Refusal("batch/v1", "Job", {{"parallelism", 2'147'483'647}, {"template", Template("Never")}}),
-              HasSubstr("a simulated workload has at most 100000 replicas"));
+              HasSubstr("a simulated workload has at most 20000 replicas"));
 }
 
 TEST(BatchRulesTest, ACronJobHasASchedule) {
@@ -79,6 +79,26 @@ TEST(PodRulesTest, NodesAreComparedByOneNumberAndPodsByNone) {
   EXPECT_THAT(Refusal("apps/v1", "Deployment", {{"selector", pods}, {"template", Template("Always")}}),
               HasSubstr("spec.selector.matchExpressions[0].operator: Invalid value: \"Gt\": not a valid selector "
                         "operator"));
+}
+
+// What could never be run would be asked for again and again, or silently cut.
+TEST(BatchRulesTest, NobodyAsksForMoreReplicasThanAWorkloadMayHave) {
+  const auto autoscaler = [](int64_t least) {
+    return Refusal("autoscaling/v2", "HorizontalPodAutoscaler",
+                   {{"scaleTargetRef", {{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", "a"}}},
+                    {"minReplicas", least},
+                    {"maxReplicas", 1'000'000'000}});
+  };
+  EXPECT_EQ(autoscaler(20'000), "");
+  EXPECT_THAT(autoscaler(20'001),
+              HasSubstr("spec.minReplicas: Invalid value: 20001: a simulated workload has at most"));
+  const json selects = {{"matchLabels", {{"app", "a"}}}};
+  EXPECT_EQ(
+      Refusal("apps/v1", "ReplicaSet", {{"replicas", 20'000}, {"selector", selects}, {"template", Template("Always")}}),
+      "");
+  EXPECT_THAT(
+      Refusal("apps/v1", "ReplicaSet", {{"replicas", 20'001}, {"selector", selects}, {"template", Template("Always")}}),
+      HasSubstr("spec.replicas: Invalid value: 20001"));
 }
 
 TEST(PolicyRulesTest, ABudgetHasOneBound) {
