@@ -7,8 +7,10 @@
 #include "cli/install/manifest_diff.h"
 #include "cli/verb.h"
 #include "core/base/json_access.h"
+#include "core/kube/credentials/sealing.h"
 #include "fakes/kube/objects/manifest.h"
 #include "fmt/format.h"
+#include "replay/secrets.h"
 
 namespace wavetank::cli {
 namespace {
@@ -31,7 +33,8 @@ absl::StatusOr<ManifestObjects> Load(const std::string& path, bool directory) {
     const nlohmann::json& meta = At(manifest.object, "metadata");
     const std::string key =
         fmt::format("{}:{}:{}", Text(manifest.object, "kind"), Text(meta, "namespace"), Text(meta, "name"));
-    out[key] = std::move(manifest.object);
+    // Credentials are shown to nobody; a change of one is shown as one.
+    out[key] = kube::Sealed(replay::RedactedWithin(std::move(manifest.object)));
   }
   return out;
 }

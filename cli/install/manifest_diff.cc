@@ -1,6 +1,5 @@
 #include "cli/install/manifest_diff.h"
 
-#include <fnmatch.h>
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -53,11 +52,8 @@ struct Tally {
 
 class Comparison {
  public:
-  explicit Comparison(const std::vector<std::string>& ignored) : ignored_(ignored) {}
-
   json tree;  // null as long as nothing differs
   void Compare(const json* a, const json* b) {
-    if (Ignored()) return;
     if (a != nullptr && b != nullptr && a->is_object() && b->is_object()) return CompareMaps(*a, *b);
     if (a != nullptr && b != nullptr && a->is_array() && b->is_array()) return CompareLists(*a, *b);
     if (a != nullptr && b != nullptr && *a == *b) {
@@ -70,13 +66,6 @@ class Comparison {
   Tally tally;
 
  private:
-  bool Ignored() const {
-    const std::string path = absl::StrJoin(path_, ".");
-    return std::any_of(ignored_.begin(), ignored_.end(), [&](const std::string& pattern) {
-      return fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) == 0;
-    });
-  }
-
   void Report(const json* a, const json* b) {
     const bool gone = Empty(b), came = Empty(a);
     if (gone && came) return;
@@ -108,12 +97,17 @@ class Comparison {
     }
   }
 
-  bool Similar(const json& a, const json& b) const {
-    Comparison inner(ignored_);
-    inner.path_ = path_;
-    inner.path_.push_back("[*]");
+  static bool Similar(const json& a, const json& b) {
+    Comparison inner;
     inner.Compare(&a, &b);
     return inner.tally.similar();
+  }
+
+  // No list of an installation is so long; the least edit would take the square of it.
+  static constexpr size_t kMostPairs = 250'000;
+  void CompareInOrder(const json& a, const json& b) {
+    for (size_t i = 0; i < std::max(a.size(), b.size()); ++i)
+      Step(fmt::format("[#{}]", i), i < a.size() ? &a[i] : nullptr, i < b.size() ? &b[i] : nullptr);
   }
 
   // The least edit of one list into the other. Items that are more alike than not count as changed ones, not as one
@@ -121,6 +115,7 @@ class Comparison {
   void CompareLists(const json& a, const json& b) {
     enum class Edit : uint8_t { kNone, kPair, kGone, kCame };
     const size_t n = a.size(), m = b.size();
+    if (n * m > kMostPairs) return CompareInOrder(a, b);
     std::vector<std::vector<int>> cost(n + 1, std::vector<int>(m + 1));
     std::vector<std::vector<Edit>> edit(n + 1, std::vector<Edit>(m + 1, Edit::kNone));
     for (size_t i = n + 1; i-- > 0;) {
@@ -157,7 +152,6 @@ class Comparison {
     }
   }
 
-  const std::vector<std::string>& ignored_;
   std::vector<std::string> path_;
 };
 
@@ -247,15 +241,16 @@ ManifestObjects Filtered(const ManifestObjects& objects, const std::vector<Selec
   return out;
 }
 
-}  // namespace
-
-json DiffObjects(json a, json b, const std::vector<std::string>& ignored) {
+// Changed paths as a tree whose leaves say "OLD -> NEW"; null if nothing differs.
+json DiffObjects(json a, json b) {
   UnfoldData(a);
   UnfoldData(b);
-  Comparison comparison(ignored);
+  Comparison comparison;
   comparison.Compare(&a, &b);
   return std::move(comparison.tree);
 }
+
+}  // namespace
 
 absl::StatusOr<std::string> DiffManifests(const ManifestObjects& a, const ManifestObjects& b,
                                           const ManifestDiffOptions& options) {
@@ -271,7 +266,7 @@ absl::StatusOr<std::string> DiffManifests(const ManifestObjects& a, const Manife
     const auto other = second.find(key);
     if (other == second.end()) {
       out[key] = fmt::format("\n\nObject {} is missing in B:\n\n", key);
-    } else if (const json tree = DiffObjects(object, other->second, {}); !tree.is_null()) {
+    } else if (const json tree = DiffObjects(object, other->second); !tree.is_null()) {
       out[key] = fmt::format("\n\nObject {} has diffs:\n\n{}", key, tables::YamlText(tree));
     }
   }

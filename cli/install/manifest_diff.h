@@ -4,8 +4,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
@@ -20,11 +18,7 @@ struct ManifestDiffOptions {
   std::string rename;                 // FROM->TO, likewise, of the first
 };
 
-// Changed paths as a tree whose leaves say "OLD -> NEW"; null if nothing differs. `ignored`: paths with dots, with
-// wildcards as filepath.Match knows them.
-nlohmann::json DiffObjects(nlohmann::json a, nlohmann::json b, const std::vector<std::string>& ignored);
-
-// "" if nothing differs. InvalidArgument: an option is no such list.
+// Each object's changed paths, as "OLD -> NEW"; "" if nothing differs. InvalidArgument: an option is no such list.
 absl::StatusOr<std::string> DiffManifests(const ManifestObjects& a, const ManifestObjects& b,
                                           const ManifestDiffOptions& options);
 

@@ -99,6 +99,18 @@ TEST_F(ManifestDiffTest, TextsOfAConfigMapAreComparedAsWhatTheySay) {
       HasSubstr("data:\n  mesh:\n    trustDomain: cluster.local -> mesh.east\n"));
 }
 
+TEST_F(ManifestDiffTest, ACredentialThatChangesIsAChangeAndIsShownToNobody) {
+  const auto secret = [](const std::string& key) {
+    return "apiVersion: v1\nkind: Secret\nmetadata: {name: cacerts, namespace: istio-system}\ndata: {ca-key.pem: " +
+           key + "}\n";
+  };
+  const std::string one = "c2VjcmV0LWtleS1vbmU=", two = "c2VjcmV0LWtleS10d28=";
+  const Ran ran = Call("manifest diff " + Write("a.yaml", secret(one)) + " " + Write("b.yaml", secret(two)));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output, HasSubstr("ca-key.pem: "));
+  EXPECT_THAT(ran.output, testing::Not(testing::AnyOf(HasSubstr(one), HasSubstr(two))));
+}
+
 TEST_F(ManifestDiffTest, ObjectsCanBeSelectedIgnoredAndRenamed) {
   const std::string a = Write("a.yaml", Deployment("x", "        - {name: A, value: b}\n"));
   std::string renamed = Deployment("x", "        - {name: A, value: b}\n");
