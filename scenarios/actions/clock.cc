@@ -18,8 +18,9 @@ void RegisterClock(std::vector<ActionKind>& table) {
                "it signs by it; how long things take stays as it is. An API server has its own: `apiServer`",
        .describe =
            [](const Arguments& a) {
-             return fmt::format("the clock of node {} of {} is wrong by {}", a.Text("node"), a.Text("cluster"),
-                                a.Text("skew"));
+             const bool wrong = a.Time("skew").value_or(Duration::zero()) != Duration::zero();
+             return fmt::format("the clock of node {} of {} is {}", a.Text("node"), a.Text("cluster"),
+                                wrong ? "wrong by " + a.Text("skew") : "right");
            },
        .inputs = [](const Arguments& a, const ActionContext&) -> Inputs {
          return std::vector<sim::Input>{
