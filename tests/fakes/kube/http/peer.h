@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -34,7 +35,23 @@ class Peer {
   // Until `until` was read, the peer closed, or nothing came for so long: what must come may take its time on a machine
   // that has much to do.
   std::string Read(const std::string& until, int milliseconds = 60000) {
-    while (until.empty() || read_.find(until) == std::string::npos) {
+    return ReadWhile([&] { return until.empty() || read_.find(until) == std::string::npos; }, milliseconds);
+  }
+  // Until a line with `mark` was read to its end, as a watch sends an event: TCP may cut it anywhere.
+  std::string ReadThroughLineWith(const std::string& mark, int milliseconds = 60000) {
+    return ReadWhile(
+        [&] {
+          const size_t at = read_.find(mark);
+          return at == std::string::npos || read_.find('\n', at) == std::string::npos;
+        },
+        milliseconds);
+  }
+  bool closed() const { return closed_; }
+  int fd() const { return fd_; }
+
+ private:
+  std::string ReadWhile(const std::function<bool()>& more, int milliseconds) {
+    while (more()) {
       pollfd wait{fd_, POLLIN, 0};
       if (::poll(&wait, 1, milliseconds) != 1) break;
       char buffer[65536];
@@ -47,10 +64,7 @@ class Peer {
     }
     return std::exchange(read_, "");
   }
-  bool closed() const { return closed_; }
-  int fd() const { return fd_; }
 
- private:
   int fd_;
   bool connected_ = false, closed_ = false;
   std::string read_;
