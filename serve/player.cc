@@ -29,6 +29,17 @@ Player::~Player() {
 }
 
 void Player::Run() {
+  absl::StatusOr<std::vector<std::string>> throughout =
+      scenario_.throughout ? StartTraffic(scenario_.throughout->meanwhile) : std::vector<std::string>();
+  if (throughout.ok()) {
+    Steps();
+    StopTraffic(*throughout);
+  } else if (!stop_.raised()) {
+    report_(fmt::format("throughout: {}", Message(throughout.status())));
+  }
+}
+
+void Player::Steps() {
   for (size_t i = 0; i < scenario_.steps.size(); ++i) {
     const scenario::Step& step = scenario_.steps[i];
     if (step.at && !stop_.Wait(Left(*step.at))) return;
@@ -81,6 +92,12 @@ absl::StatusOr<std::vector<std::string>> Player::StartTraffic(const std::vector<
   return ids;
 }
 
+void Player::StopTraffic(const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) {
+    loop_.Call([&](sim::World& world) { return world.Do(sim::inputs::StopTraffic{id}); });
+  }
+}
+
 absl::Status Player::Play(const scenario::Step& step) {
   const absl::Status over = absl::CancelledError("the server is going down");
   absl::StatusOr<std::vector<std::string>> meanwhile = StartTraffic(step.meanwhile);
@@ -97,9 +114,7 @@ absl::Status Player::Play(const scenario::Step& step) {
   if (!step.actions.empty() && !Until(settled, kStorySettleLimit)) return over;
   if (!meanwhile->empty()) {
     if (!stop_.Wait(step.linger)) return over;
-    for (const std::string& id : *meanwhile) {
-      loop_.Call([&](sim::World& world) { return world.Do(sim::inputs::StopTraffic{id}); });
-    }
+    StopTraffic(*meanwhile);
   }
   absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then);
   if (!then.ok()) return then.status();

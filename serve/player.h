@@ -20,9 +20,11 @@ class Player {
 
  private:
   void Run();
+  void Steps();
   absl::Status Play(const scenario::Step& step);
   absl::Status Act(const scenario::Action& action);
   absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<scenario::Traffic>& traffic);
+  void StopTraffic(const std::vector<std::string>& ids);
   Duration Left(Duration at) const;  // until this time of the story
   // Until `done` says so, `limit` is over, or the next step's own time has come; false: the player is to end.
   bool Until(const std::function<bool(sim::World&)>& done, Duration limit);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/exponential.h"
 #include "fmt/format.h"
 
 namespace wavetank::sim {
@@ -59,7 +60,8 @@ TrafficSource::TrafficSource(Commons& commons, TrafficSpec spec, const Credentia
       clients_(std::move(clients)),
       on_record_(std::move(on_record)),
       request_(RequestOf(spec_)),
-      began_(commons.host->Now()) {
+      began_(commons.host->Now()),
+      arrivals_(commons.seed, fmt::format("arrivals/{}", spec_.id)) {
   if (!credential.param.empty()) {
     request_.path +=
         (request_.path.find('?') == std::string::npos ? '?' : '&') + credential.param + "=" + credential.token;
@@ -89,12 +91,18 @@ Duration TrafficSource::Period() const {
   return Duration(kScale / std::max<int64_t>(rate, 1));
 }
 
+Duration TrafficSource::NextWait() {
+  const Duration period = Period();
+  WAVETANK_ASSERT(period > Duration::zero(), period, spec_.id);  // else all are sent at one instant
+  if (!spec_.poisson) return period;
+  // A nanosecond at least: requests of one client have an order.
+  return std::max(Duration(ExponentialWait(arrivals_, period.count())), Duration(1));
+}
+
 void TrafficSource::Tick() {
   if (Over()) return;
   SendOne(0);
-  const Duration period = Period();
-  WAVETANK_ASSERT(period > Duration::zero(), period, spec_.id);  // else all are sent at one instant
-  commons_.host->RunAfter(period, [this, weak = std::weak_ptr<int>(alive_)] {
+  commons_.host->RunAfter(NextWait(), [this, weak = std::weak_ptr<int>(alive_)] {
     if (!weak.expired()) Tick();
   });
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/random.h"
 #include "fakes/envoy/apps/app.h"
 #include "sim/apps/retry.h"
 #include "sim/pod_process.h"
@@ -26,6 +27,9 @@ struct TrafficSpec {
   Duration period = 10ms;  // between two requests
   // Not zero: the period changes into this one, its rate evenly, within `ramp` from the start.
   Duration ramp{}, last_period{};
+  // The waits between requests are drawn, exponentially, and `period` is their mean: several are on their way at once
+  // now and then, as from many independent users, so that kept connections become more than one.
+  bool poisson = false;
   // Not 0: a closed loop. So many users send, wait for the answer, think, and send again; the period does not count.
   int64_t users = 0;
   Duration think{};
@@ -89,6 +93,7 @@ class TrafficSource {
   void Tick();
   // Of the open loop, now.
   Duration Period() const;
+  Duration NextWait();
   void SendOne(uint64_t user);
   void Attempt(PodProcess& pod, Try each);
   void Ended(Try each, const envoysim::RequestRecord& record);
@@ -103,6 +108,7 @@ class TrafficSource {
   int64_t sent_ = 0, pending_ = 0;
   uint64_t turn_ = 0;
   Time began_{};
+  RandomStream arrivals_;
   // Of TCP: by request, or of streams that stay by user, with the pod that holds each.
   struct Stream {
     std::string client;

@@ -245,8 +245,8 @@ class Export {
     const replay::LogInput& input = story_.inputs[index];
     const int64_t requests = Number(input.body, "requests");
     if (input.kind != "traffic" || requests == 0) return false;
-    // Loops, ramps and a client's own retries take as long as they take.
-    for (const char* more : {"token", "users", "rampNs", "retries", "timeoutNs"}) {
+    // Loops, ramps, arrivals by chance and a client's own retries take as long as they take.
+    for (const char* more : {"token", "users", "poisson", "rampNs", "retries", "timeoutNs"}) {
       if (input.body.contains(more)) return false;
     }
     const Time done = input.at + requests * Duration(Number(input.body, "periodNs"));

@@ -41,6 +41,13 @@ std::vector<std::pair<std::string, Time>> StepTimes(const Story& story) {
   const std::vector<replay::LogInput>& inputs = story.inputs;
   size_t at = 0;
   const auto is = [&](size_t i, std::string_view kind) { return inputs[i].kind == kind; };
+  bool up = false;  // what follows is the steps'
+  for (const scenario::Field& traffic : (*document)->root()["throughout"]["traffic"].Items()) {
+    const std::string flow = traffic["flow"].Text();
+    while (at < inputs.size() && !(is(at, "traffic") && FlowOf(inputs[at]) == flow)) ++at;
+    if (at < inputs.size()) ++at;
+    up = true;
+  }
   for (const scenario::Field& step : (*document)->root()["steps"].Items()) {
     const std::vector<scenario::Field> meanwhile = step["meanwhile"].Items(), then = step["then"].Items();
     const auto begins = [&](const std::vector<scenario::Field>& traffic) {
@@ -52,7 +59,7 @@ std::vector<std::pair<std::string, Time>> StepTimes(const Story& story) {
       begins(meanwhile);
       for (size_t stopped = 0; at < inputs.size() && stopped < meanwhile.size(); ++at)
         stopped += is(at, "stopTraffic") ? 1 : 0;
-    } else if (!step["do"].Items().empty() && !out.empty()) {
+    } else if (!step["do"].Items().empty() && (up || !out.empty())) {
       if (at >= inputs.size()) break;
       const Time when = inputs[at].at;
       out.emplace_back(step["name"].Text(), when);

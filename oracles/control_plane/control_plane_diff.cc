@@ -145,6 +145,7 @@ bool DiffResult::Judged() const {
 absl::StatusOr<DiffResult> DiffControlPlanes(const scenario::Scenario& scenario, const DiffOptions& options) {
   if (absl::Status status = CheckProgram(options.control_plane.program); !status.ok()) return status;
   scenario::Scenario quiet = scenario;
+  quiet.throughout.reset();
   for (scenario::Step& step : quiet.steps) {
     step.meanwhile.clear();
     step.then.clear();

@@ -97,7 +97,8 @@ struct FlowSpec {
   // Not zero: the rate becomes this one, evenly, within `ramp` from the traffic's start.
   Duration ramp{};
   int64_t ramp_to_per_kilosecond = 0;
-  int64_t users = 0;  // not 0: a closed loop; of TCP with kept connections: so many streams
+  bool poisson = false;  // TrafficSpec
+  int64_t users = 0;     // not 0: a closed loop; of TCP with kept connections: so many streams
   Duration think{};
   Duration timeout{};      // the client's patience with an attempt; zero: none
   nlohmann::json retries;  // as the row of that name; null: none
@@ -157,6 +158,9 @@ struct Step {
   int line = 0;
 };
 
+// The name that results give to what Scenario::throughout has sent.
+inline constexpr const char* kThroughout = "throughout";
+
 // What was reported in public, and which releases show it: the head of a story of scenarios/incidents/.
 struct Incident {
   std::vector<std::string> issues;  // addresses; empty: read in istiod's source, nowhere reported
@@ -183,6 +187,9 @@ struct Scenario {
   std::map<std::string, std::string> timing;  // overrides of sim/timing.h, by name
   nlohmann::json mesh_config;                 // of every istiod, unless a manifest's ConfigMap says otherwise
   std::vector<FlowSpec> flows;
+  // Traffic that goes on from when the mesh is up until the last step has ended, and what must be true of it. It has no
+  // actions; its traffic is `meanwhile`.
+  std::optional<Step> throughout;
   std::vector<Step> steps;
   std::optional<Incident> incident;
   Duration settle = 10min;  // how long a wave may take to settle before the run goes on and says what is not settled

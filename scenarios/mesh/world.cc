@@ -55,6 +55,7 @@ sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::
   out.ramp = flow.ramp;
   if (flow.ramp > Duration::zero())
     out.last_period = Duration(1'000'000'000'000 / std::max<int64_t>(flow.ramp_to_per_kilosecond, 1));
+  out.poisson = flow.poisson;
   out.users = flow.users;
   out.think = flow.think;
   out.timeout = flow.timeout;

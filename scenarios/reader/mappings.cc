@@ -22,31 +22,31 @@ FieldRow AtLeast(int64_t low, FieldRow field) {
 }
 
 void AddMesh(std::vector<MappingRow>& all) {
-  all.push_back(
-      {"scenario",
-       "A Wavetank scenario",
-       {row::Text("name", "Name").Required(),
-        row::Text("description", "What the scenario is about"),
-        row::Text("extends", "Another scenario file: what this one leaves out, except for steps, is as there"),
-        row::Mapping("incident", "incident", "What was reported in public, for the library of incidents"),
-        row::Other("settle", kDuration, "How long a wave may take to settle; 10m if left out"),
-        row::Integer("seed", 0, INT64_MAX, "Seed of every random draw; 1 if left out"),
-        row::Text("profile", "Behaviour profile (`wavetank profiles`); istio-1.18 if left out"),
-        row::Choice("ca", {"common-root", "own-roots", "self-signed"},
-                    "cacerts Secrets under one root, under a root each, or none"),
-        row::Text("mend", "What of the mesh's gaps is filled in: all, none, or names (docs/mending.md)"),
-        row::Other("unready", kFlag, "Proxies may stay unready; a run fails otherwise"),
-        row::Text("date", "Where its clock begins, 2026-11-23 or 2026-11-23T10:00:00Z"),
-        AtLeast(1, row::Mappings("clusters", "cluster", "")),
-        row::Mappings("links", "link", ""),
-        row::Mapping("physical", "physical", "What lies under the networks; Istio knows nothing of it"),
-        row::Mappings("remoteSecrets", "remoteSecret", ""),
-        row::Mappings("keySets", "action.keySet", "What istiods find at jwksUris from the start"),
-        row::Mappings("issuers", "issuer", "Issuers of tokens (JWT)"),
-        row::Other("timing", kTextMap, "Overrides of `wavetank timing`"),
-        row::Other("meshConfig", kObject, "MeshConfig of every istiod"),
-        row::Mappings("flows", "flow", ""),
-        row::Mappings("steps", "step", "")}});
+  all.push_back({"scenario",
+                 "A Wavetank scenario",
+                 {row::Text("name", "Name").Required(),
+                  row::Text("description", "What the scenario is about"),
+                  row::Text("extends", "Another scenario file: what this one leaves out, but for steps and throughout"),
+                  row::Mapping("incident", "incident", "What was reported in public, for the library of incidents"),
+                  row::Other("settle", kDuration, "How long a wave may take to settle; 10m if left out"),
+                  row::Integer("seed", 0, INT64_MAX, "Seed of every random draw; 1 if left out"),
+                  row::Text("profile", "Behaviour profile (`wavetank profiles`); istio-1.18 if left out"),
+                  row::Choice("ca", {"common-root", "own-roots", "self-signed"},
+                              "cacerts Secrets under one root, under a root each, or none"),
+                  row::Text("mend", "What of the mesh's gaps is filled in: all, none, or names (docs/mending.md)"),
+                  row::Other("unready", kFlag, "Proxies may stay unready; a run fails otherwise"),
+                  row::Text("date", "Where its clock begins, 2026-11-23 or 2026-11-23T10:00:00Z"),
+                  AtLeast(1, row::Mappings("clusters", "cluster", "")),
+                  row::Mappings("links", "link", ""),
+                  row::Mapping("physical", "physical", "What lies under the networks; Istio knows nothing of it"),
+                  row::Mappings("remoteSecrets", "remoteSecret", ""),
+                  row::Mappings("keySets", "action.keySet", "What istiods find at jwksUris from the start"),
+                  row::Mappings("issuers", "issuer", "Issuers of tokens (JWT)"),
+                  row::Other("timing", kTextMap, "Overrides of `wavetank timing`"),
+                  row::Other("meshConfig", kObject, "MeshConfig of every istiod"),
+                  row::Mappings("flows", "flow", ""),
+                  row::Mapping("throughout", "throughout", "Traffic that goes on beside all steps"),
+                  row::Mappings("steps", "step", "")}});
   all.push_back(
       {"cluster",
        "A Kubernetes cluster",
@@ -145,6 +145,8 @@ void AddTraffic(std::vector<MappingRow>& all) {
                               "A new connection per request, or kept ones; of TCP: streams that stay"),
                   row::Choice("protocol", {"http", "tcp"}, ""),
                   row::Other("rate", kRate, "Events per second or minute, e.g. 100/s"),
+                  row::Choice("arrivals", {"even", "poisson"},
+                              "Requests come evenly at that rate, or at random, as from many users"),
                   row::Mapping("ramp", "ramp", "The rate changes from the traffic's start on"),
                   row::Mapping("closedLoop", "closedLoop", "Users that wait for answers, instead of a rate"),
                   row::Other("timeout", kDuration, "The client's patience with an attempt; none if left out"),
@@ -195,6 +197,10 @@ void AddSteps(std::vector<MappingRow>& all) {
         row::Mappings("expect", "expectation", "What must be true"),
         row::Mappings("symptom", "expectation",
                       "What is true where the scenario's incident is shown, and only there")}});
+  all.push_back({"throughout",
+                 "Traffic from when the mesh is up until the last step has ended; results call it so, too",
+                 {row::Mappings("traffic", "traffic", "What is sent").Required(),
+                  row::Mappings("expect", "expectation", "What must be true of it")}});
   MappingRow action{"action", "", {}};
   action.single = true;
   for (const ActionKind& kind : Actions()) {

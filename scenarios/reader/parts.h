@@ -19,5 +19,7 @@ Traffic ReadTraffic(const Field& f, const Scenario& scenario);
 Expectation ReadExpectation(const Field& f, const Scenario& scenario);
 Incident ReadIncident(const Field& f);
 Step ReadStep(const Field& f, const Scenario& scenario);
+// Of flows that are known.
+Step ReadThroughout(const Field& f, const Scenario& scenario);
 
 }  // namespace wavetank::scenario

@@ -67,6 +67,7 @@ FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
   flow.keep_alive = f["connections"].Text() == "keep-alive";
   flow.tcp = f["protocol"].Text() == "tcp";
   flow.rate_per_kilosecond = f["rate"].RatePerKilosecond(flow.rate_per_kilosecond);
+  flow.poisson = f["arrivals"].Text() == "poisson";
   if (const Field ramp = f["ramp"]; ramp.present()) {
     CheckMapping(ramp, MappingNamed("ramp"), &scenario);
     flow.ramp = ramp["over"].Time(0ns);
@@ -76,8 +77,8 @@ FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
     CheckMapping(loop, MappingNamed("closedLoop"), &scenario);
     flow.users = loop["users"].Integer(1, 1, 100'000);
     flow.think = loop["think"].Time(0ns);
-    if (f["rate"].present() || f["ramp"].present())
-      loop.Fail("is no rate: users wait for answers", "leave out rate and ramp, or closedLoop");
+    if (f["rate"].present() || f["ramp"].present() || f["arrivals"].present())
+      loop.Fail("is no rate: users wait for answers", "leave out rate, arrivals and ramp, or closedLoop");
   }
   flow.timeout = f["timeout"].Time(0ns);
   if (f["timeout"].present() && flow.tcp) f["timeout"].Fail("is of HTTP", "leave it out");

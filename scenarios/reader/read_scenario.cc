@@ -25,7 +25,8 @@ class Root {
   }
   Field operator[](const std::string& key) const { return Inherited(key) ? (*base_)[key] : own_[key]; }
   bool Inherited(const std::string& key) const {
-    return base_ && key != "steps" && key != "incident" && !own_[key].present() && (*base_)[key].present();
+    return base_ && key != "steps" && key != "throughout" && key != "incident" && !own_[key].present() &&
+           (*base_)[key].present();
   }
 
  private:
@@ -121,6 +122,7 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   for (const Field& flow : root["flows"].Items()) s.flows.push_back(ReadFlow(flow, s));
   if (root["incident"].present()) s.incident = ReadIncident(root["incident"]);
   s.settle = root["settle"].Time(s.settle);
+  if (const Field throughout = root["throughout"]; throughout.present()) s.throughout = ReadThroughout(throughout, s);
   for (const Field& step : root["steps"].Items()) s.steps.push_back(ReadStep(step, s));
   if (!document.status().ok()) return document.status();
   if (*base == nullptr) return s;

@@ -117,6 +117,8 @@ Step ReadStep(const Field& f, const Scenario& scenario) {
   Step step;
   step.line = f.line();
   step.name = f["name"].Text();
+  if (step.name == kThroughout && scenario.throughout)
+    f["name"].Fail("is what results call the traffic throughout", "call the step otherwise");
   if (f["at"].present()) ReadInstant(f, scenario, &step);
   if (f["after"].present() && f["after"].Text() != "converged") step.after = f["after"].Time(0ns);
   for (const Field& action : f["do"].Items()) step.actions.push_back(ReadAction(action, scenario));
@@ -140,6 +142,24 @@ Step ReadStep(const Field& f, const Scenario& scenario) {
   }
   if (f["symptom"].present() && !scenario.incident) {
     f["symptom"].Fail("is of no incident", "write `incident:` at the scenario's head, or move it to expect:");
+  }
+  return step;
+}
+
+Step ReadThroughout(const Field& f, const Scenario& scenario) {
+  CheckMapping(f, MappingNamed("throughout"), &scenario);
+  Step step;
+  step.line = f.line();
+  step.name = kThroughout;
+  for (const Field& traffic : f["traffic"].Items()) step.meanwhile.push_back(ReadTraffic(traffic, scenario));
+  if (step.meanwhile.empty()) f["traffic"].Fail("nothing is sent", "name a flow: [{flow: NAME}]");
+  for (const Field& each : f["expect"].Items()) {
+    Expectation e = ReadExpectation(each, scenario);
+    const ExpectationKind* kind = FindExpectation(e.kind);
+    if (kind != nullptr && kind->judge_traffic == nullptr)
+      each.Fail(fmt::format("'{}' is no matter of traffic", e.kind), "expect it of a step");
+    if (e.phase == Expectation::Phase::kThen) e.phase = Expectation::Phase::kMeanwhile;
+    step.expectations.push_back(std::move(e));
   }
   return step;
 }

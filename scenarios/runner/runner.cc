@@ -58,11 +58,13 @@ class ScenarioRun final : public WorldView {
       if (options_.on_request) options_.on_request(*world_, record);
     }));
     subscriptions_.Add(world_->commons().on_call.Add([this](const sim::TrafficRecord& record) {
-      if (!calls_since_) return;
-      calls_
-          .try_emplace(record.spec.flow, world_->kernel().names(), addresses_, record.spec.flow, calls_meanwhile_,
-                       *calls_since_)
-          .first->second.Add(record);
+      for (Calls* calls : {&calls_, &calls_throughout_}) {
+        if (!calls->since) continue;
+        calls->accounts
+            .try_emplace(record.spec.flow, world_->kernel().names(), addresses_, record.spec.flow, calls->meanwhile,
+                         *calls->since)
+            .first->second.Add(record);
+      }
     }));
     world_->kernel().AddObserver([this](const sim::TraceEvent& event) {
       ++records_;
@@ -205,15 +207,18 @@ class ScenarioRun final : public WorldView {
   }
 
   absl::Status Steps() {
-    for (const Step& step : scenario_.steps) {
-      if (Over()) break;
-      ++step_number_;
-      Say(step.name);
-      if (absl::Status status = RunStep(step); !status.ok()) return status;
-      if (!options_.on_step || Cut()) continue;
-      if (absl::Status status = options_.on_step(*world_, step); !status.ok()) return status;
-    }
-    return absl::OkStatus();
+    if (!scenario_.throughout || Over()) return StepByStep();
+    const Step& throughout = *scenario_.throughout;
+    StepResult out;
+    out.name = throughout.name;
+    out.start = world_->Now();
+    out.convergence.connected = -1;
+    const absl::StatusOr<std::vector<std::string>> ids =
+        StartTraffic(throughout.meanwhile, true, out.start, &calls_throughout_);
+    if (!ids.ok()) return ids.status();
+    const absl::Status played = StepByStep();
+    EndThroughout(throughout, *ids, played, std::move(out));
+    return played;
   }
 
   // Whether there is something to tell of a run that an error ended.
@@ -379,14 +384,21 @@ class ScenarioRun final : public WorldView {
     return absl::OkStatus();
   }
 
-  // Starts traffic of a phase; the accounts fill as requests end.
+  // What applications call, while traffic that they serve is under way.
+  struct Calls {
+    std::map<std::string, TrafficAccount, std::less<>> accounts;
+    std::optional<Time> since;
+    bool meanwhile = false;
+  };
+
+  // Starts traffic of a phase; the accounts fill as requests end, those of `calls`, too.
   // `seconds_since`: as TrafficAccount's.
   absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<Traffic>& traffic, bool meanwhile,
-                                                        std::optional<Time> seconds_since) {
+                                                        std::optional<Time> seconds_since, Calls* calls) {
     std::vector<std::string> ids;
     if (!traffic.empty()) addresses_.Learn();
-    calls_since_ = world_->Now();
-    calls_meanwhile_ = meanwhile;
+    calls->since = world_->Now();
+    calls->meanwhile = meanwhile;
     for (const Traffic& t : traffic) {
       ids.push_back(fmt::format("{}#{}", t.flow, traffic_count_++));
       accounts_.emplace(ids.back(), TrafficAccount(world_->kernel().names(), addresses_, t.flow, meanwhile,
@@ -427,7 +439,7 @@ class ScenarioRun final : public WorldView {
       }
     }
   }
-  void CloseAccounts(const std::vector<std::string>& ids, StepResult* out) {
+  void CloseAccounts(const std::vector<std::string>& ids, Calls* calls, StepResult* out) {
     for (const std::string& id : ids) {
       const auto account = accounts_.find(id);
       // When the run is cut, what is under way has not failed.
@@ -435,9 +447,38 @@ class ScenarioRun final : public WorldView {
       out->traffic.push_back(account->second.Finish(world_->Now(), unanswered));
       accounts_.erase(account);
     }
-    for (auto& [name, account] : calls_) out->calls.push_back(account.Finish(world_->Now(), 0));
-    calls_.clear();
-    calls_since_.reset();
+    for (auto& [name, account] : calls->accounts) out->calls.push_back(account.Finish(world_->Now(), 0));
+    *calls = {};
+  }
+
+  absl::Status StepByStep() {
+    for (const Step& step : scenario_.steps) {
+      if (Over()) break;
+      ++step_number_;
+      Say(step.name);
+      if (absl::Status status = RunStep(step); !status.ok()) return status;
+      if (!options_.on_step || Cut()) continue;
+      if (absl::Status status = options_.on_step(*world_, step); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // `played`: how its steps ended. Nothing is judged by half of it.
+  void EndThroughout(const Step& throughout, const std::vector<std::string>& ids, const absl::Status& played,
+                     StepResult out) {
+    addresses_.Learn();
+    for (const std::string& id : ids) Do(sim::inputs::StopTraffic{id}).IgnoreError();
+    AwaitTraffic(ids, world_->Now() + kDrainLimit);
+    CloseAccounts(ids, &calls_throughout_, &out);
+    NoteEjected(throughout.meanwhile, &out);
+    out.end = world_->Now();
+    if (Cut() || !played.ok()) {
+      out.cut = Cut() ? CutText() : "ended at " + FormatDuration(world_->Now() - Beginning()) + ", by an error";
+      out.not_judged = throughout.expectations.size();
+    } else {
+      for (const Expectation& e : throughout.expectations) out.expectations.push_back(Judge(e, out, *this));
+    }
+    result_.steps.push_back(std::move(out));
   }
 
   absl::Status RunStep(const Step& step) {
@@ -472,7 +513,7 @@ class ScenarioRun final : public WorldView {
       if (e.kind == "endpoints") watch_ = &watch;
     }
     const auto unwatch = absl::MakeCleanup([this] { watch_ = nullptr; });
-    absl::StatusOr<std::vector<std::string>> meanwhile = StartTraffic(step.meanwhile, true, seconds_since);
+    absl::StatusOr<std::vector<std::string>> meanwhile = StartTraffic(step.meanwhile, true, seconds_since, &calls_);
     if (!meanwhile.ok()) return meanwhile.status();
     if (!meanwhile->empty()) Pass(event);
     if (Cut()) return CutShort(step, *meanwhile, std::move(out));
@@ -501,15 +542,15 @@ class ScenarioRun final : public WorldView {
       addresses_.Learn();  // what the wave brought
       for (const std::string& id : *meanwhile) Do(sim::inputs::StopTraffic{id}).IgnoreError();
       AwaitTraffic(*meanwhile, world_->Now() + kDrainLimit);
-      CloseAccounts(*meanwhile, &out);
+      CloseAccounts(*meanwhile, &calls_, &out);
       NoteEjected(step.meanwhile, &out);
     }
 
-    absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then, false, seconds_since);
+    absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then, false, seconds_since, &calls_);
     if (!then.ok()) return then.status();
     AwaitTraffic(*then, world_->Now() + TrafficLimit(step));
     if (Cut()) return CutShort(step, *then, std::move(out));
-    CloseAccounts(*then, &out);
+    CloseAccounts(*then, &calls_, &out);
     NoteEjected(step.then, &out);
 
     Look();
@@ -543,7 +584,7 @@ class ScenarioRun final : public WorldView {
 
   // What is known of a step in whose middle the run ends. Nothing is judged by half of it.
   absl::Status CutShort(const Step& step, const std::vector<std::string>& traffic, StepResult out) {
-    CloseAccounts(traffic, &out);
+    CloseAccounts(traffic, &calls_, &out);
     out.end = world_->Now();
     out.cut = CutText();
     out.not_judged = step.expectations.size();
@@ -636,11 +677,9 @@ class ScenarioRun final : public WorldView {
   size_t step_number_ = 0;
   Watch* watch_ = nullptr;
   std::map<std::string, TrafficAccount, std::less<>> accounts_;
-  // Of calls of applications, while traffic of the step is under way.
-  std::map<std::string, TrafficAccount, std::less<>> calls_;
-  std::optional<Time> calls_since_;
+  Calls calls_;                        // of the step
+  Calls calls_throughout_;             // of Scenario::throughout
   std::map<std::string, Time> began_;  // steps, by name
-  bool calls_meanwhile_ = false;
   RunResult result_;
   std::vector<std::string> start_notes_;
   bool unready_at_start_ = false;

@@ -49,6 +49,7 @@ void StartTraffic::Fields(FieldVisitor& visitor) {
   visitor.Visit("periodNs", Need::kLenient, period);
   visitor.Visit("rampNs", Need::kSparse, ramp);
   visitor.Visit("lastPeriodNs", Need::kSparse, last_period);
+  visitor.Visit("poisson", Need::kSparse, poisson);
   visitor.Visit("users", Need::kSparse, users);
   visitor.Visit("thinkNs", Need::kSparse, think);
   visitor.Visit("timeoutNs", Need::kSparse, timeout);
@@ -88,6 +89,7 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
   spec.period = std::clamp(period, kLeastPeriod, bounds::kInputDuration);
   spec.ramp = std::min(ramp, bounds::kInputDuration);
   spec.last_period = std::clamp(last_period, kLeastPeriod, bounds::kInputDuration);
+  spec.poisson = poisson;
   spec.users = users;
   spec.think = std::min(think, bounds::kInputDuration);
   spec.timeout = std::min(timeout, bounds::kInputDuration);

@@ -33,6 +33,7 @@ struct StartTraffic {
   int64_t requests = 0;  // 0: until StopTraffic
   Duration period = 10ms;
   Duration ramp{}, last_period{};  // TrafficSpec
+  bool poisson = false;
   int64_t users = 0;
   Duration think{}, timeout{};
   RetryRule retry;

@@ -12,9 +12,13 @@ namespace {
 constexpr const char* kTwoHelloworlds = R"(name: n
 extends: scenarios/multi-primary-one-network/scenario.yaml
 )";
+constexpr const char* kTwoNetworks = R"(name: n
+extends: scenarios/multi-primary-multi-network/scenario.yaml
+)";
 
-absl::StatusOr<RunResult> RunClients(const std::string& flow, const std::string& steps) {
-  const std::string text = std::string(kTwoHelloworlds) +
+absl::StatusOr<RunResult> RunClients(const std::string& flow, const std::string& steps,
+                                     const char* mesh = kTwoHelloworlds) {
+  const std::string text = std::string(mesh) +
                            "flows:\n  - {name: f, from: {cluster: cluster1, namespace: sample, app: sleep}, "
                            "to: 'helloworld.sample:5000', " +
                            flow + "}\nsteps:\n" + steps;
@@ -50,6 +54,34 @@ TEST(Clients, OfARampChangeTheirRateEvenly) {
   const TrafficResult& t = result->steps[0].traffic[0];
   const double more = std::chrono::duration<double>(t.end - t.start).count() - 10;
   EXPECT_NEAR(static_cast<double>(t.sent), 500 + more * 90, 60);
+}
+
+TEST(Clients, ThatArriveByChanceKeepTheirRate) {
+  const auto result =
+      RunClients("rate: 100/s, arrivals: poisson", "  - {name: s, then: [{flow: f, requests: 2000}]}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  const TrafficResult& t = result->steps[0].traffic[0];
+  EXPECT_EQ(t.sent, 2000);
+  // The sum of 2,000 waits has a standard deviation of 0.45 s.
+  EXPECT_NEAR(std::chrono::duration<double>(t.end - t.start).count(), 20, 2);
+}
+
+// A gateway sees connections, not requests: of those that come evenly, and end before the next, one connection is
+// enough.
+TEST(Clients, ThatArriveByChanceSpreadOverThePodsBehindAGateway) {
+  const auto pods_behind_the_gateway = [](const std::string& arrivals) {
+    const auto result = RunClients("connections: keep-alive, rate: 60/s, arrivals: " + arrivals,
+                                   "  - {name: s, do: [{scale: {cluster: cluster2, deployment: sample/helloworld-v2, "
+                                   "replicas: 3}}], then: [{flow: f, requests: 1000}]}\n",
+                                   kTwoNetworks);
+    EXPECT_TRUE(result.ok()) << result.status();
+    size_t pods = 0;
+    for (const auto& [pod, requests] : result->steps[0].traffic[0].by_pod)
+      pods += pod.find("helloworld-v2") != std::string::npos ? 1 : 0;
+    return pods;
+  };
+  EXPECT_EQ(pods_behind_the_gateway("even"), 1u);
+  EXPECT_EQ(pods_behind_the_gateway("poisson"), 3u);
 }
 
 TEST(Clients, OfTcpWithKeptConnectionsStayWithTheirPod) {
