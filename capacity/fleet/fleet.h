@@ -39,6 +39,15 @@ struct ChurnSpec {
   Duration istiod_restarts{};
 };
 
+// Requests, and who calls whom (service_graph.h), in each cluster.
+struct ServiceGraphSpec {
+  int64_t entries = 0;                   // Services that clients call; 0: nobody sends anything
+  int64_t rate_per_kilosecond = 10'000;  // to each of them
+  int64_t calls = 2;                     // Services that each one calls, before it answers
+  int64_t depth = 2;                     // layers below the entries
+  Duration latency = 5ms;                // half of the answers take less, without the calls
+};
+
 struct IstiodSpec {
   int64_t replicas = 1;  // in each cluster
   double cpus = 2;
@@ -61,6 +70,7 @@ struct Fleet {
   int64_t proxies = 10, gateways = 1;  // in each cluster
   int64_t scope = 0;                   // services that a Sidecar lets its workloads see; 0: all
   int64_t virtual_services_ppm = 0, destination_rules_ppm = 0, authorization_policies_ppm = 0;  // of the services
+  ServiceGraphSpec traffic;
   ChurnSpec churn;
   IstiodSpec istiod;
 };

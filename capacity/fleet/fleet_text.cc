@@ -81,6 +81,12 @@ std::string ConfigurationText(const Fleet& fleet) {
   return out.empty() ? out : "configuration:\n" + out;
 }
 
+std::string TrafficText(const ServiceGraphSpec& spec) {
+  if (spec.entries == 0) return "";
+  return fmt::format("traffic: {{entries: {}, rate: {:g}/s, calls: {}, depth: {}, latency: {}}}\n", spec.entries,
+                     static_cast<double>(spec.rate_per_kilosecond) / 1000, spec.calls, spec.depth, Time(spec.latency));
+}
+
 }  // namespace
 
 std::string FleetText(const Fleet& fleet, const std::vector<std::string>& notes) {
@@ -92,7 +98,7 @@ std::string FleetText(const Fleet& fleet, const std::vector<std::string>& notes)
   out += fmt::format("services: {{perCluster: {}, shared: {}, endpoints: {}}}\n", fleet.services,
                      Share(fleet.shared_ppm), Endpoints(fleet.endpoints));
   out += fmt::format("proxies: {{perCluster: {}, gateways: {}}}\n", fleet.proxies, fleet.gateways);
-  out += ConfigurationText(fleet) + ChurnText(fleet.churn);
+  out += ConfigurationText(fleet) + TrafficText(fleet.traffic) + ChurnText(fleet.churn);
   const IstiodSpec& istiod = fleet.istiod;
   out += fmt::format(
       "istiod: {{replicas: {}, cpu: \"{:g}\", memory: {:g}Mi, debounceAfter: {}, debounceMax: {}, pushThrottle: {}, "

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "capacity/fleet/day.h"
+#include "capacity/fleet/service_graph.h"
 #include "core/base/duration.h"
 #include "core/base/random.h"
 
@@ -31,8 +32,31 @@ std::string ServiceName(const Fleet& fleet, int64_t cluster, int64_t service) {
   const int64_t shared = fleet.services * fleet.shared_ppm / 1'000'000;
   return service < shared ? fmt::format("shared-{}", service) : fmt::format("c{}-{}", cluster + 1, service);
 }
-std::string NamespaceOf(const Fleet& fleet, int64_t service) {
-  return fmt::format("ns-{}", service % fleet.namespaces);
+std::string NamespaceName(int64_t ns) { return fmt::format("ns-{}", ns); }
+std::string NamespaceOf(const Fleet& fleet, int64_t service) { return NamespaceName(service % fleet.namespaces); }
+
+std::string HostOf(const Fleet& fleet, int64_t cluster, int64_t service) {
+  return fmt::format("{}.{}.svc.cluster.local", ServiceName(fleet, cluster, service), NamespaceOf(fleet, service));
+}
+
+// How the application of a Service takes its time and whom it calls; `more`: what else it does. Empty: as any does.
+std::string Behaviour(const Fleet& fleet, const ServiceGraph& graph, int64_t cluster, int64_t service,
+                      const std::string& more) {
+  std::string how = more;
+  const auto calls = graph.calls.find(service);
+  if (graph.callers.contains(service)) {
+    const int64_t us = fleet.traffic.latency.count() / 1000;
+    how += fmt::format(", latency: {{p50: {}us, p99: {}us}}", us, 4 * us);
+  }
+  if (calls != graph.calls.end()) {
+    std::vector<std::string> to;
+    for (const int64_t callee : calls->second)
+      to.push_back(fmt::format("{{to: \"{}:5000\"}}", HostOf(fleet, cluster, callee)));
+    how += fmt::format(", calls: [{}]", fmt::join(to, ", "));
+  }
+  if (how.empty()) return "";
+  return fmt::format("behaviour: {{cluster: {}, namespace: {}, app: {}{}}}", ClusterName(cluster),
+                     NamespaceOf(fleet, service), ServiceName(fleet, cluster, service), how);
 }
 
 bool Drawn(const Fleet& fleet, std::string_view what, int64_t service, int64_t ppm) {
@@ -44,7 +68,8 @@ std::string Workload(const std::string& ns, const std::string& name, int64_t pod
   return fmt::format(
       "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {0}, namespace: {1}}}\nspec:\n  replicas: {2}\n"
       "  selector: {{matchLabels: {{app: {0}}}}}\n  template:\n    metadata: {{labels: {{app: {0}, "
-      "sidecar.istio.io/inject: \"{3}\"}}}}\n    spec: {{containers: [{{name: app, image: example/app}}]}}\n",
+      "sidecar.istio.io/inject: \"{3}\"}}}}\n    spec: {{containers: [{{name: app, image: example/app, ports: "
+      "[{{containerPort: 5000}}]}}]}}\n",
       name, ns, pods, injected);
 }
 
@@ -100,7 +125,7 @@ std::string VirtualService(const std::string& ns, const std::string& name, int s
       name, ns, seconds);
 }
 
-std::string Configuration(const Fleet& fleet, int64_t cluster, int64_t service) {
+std::string Configuration(const Fleet& fleet, const ServiceGraph& graph, int64_t cluster, int64_t service) {
   const std::string ns = NamespaceOf(fleet, service), name = ServiceName(fleet, cluster, service);
   std::string out;
   if (Drawn(fleet, "virtual services", service, fleet.virtual_services_ppm)) out += VirtualService(ns, name, 10);
@@ -112,25 +137,37 @@ std::string Configuration(const Fleet& fleet, int64_t cluster, int64_t service) 
         name, ns);
   }
   if (Drawn(fleet, "authorization policies", service, fleet.authorization_policies_ppm)) {
+    // Its own namespace, and those from which it is called.
+    std::vector<std::string> allowed = {ns};
+    if (const auto callers = graph.callers.find(service); callers != graph.callers.end()) {
+      for (const int64_t caller : callers->second) {
+        if (std::string from = NamespaceName(caller); from != ns) allowed.push_back(std::move(from));
+      }
+    }
     out += fmt::format(
         "---\napiVersion: security.istio.io/v1beta1\nkind: AuthorizationPolicy\nmetadata: {{name: {0}, namespace: "
         "{1}}}\n"
-        "spec:\n  selector: {{matchLabels: {{app: {0}}}}}\n  rules: [{{from: [{{source: {{namespaces: [{1}]}}}}]}}]\n",
-        name, ns);
+        "spec:\n  selector: {{matchLabels: {{app: {0}}}}}\n  rules: [{{from: [{{source: {{namespaces: [{2}]}}}}]}}]\n",
+        name, ns, fmt::join(allowed, ", "));
   }
   return out;
 }
 
-// Which Services the workloads of a namespace see: its own first, then others that are drawn.
-std::string Scope(const Fleet& fleet, int64_t cluster, int64_t ns) {
+// Which Services the workloads of a namespace see: its own first, then others that are drawn, and what they call.
+std::string Scope(const Fleet& fleet, const ServiceGraph& graph, int64_t cluster, int64_t ns) {
   if (fleet.scope == 0) return "";
   RandomStream random(fleet.seed, fmt::format("sidecar scope/{}/{}", cluster, ns));
   std::vector<std::string> hosts = {"./*", "istio-system/*"};
   const int64_t own = (fleet.services + fleet.namespaces - 1) / fleet.namespaces;
   for (int64_t i = own; i < std::min(fleet.scope, fleet.services); ++i) {
     const auto service = static_cast<int64_t>(random.Below(static_cast<uint64_t>(fleet.services)));
-    hosts.push_back(fmt::format("{}/{}.{}.svc.cluster.local", NamespaceOf(fleet, service),
-                                ServiceName(fleet, cluster, service), NamespaceOf(fleet, service)));
+    hosts.push_back(NamespaceOf(fleet, service) + "/" + HostOf(fleet, cluster, service));
+  }
+  if (const auto abroad = graph.abroad.find(ns); abroad != graph.abroad.end()) {
+    for (const int64_t service : abroad->second) {
+      std::string host = NamespaceOf(fleet, service) + "/" + HostOf(fleet, cluster, service);
+      if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(std::move(host));
+    }
   }
   return fmt::format(
       "---\napiVersion: networking.istio.io/v1beta1\nkind: Sidecar\nmetadata: {{name: default, namespace: "
@@ -154,7 +191,7 @@ constexpr Duration kIstiodIsBack = 30s;
 // what came before has settled or not.
 class Steps {
  public:
-  explicit Steps(const Fleet& fleet) : fleet_(fleet) {
+  explicit Steps(const Fleet& fleet) : fleet_(fleet), graph_(DrawServiceGraph(fleet)) {
     Flapping();
     Arrivals("deploys", fleet_.churn.deploys, [&](RandomStream&, Duration, int64_t cluster, int64_t service) {
       return fmt::format("restart: {{cluster: {}, deployment: {}}}", ClusterName(cluster), Workload(cluster, service));
@@ -197,8 +234,9 @@ class Steps {
       text += fmt::format("  - name: change {}\n    at: {}ms\n    settle: 0s\n    do:\n      - {}\n", i + 1,
                           out_[i].at.count() / 1'000'000, out_[i].text);
     }
-    // What goes on by itself, flapping pods for one, does so to the end.
-    if (!out_.empty() && out_.back().at < fleet_.duration) {
+    // What goes on by itself, flapping pods and requests, does so to the end.
+    const bool goes_on = !out_.empty() || !graph_.entries.empty();
+    if (goes_on && (out_.empty() || out_.back().at < fleet_.duration)) {
       text += fmt::format("  - name: the end\n    at: {}ms\n    settle: 0s\n", fleet_.duration.count() / 1'000'000);
     }
     return text;
@@ -232,11 +270,8 @@ class Steps {
         const int64_t pods = endpoints[static_cast<size_t>(service)];
         if (pods == 0 || pods > left) continue;
         left -= pods;
-        out_.push_back({Duration::zero(),
-                        fmt::format("behaviour: {{cluster: {}, namespace: {}, app: {}, readyFor: {}ms, unreadyFor: "
-                                    "{}ms}}",
-                                    ClusterName(cluster), NamespaceOf(fleet_, service),
-                                    ServiceName(fleet_, cluster, service), every, every)});
+        out_.push_back({Duration::zero(), Behaviour(fleet_, graph_, cluster, service,
+                                                    fmt::format(", readyFor: {0}ms, unreadyFor: {0}ms", every))});
       }
     }
     if (left > 0) left_out_.push_back(fmt::format("{} flapping pods: no Service is small enough for them", left));
@@ -269,7 +304,7 @@ class Steps {
         "{{name: {}, namespace: {}}}, spec: {{hosts: [{}], http: [{{timeout: {}s, route: [{{destination: {{host: "
         "{}}}}}]}}]}}}}]}}",
         ClusterName(cluster), ServiceName(fleet_, cluster, service), NamespaceOf(fleet_, service),
-        Host(cluster, service), random.Between(1, 60), Host(cluster, service));
+        HostOf(fleet_, cluster, service), random.Between(1, 60), HostOf(fleet_, cluster, service));
   }
 
   // One that stands; it comes back while there is time for it.
@@ -313,17 +348,48 @@ class Steps {
   std::string Workload(int64_t cluster, int64_t service) const {
     return NamespaceOf(fleet_, service) + "/" + ServiceName(fleet_, cluster, service);
   }
-  std::string Host(int64_t cluster, int64_t service) const {
-    return fmt::format("{}.{}.svc.cluster.local", ServiceName(fleet_, cluster, service), NamespaceOf(fleet_, service));
-  }
 
   const Fleet& fleet_;
+  const ServiceGraph graph_;
   std::vector<TimedStep> out_;
   std::vector<std::string> left_out_;
   std::map<std::pair<int64_t, int64_t>, Duration> back_at_;  // by cluster and node
   std::map<int64_t, std::vector<Duration>> lost_at_;         // nodes, by cluster
   std::map<int64_t, Duration> killed_at_;                    // by cluster
 };
+
+// What clients send, as long as the fleet's time goes on.
+std::string Requests(const Fleet& fleet) {
+  const ServiceGraph graph = DrawServiceGraph(fleet);
+  if (graph.entries.empty()) return "";
+  std::string flows = "\nflows:\n", sent = "\nthroughout:\n  traffic:\n";
+  for (int64_t cluster = 0; cluster < fleet.clusters; ++cluster) {
+    for (const int64_t entry : graph.entries) {
+      const std::string name = fmt::format("{} to {}", ClusterName(cluster), ServiceName(fleet, cluster, entry));
+      flows += fmt::format(
+          "  - {{name: {}, from: {{cluster: {}, namespace: ns-0, app: clients}}, to: \"{}:5000\", rate: {:g}/s, "
+          "arrivals: poisson}}\n",
+          name, ClusterName(cluster), HostOf(fleet, cluster, entry),
+          static_cast<double>(fleet.traffic.rate_per_kilosecond) / 1000);
+      sent += fmt::format("    - {{flow: {}}}\n", name);
+    }
+  }
+  return flows + sent;
+}
+
+// How the applications behave that requests reach, from the beginning on.
+std::string Behaviours(const Fleet& fleet) {
+  const ServiceGraph graph = DrawServiceGraph(fleet);
+  if (graph.entries.empty()) return "";
+  std::string out;
+  for (int64_t cluster = 0; cluster < fleet.clusters; ++cluster) {
+    for (int64_t service = 0; service < fleet.services; ++service) {
+      const std::string behaviour = Behaviour(fleet, graph, cluster, service, "");
+      if (!behaviour.empty()) out += "      - " + behaviour + "\n";
+    }
+  }
+  return out;
+}
 
 absl::Status Write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
@@ -336,23 +402,25 @@ absl::Status Write(const std::filesystem::path& path, const std::string& text) {
 }  // namespace
 
 std::string ClusterManifests(const Fleet& fleet, int64_t cluster) {
+  const ServiceGraph graph = DrawServiceGraph(fleet);
   std::string out = "# Made by `wavetank synth`.\n" + ControlPlane(fleet, cluster) + Gateway(fleet, cluster);
   for (int64_t ns = 0; ns < fleet.namespaces; ++ns) {
     out += fmt::format(
         "---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: ns-{}, labels: {{istio-injection: enabled}}}}\n", ns);
-    out += Scope(fleet, cluster, ns);
+    out += Scope(fleet, graph, cluster, ns);
   }
   // Workloads get sidecars until there are as many as the fleet has; what is left are clients behind no Service.
-  int64_t left = fleet.proxies;
+  const int64_t senders = graph.entries.empty() ? 0 : 1;  // one at least
+  int64_t left = fleet.proxies - senders;
   const std::vector<int64_t> endpoints = DrawEndpoints(fleet, cluster);
   for (int64_t service = 0; service < fleet.services; ++service) {
     const std::string ns = NamespaceOf(fleet, service), name = ServiceName(fleet, cluster, service);
     const int64_t pods = endpoints[static_cast<size_t>(service)];
     out += ServiceText(ns, name) + Workload(ns, name, PodsAt(fleet.churn, pods, Duration::zero()), left >= pods);
     if (left >= pods) left -= pods;
-    out += Configuration(fleet, cluster, service);
+    out += Configuration(fleet, graph, cluster, service);
   }
-  if (left > 0) out += Workload("ns-0", "clients", left, true);
+  if (left + senders > 0) out += Workload("ns-0", "clients", left + senders, true);
   return out;
 }
 
@@ -381,8 +449,9 @@ std::string ScenarioText(const Fleet& fleet) {
       "istiod.connections_per_second: \"{}\", kube.readiness: {}ms}}\n",
       i.debounce_after.count() / 1'000'000, i.debounce_max.count() / 1'000'000, i.push_throttle, i.requests_per_second,
       std::max(Duration::zero(), fleet.churn.pod_start - kBeforeReadiness).count() / 1'000'000);
-  out += "\nsteps:\n  - name: at rest\n" + Steps(fleet).Text();
-  return out;
+  out += Requests(fleet) + "\nsteps:\n  - name: at rest\n";
+  if (const std::string behaviours = Behaviours(fleet); !behaviours.empty()) out += "    do:\n" + behaviours;
+  return out + Steps(fleet).Text();
 }
 
 std::vector<std::string> LeftOut(const Fleet& fleet) { return Steps(fleet).left_out(); }

@@ -103,6 +103,15 @@ void ReadChurn(const Field& f, ChurnSpec* out) {
   out->istiod_restarts = Every(f["istiodRestarts"]);
 }
 
+void ReadTraffic(const Field& f, ServiceGraphSpec* out) {
+  if (!f.present()) return;
+  out->entries = f["entries"].Integer(1, 1, 1000);
+  out->rate_per_kilosecond = f["rate"].RatePerKilosecond(out->rate_per_kilosecond);
+  out->calls = f["calls"].Integer(out->calls, 1, 100);
+  out->depth = f["depth"].Integer(out->depth, 0, 10);
+  out->latency = f["latency"].Time(out->latency);
+}
+
 void ReadIstiod(const Field& f, IstiodSpec* out) {
   if (!f.present()) return;
   out->replicas = f["replicas"].Integer(out->replicas, 1, 1000);
@@ -146,6 +155,13 @@ void CheckThatItCanBe(const Field& f, const Fleet& fleet) {
     f["clusters"]["zones"].Fail(fmt::format("{} zones have {} nodes", fleet.zones, fleet.nodes),
                                 "a node for each zone");
   }
+  if (fleet.traffic.entries > fleet.services) {
+    f["traffic"]["entries"].Fail(fmt::format("{} of {} services", fleet.traffic.entries, fleet.services),
+                                 "clients call no more than there are");
+  }
+  if (fleet.traffic.entries > 0 && fleet.proxies == 0) {
+    f["traffic"].Fail("nobody has a sidecar to send it", "write perCluster: 1 or more under proxies");
+  }
   if (fleet.churn.secret_rotation > Duration::zero() && fleet.clusters == 1) {
     f["churn"]["secretRotation"].Fail("one cluster has no remote Secret", "leave it out, or add clusters");
   }
@@ -178,6 +194,7 @@ Fleet Read(const Field& f) {
   out.virtual_services_ppm = configuration["virtualServices"].Share(0);
   out.destination_rules_ppm = configuration["destinationRules"].Share(0);
   out.authorization_policies_ppm = configuration["authorizationPolicies"].Share(0);
+  ReadTraffic(f["traffic"], &out.traffic);
   ReadChurn(f["churn"], &out.churn);
   ReadIstiod(f["istiod"], &out.istiod);
   CheckThatItCanBe(f, out);

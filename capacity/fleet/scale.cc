@@ -27,6 +27,7 @@ Duration Oftener(Duration every, double times) {
 Fleet Scaled(Fleet fleet, double times) {
   for (int64_t* count : {&fleet.proxies, &fleet.services, &fleet.nodes}) *count = Times(*count, times);
   fleet.zones = std::min(fleet.zones, fleet.nodes);
+  if (fleet.traffic.entries > 0) fleet.traffic.entries = std::min<int64_t>(Times(fleet.traffic.entries, times), 1000);
   return fleet;
 }
 

@@ -5,12 +5,14 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "capacity/fleet/churn.h"
 #include "capacity/fleet/day.h"
 #include "capacity/fleet/fleet_text.h"
 #include "capacity/fleet/manifests.h"
 #include "capacity/fleet/scale.h"
+#include "capacity/fleet/service_graph.h"
 #include "core/base/status.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
@@ -88,6 +90,9 @@ TEST(Fleet, ThatCannotBeIsRefusedWithPlaceAndRemedy) {
               HasSubstr("fleet.yaml:6"));
   EXPECT_THAT(Why(With("name:", "name: Test\nistiod: {cpu: two}")), HasSubstr("'two' is no cpu"));
   EXPECT_THAT(Why(With("name:", "name: Test\nistiod: {memory: 4 bytes}")), HasSubstr("is no memory"));
+  EXPECT_THAT(Why(With("churn:", "traffic: {entries: 7}\nchurn:")), HasSubstr("7 of 6 services"));
+  EXPECT_THAT(Why(With("proxies:", "proxies: {perCluster: 0}\ntraffic: {entries: 1}")),
+              HasSubstr("nobody has a sidecar to send it"));
   EXPECT_THAT(Why(With("clusters:", "clusters: {count: 1}\nextra: 1")), HasSubstr("extra"));
   EXPECT_THAT(Why("name: x\n"), HasSubstr("clusters"));
   EXPECT_THAT(Why("[1, 2]"), HasSubstr("fleet.yaml:1"));
@@ -227,6 +232,59 @@ TEST(Synth, WritesAScenarioThatRuns) {
   EXPECT_EQ(ClusterManifests(fleet, 1), ClusterManifests(Parsed(kPage), 1));
 }
 
+constexpr const char* kTraffic = "traffic: {entries: 2, rate: 20/s, calls: 2, depth: 2, latency: 4ms}\nchurn:";
+
+TEST(ServiceGraph, HasLayersAndNoCircle) {
+  Fleet fleet = Parsed(With("churn:", kTraffic));
+  fleet.services = 40;
+  fleet.traffic = {.entries = 4, .calls = 3, .depth = 3};
+  const ServiceGraph graph = DrawServiceGraph(fleet);
+  std::set<int64_t> layer(graph.entries.begin(), graph.entries.end()), seen = layer;
+  EXPECT_EQ(layer.size(), 4U);
+  for (int depth = 0; depth < 3; ++depth) {
+    std::set<int64_t> below;
+    for (const int64_t caller : layer) {
+      ASSERT_TRUE(graph.calls.contains(caller));
+      const std::set<int64_t> calls(graph.calls.at(caller).begin(), graph.calls.at(caller).end());
+      EXPECT_EQ(calls.size(), 3U);
+      below.insert(calls.begin(), calls.end());
+    }
+    for (const int64_t service : below) EXPECT_TRUE(seen.insert(service).second) << service;
+    layer = below;
+  }
+  for (const int64_t last : layer) EXPECT_FALSE(graph.calls.contains(last));
+}
+
+TEST(ServiceGraph, IsTheSameWhateverElseChanges) {
+  Fleet fleet = Parsed(With("churn:", kTraffic));
+  const ServiceGraph graph = DrawServiceGraph(fleet);
+  EXPECT_FALSE(graph.calls.empty());
+  fleet.churn.node_loss = 1h;
+  fleet.clusters = 5;
+  fleet.scope = 0;
+  EXPECT_EQ(DrawServiceGraph(fleet).calls, graph.calls);
+}
+
+TEST(Synth, SendsRequestsThroughTheServiceGraph) {
+  const std::string folder = testing::TempDir() + "/graph";
+  Fleet fleet = Parsed(With("churn:", kTraffic));
+  fleet.duration = 10s;
+  fleet.churn = {};
+  ASSERT_TRUE(WriteScenario(fleet, folder).ok());
+  auto loaded = scenario::LoadScenario(folder);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const auto result = scenario::Run(*loaded, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const scenario::StepResult& sent = result->steps.back();
+  EXPECT_EQ(sent.name, "throughout");
+  ASSERT_EQ(sent.traffic.size(), 4U) << "two entries in each of two clusters";
+  for (const scenario::TrafficResult& flow : sent.traffic) {
+    EXPECT_GT(flow.sent, 100) << flow.flow;
+    EXPECT_EQ(flow.failed, 0) << flow.flow << ": " << (flow.failures.empty() ? "" : flow.failures[0].cause);
+  }
+  EXPECT_FALSE(sent.calls.empty());
+}
+
 TEST(Synth, HasEveryKindOfChurnAsSteps) {
   const Fleet fleet = Parsed(With("  deploys:", R"(  deploys: {every: 20s}
   flapping: {pods: 2, every: 10s}
@@ -276,6 +334,7 @@ TEST(FleetText, IsReadAsTheSameFleet) {
   fleet.churn.flapping = 3;
   fleet.churn.flapping_every = 1500ms;
   fleet.churn.node_loss = 2h;
+  fleet.traffic = {.entries = 2, .rate_per_kilosecond = 12'500, .calls = 1, .depth = 3, .latency = 7ms};
   fleet.istiod.cpus = 0.5;
   fleet.istiod.memory_mb = 1536;
   const std::string text = FleetText(fleet, {"a note"});
