@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -14,6 +15,8 @@ class Files {
   virtual ~Files() = default;
   // NotFound and the like, with Go's words: "open PATH: no such file or directory".
   virtual absl::StatusOr<std::string> Read(std::string_view path) = 0;
+  // The paths of all files below a folder, at any depth, sorted; none if it is not there.
+  virtual std::vector<std::string> List(std::string_view folder) = 0;
   // The whole file at once, or nothing of it. ResourceExhausted: the disk is full; NotFound: there is no such folder.
   virtual absl::Status Write(std::string_view path, std::string_view bytes) = 0;
 };

@@ -19,6 +19,8 @@
 #include "core/gen/rds/rds.h"
 #include "core/gen/sds/secret_generator.h"
 #include "core/inject/injection_webhook.h"
+#include "core/istiod/config_folder.h"
+#include "core/istiod/config_sources.h"
 #include "core/istiod/distribution_reporter.h"
 #include "core/istiod/gateway_api.h"
 #include "core/istiod/local_files.h"
@@ -230,6 +232,7 @@ struct Istiod::Impl {
   const security::ServingCertificate* Serving() const;
   const std::string& Bundle() const;
   void StartControllers();
+  absl::Status OpenConfigSources();
   absl::Status StartInjection();
   absl::Status StartInjectionFromFiles(std::string config);
   void StartGatewayApi();
@@ -276,6 +279,8 @@ struct Istiod::Impl {
   DiscoveryServer discovery;
   std::unique_ptr<config::MeshWatcher> mesh;
   std::shared_ptr<SecurityServer> server = std::make_shared<SecurityServer>();
+  std::vector<std::unique_ptr<ConfigFolder>> folders;  // of config sources
+  bool reads_cluster = false;                          // it is a config source
   std::unique_ptr<config::CrdClient> crds;
   std::unique_ptr<ServiceEntryAddresses> entry_addresses;  // null: nothing writes them
   std::unique_ptr<config::IngressController> ingresses;    // null: the mesh's mode was OFF at the start
@@ -365,10 +370,10 @@ void Istiod::Impl::FindServingFiles() {
 absl::Status Istiod::Impl::CheckRegistries() const {
   for (const std::string& registry : options.registries) {
     if (registry == "Kubernetes") continue;
-    return absl::InvalidArgumentError(fmt::format(
-        "failed to create discovery service: error initializing controllers: error initializing service controllers: "
-        "service registry {} is not supported",
-        registry));
+    return absl::InvalidArgumentError(
+        fmt::format("failed to create discovery service: error initializing service controllers: "
+                    "service registry {} is not supported",
+                    registry));
   }
   return absl::OkStatus();
 }
@@ -512,9 +517,7 @@ void Istiod::Impl::StartControllers() {
   lines.Controllers(Signer(), DiscoveryHost(*mesh->mesh()));
   lines.Starting();
   elections = MakeElections(options.cluster_id, client, false);
-  crds = std::make_unique<config::CrdClient>(
-      client, host, configs, discovery,
-      config::CrdClient::Options{.revision = RevisionOf(options), .health_checks = options.entry_health_checks});
+  if (absl::Status status = OpenConfigSources(); !status.ok()) return Fail(status);
   if (config::IngressModeOf(*mesh->mesh()) != config::IngressMode::kOff) {
     ingresses = std::make_unique<config::IngressController>(
         client, host, configs, discovery, [this] { return mesh->mesh(); },
@@ -528,7 +531,7 @@ void Istiod::Impl::StartControllers() {
         },
         [this] { ingresses->SetWritesStatus(false); });
   }
-  if (options.auto_registration) {
+  if (options.auto_registration && reads_cluster) {
     WorkloadEntryController::Options entries{options.name, options.entry_grace, options.validate_entry_identity,
                                              options.entry_health_checks};
     workload_entries = std::make_unique<WorkloadEntryController>(
@@ -547,7 +550,7 @@ void Istiod::Impl::StartControllers() {
   registry.resolver = surroundings.resolver;
   registry.profile = &options.profile;
   registry.mcs = options.mcs;
-  if (options.profile.Has(Change::kAddressesByController)) {
+  if (options.profile.Has(Change::kAddressesByController) && reads_cluster) {
     entry_addresses = std::make_unique<ServiceEntryAddresses>(client, host, *crds);
     registry.addresses = entry_addresses.get();
   }
@@ -580,6 +583,41 @@ void Istiod::Impl::StartControllers() {
   registries->Start();
   lines.Started(Signer());
   AwaitSync(1ms);
+}
+
+// istiod: initConfigController.
+absl::Status Istiod::Impl::OpenConfigSources() {
+  const absl::StatusOr<ConfigSources> chosen = ChooseConfigSources(mesh->mesh()->raw, options.config_dir);
+  if (!chosen.ok()) {
+    return absl::Status(chosen.status().code(),
+                        fmt::format("failed to create discovery service: error initializing config controller: {}",
+                                    Message(chosen.status())));
+  }
+  for (const std::string& warning : chosen->warnings) lines.Warn(warning);
+  std::vector<kube::Client*> sources;
+  for (const ConfigSource& source : chosen->sources) {
+    if (source.kind == ConfigSource::Kind::kCluster) {
+      reads_cluster = true;
+      sources.push_back(&client);
+      if (!source.address.empty()) lines.Say("Started Kubernetes configSource " + source.address);
+    } else {
+      folders.push_back(std::make_unique<ConfigFolder>(files, host, source.folder,
+                                                       [this](std::string text) { lines.Warn(std::move(text)); }));
+      sources.push_back(folders.back().get());
+      if (!source.address.empty()) lines.Say("Started File configSource " + source.address);
+    }
+  }
+  // Without any, a folder that is nowhere.
+  if (sources.empty()) {
+    folders.push_back(std::make_unique<ConfigFolder>(files, host, "", [](const std::string&) {}));
+    sources.push_back(folders.back().get());
+  }
+  crds = std::make_unique<config::CrdClient>(
+      *sources.front(), host, configs, discovery,
+      config::CrdClient::Options{.revision = RevisionOf(options),
+                                 .health_checks = options.entry_health_checks,
+                                 .more_sources = {sources.begin() + 1, sources.end()}});
+  return absl::OkStatus();
 }
 
 // istiod: initWorkloadTrustBundle. The CA's roots are those of the start: later ones are not added.
@@ -683,6 +721,7 @@ void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvoc
 
 // istiod waits for the definitions before it watches what they define (pkg/kube/kclient, delayed informers).
 void Istiod::Impl::StartGatewayApi() {
+  if (!reads_cluster) return;
   auto* definitions = dynamic_cast<kube::DefinitionWatcher*>(&client);
   const auto tell = [this] {
     if (gateway_api != nullptr) gateway_api->SetWriters(writes_gateway_statuses, deploys_gateways);

@@ -11,9 +11,22 @@ std::optional<std::string> LocalFiles::Read(std::string_view path) const {
 }
 
 void LocalFiles::Watch(const std::string& path, std::function<void(const std::string& text)> changed) {
-  const bool first = watched_.empty();
   watched_[path] = {Read(path).value_or(""), std::move(changed)};
-  if (first) LookLater();
+  if (!std::exchange(looking_, true)) LookLater();
+}
+
+LocalFiles::Folder LocalFiles::ReadFolder(std::string_view folder) const {
+  Folder out;
+  if (files_ == nullptr || folder.empty()) return out;
+  for (std::string& path : files_->List(folder)) {
+    if (std::optional<std::string> text = Read(path)) out.emplace(std::move(path), *std::move(text));
+  }
+  return out;
+}
+
+void LocalFiles::WatchFolder(const std::string& folder, std::function<void(const Folder& now)> changed) {
+  folders_.push_back({folder, ReadFolder(folder), std::move(changed)});
+  if (!std::exchange(looking_, true)) LookLater();
 }
 
 void LocalFiles::LookLater() {
@@ -30,6 +43,12 @@ void LocalFiles::Look() {
     if (!text || *text == watched.last) continue;
     watched.last = *std::move(text);
     watched.changed(watched.last);
+  }
+  for (WatchedFolder& folder : folders_) {
+    Folder now = ReadFolder(folder.path);
+    if (now == folder.last) continue;
+    folder.last = std::move(now);
+    folder.changed(folder.last);
   }
 }
 

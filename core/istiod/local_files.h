@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/agent/files.h"
 #include "core/base/host.h"
@@ -30,6 +31,12 @@ class LocalFiles {
   // `changed` hears of each other content. A file that goes is as it was, as an open watch of it sees nothing.
   void Watch(const std::string& path, std::function<void(const std::string& text)> changed);
 
+  using Folder = std::map<std::string, std::string>;  // texts of files, by path
+  // All files below it, at any depth; empty: it is not there.
+  Folder ReadFolder(std::string_view folder) const;
+  // `changed` hears of each other content, files that came or went among it.
+  void WatchFolder(const std::string& folder, std::function<void(const Folder& now)> changed);
+
  private:
   void LookLater();
   void Look();
@@ -38,10 +45,17 @@ class LocalFiles {
     std::string last;
     std::function<void(const std::string& text)> changed;
   };
+  struct WatchedFolder {
+    std::string path;
+    Folder last;
+    std::function<void(const Folder& now)> changed;
+  };
   Host& host_;
   agent::Files* const files_;
   const Duration period_;
   std::map<std::string, Watched> watched_;  // by path
+  std::vector<WatchedFolder> folders_;
+  bool looking_ = false;
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 

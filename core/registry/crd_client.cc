@@ -1,6 +1,7 @@
 #include "core/registry/crd_client.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/base/json_access.h"
@@ -64,18 +65,39 @@ CrdClient::CrdClient(kube::Client& client, Host& host, ConfigStore& store, pilot
 CrdClient::~CrdClient() = default;
 
 void CrdClient::Watch(const kube::ResourceKind& resource, int typed, RawKind* raw) {
-  const auto on = [this, typed, raw](const kube::ObjectRef& object, bool deleted) {
+  const Changed take = [this, typed, raw](const kube::ObjectRef& object, bool deleted) {
     if (raw != nullptr) {
       OnRaw(*raw, object, deleted);
     } else {
       OnTyped(static_cast<Kind>(typed), object, deleted);
     }
   };
-  auto informer = std::make_unique<kube::Informer>(client_, host_, resource);
-  informer->AddHandler({.on_add = [on](const kube::ObjectRef& object) { on(object, false); },
-                        .on_update = [on](const kube::ObjectRef&, const kube::ObjectRef& object) { on(object, false); },
-                        .on_delete = [on](const kube::ObjectRef& object) { on(object, true); }});
+  if (options_.more_sources.empty()) {
+    Follow(client_, resource, take);
+    return;
+  }
+  // What the first source has that has one of that name, wherever something changed.
+  auto sources = std::make_shared<std::vector<const kube::Informer*>>();
+  const Changed look = [take, sources](const kube::ObjectRef& object, bool) {
+    for (const kube::Informer* source : *sources) {
+      if (const kube::ObjectRef there = source->Get(object->meta.ns, object->meta.name); there != nullptr)
+        return take(there, false);
+    }
+    take(object, true);
+  };
+  sources->push_back(&Follow(client_, resource, look));
+  for (kube::Client* source : options_.more_sources) sources->push_back(&Follow(*source, resource, look));
+}
+
+const kube::Informer& CrdClient::Follow(kube::Client& source, const kube::ResourceKind& resource,
+                                        const Changed& changed) {
+  auto informer = std::make_unique<kube::Informer>(source, host_, resource);
+  informer->AddHandler(
+      {.on_add = [changed](const kube::ObjectRef& object) { changed(object, false); },
+       .on_update = [changed](const kube::ObjectRef&, const kube::ObjectRef& object) { changed(object, false); },
+       .on_delete = [changed](const kube::ObjectRef& object) { changed(object, true); }});
   informers_.push_back(std::move(informer));
+  return *informers_.back();
 }
 
 void CrdClient::Start() {
@@ -203,9 +225,11 @@ void CrdClient::OnRaw(RawKind& raw, const kube::ObjectRef& object, bool deleted)
 
 std::vector<kube::ObjectRef> CrdClient::Objects() const {
   std::vector<kube::ObjectRef> out;
+  std::set<std::string> seen;  // where there are several sources
   for (const auto& informer : informers_) {
     for (const auto& [key, object] : informer->objects()) {
-      if (InRevision(*object)) out.push_back(object);
+      if (!InRevision(*object)) continue;
+      if (options_.more_sources.empty() || seen.insert(object->Key()).second) out.push_back(object);
     }
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a->kind < b->kind; });

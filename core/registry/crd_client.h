@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,9 @@ class CrdClient {
     // Of a remote cluster, where istiod reads nothing else and each WorkloadEntry's registry pushes by itself.
     bool workload_entries_only = false;
     bool health_checks = true;  // PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS
+    // Read besides, after `client`. Of objects of one kind and name that of the first source exists (istiod:
+    // pilot/pkg/config/aggregate). They must outlive it.
+    std::vector<kube::Client*> more_sources;
   };
 
   // All references must outlive it. Handlers that ask for pushes are added to the store here: every kind but
@@ -57,6 +61,8 @@ class CrdClient {
     std::map<kube::NamespacedName, kube::ObjectRef> objects;
   };
   void Watch(const kube::ResourceKind& resource, int typed, RawKind* raw);
+  using Changed = std::function<void(const kube::ObjectRef& object, bool deleted)>;
+  const kube::Informer& Follow(kube::Client& source, const kube::ResourceKind& resource, const Changed& changed);
   void OnTyped(Kind kind, const kube::ObjectRef& object, bool deleted);
   void OnRaw(RawKind& raw, const kube::ObjectRef& object, bool deleted);
   bool InRevision(const kube::Object& object) const;

@@ -66,7 +66,11 @@ constexpr Argument kArguments[] = {
      }},
     // The process ends before it is over: only elections are waited for (istiod: Server.WaitUntilCompletion).
     {"shutdownDuration", "10s", VariableEffect::kImplied},
-    {"configDir", "", VariableEffect::kNone},
+    {"configDir", "", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->options.config_dir = v;
+       return true;
+     }},
     {"clusterAliases", "", VariableEffect::kActs, false,
      [](const std::string& v, IstiodSettings* s) {
        // pflag: stringToString, pairs parted by commas.

@@ -4,12 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "fmt/format.h"
 
@@ -44,6 +47,17 @@ absl::StatusOr<std::string> RealFiles::Read(std::string_view path) {
   close(fd);
   if (got < 0) return FileError("read", path, error);
   if (out.size() > kMaxFile) return absl::InvalidArgumentError(fmt::format("read {}: the file is too large", path));
+  return out;
+}
+
+std::vector<std::string> RealFiles::List(std::string_view folder) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator at(std::string(folder), error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->is_regular_file(error)) out.push_back(at->path().string());
+  }
+  std::sort(out.begin(), out.end());
   return out;
 }
 

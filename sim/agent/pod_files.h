@@ -20,6 +20,7 @@ class PodFiles final : public agent::Files {
       : api_(api), pod_(std::move(pod)), container_(std::move(container)) {}
 
   absl::StatusOr<std::string> Read(std::string_view path) override;
+  std::vector<std::string> List(std::string_view folder) override;
   absl::Status Write(std::string_view path, std::string_view bytes) override;
 
   void set_disk_full(bool full) { full_ = full; }

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "core/base/json_access.h"
@@ -153,6 +155,75 @@ TEST_F(LocalFilesWorld, ACertificateThatIsMountedIsShownInsteadOfOneOfItsCa) {
   ASSERT_NE(Istiod().serving_certificate(), nullptr);
   EXPECT_EQ(Istiod().serving_certificate()->chain.front()->serial(), (*leaf)->serial());
   EXPECT_EQ(Istiod().ca_bundle_pem(), root.certificate->ToPem());
+}
+
+// Without a right host it is refused.
+std::string VirtualServiceFile(const std::string& name, bool with_hosts = true) {
+  return "apiVersion: networking.istio.io/v1beta1\nkind: VirtualService\nmetadata: {name: " + name +
+         ", namespace: sample}\nspec: {hosts: [" + (with_hosts ? name + ".example" : "no good") +
+         "], http: [{route: [{destination: {host: " + name + ".example}}]}]}\n";
+}
+
+class ConfigurationsInFiles : public LocalFilesWorld {
+ protected:
+  void SetUp() override {
+    LocalFilesWorld::SetUp();
+    Do("apply",
+       {{"cluster", "cluster1"},
+        {"object",
+         {{"apiVersion", "networking.istio.io/v1beta1"},
+          {"kind", "VirtualService"},
+          {"metadata", {{"name", "of-the-cluster"}, {"namespace", "default"}}},
+          {"spec",
+           {{"hosts", {"c.example"}}, {"http", {{{"route", {{{"destination", {{"host", "c.example"}}}}}}}}}}}}}});
+  }
+  std::vector<std::string> VirtualServices() {
+    std::vector<std::string> out;
+    for (const kube::ObjectRef& object : Istiod().config_objects().Objects()) {
+      if (object->kind == "VirtualService") out.push_back(object->meta.name);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+};
+
+TEST_F(ConfigurationsInFiles, OfConfigDirHoldInsteadOfTheClusters) {
+  Map("files", {{"a.yaml", VirtualServiceFile("a") + "---\n" + VirtualServiceFile("b")},
+                {"notes.txt", "no: [yaml"},
+                {"pod.yml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"}});
+  Install(ConfigMapVolume("files"), "/etc/files", json::array({"discovery", "--configDir=/etc/files"}));
+  EXPECT_THAT(VirtualServices(), testing::ElementsAre("a", "b"));
+}
+
+TEST_F(ConfigurationsInFiles, FollowTheirFolderUnlessAFileIsRefused) {
+  Map("files", {{"a.yaml", VirtualServiceFile("a")}});
+  Install(ConfigMapVolume("files"), "/etc/files", json::array({"discovery", "--configDir=/etc/files"}));
+  const int64_t pushes = Istiod().discovery().inbound_updates();
+  Map("files", {{"b.yaml", VirtualServiceFile("b")}});
+  Run(40s);
+  EXPECT_THAT(VirtualServices(), testing::ElementsAre("b"));
+  EXPECT_GT(Istiod().discovery().inbound_updates(), pushes);
+  Map("files", {{"b.yaml", VirtualServiceFile("b", false)}, {"c.yaml", VirtualServiceFile("c")}});
+  Run(40s);
+  EXPECT_THAT(VirtualServices(), testing::ElementsAre("b"));
+  EXPECT_THAT(said, Contains(HasSubstr("checkAndUpdate Error Caught file-monitor: Failed to parse /etc/files/b.yaml")));
+  Map("files", {{"c.yaml", VirtualServiceFile("c")}});
+  Run(40s);
+  EXPECT_THAT(VirtualServices(), testing::ElementsAre("c"));
+}
+
+TEST_F(ConfigurationsInFiles, StandBesideTheClustersWhereTheMeshNamesBoth) {
+  Map("istio", {{"mesh", "configSources: [{address: 'fs:///etc/files'}, {address: 'k8s://'}]\n"}});
+  Map("files", {{"a.yaml", VirtualServiceFile("a")}});
+  Install(ConfigMapVolume("files"), "/etc/files");
+  EXPECT_THAT(VirtualServices(), testing::ElementsAre("a", "of-the-cluster"));
+  EXPECT_THAT(said, Contains("Started File configSource fs:///etc/files"));
+}
+
+TEST_F(ConfigurationsInFiles, OfAServerThatNobodyRunsKeepIstiodFromStarting) {
+  Map("istio", {{"mesh", "configSources: [{address: 'xds://mcp.example:15010'}]\n"}});
+  Install(ConfigMapVolume("none"), "/none");
+  EXPECT_THAT(world_->Complaints(), Contains(HasSubstr("MCP: failed running")));
 }
 
 TEST_F(LocalFilesWorld, ARegistryThat1182DoesNotHaveKeepsIstiodFromStarting) {
