@@ -15,6 +15,7 @@
 #include "core/envoyapi/json_reader.h"
 #include "core/istiod/istiod.h"
 #include "core/xds/discovery_server.h"
+#include "core/xds/messages.h"
 #include "fmt/format.h"
 
 namespace wavetank::debug {
@@ -27,6 +28,8 @@ constexpr std::string_view kDebug = "istio.io/debug";
 constexpr std::string_view kSyncz = "istio.io/debug/syncz";
 constexpr std::string_view kConfigDump = "istio.io/debug/config_dump";
 constexpr std::string_view kConnect = "istio.io/connect";
+constexpr std::string_view kDisconnect = "istio.io/disconnect";
+constexpr std::string_view kNack = "istio.io/nack";
 
 std::optional<StatusResource> Message(std::string_view type, const nlohmann::json& json) {
   const std::unique_ptr<google::protobuf::Message> message = pilot::NewEnvoyMessage(type);
@@ -58,17 +61,20 @@ std::vector<StatusResource> SyncStatus(const pilot::Istiod& istiod) {
   return out;
 }
 
+std::optional<StatusResource> NodeOf(const pilot::Proxy& proxy) {
+  return Message(
+      "envoy.config.core.v3.Node",
+      {{"id", proxy.xds_node},
+       {"cluster", proxy.service_cluster},
+       {"metadata", proxy.metadata.raw},
+       {"locality",
+        {{"region", proxy.locality.region}, {"zone", proxy.locality.zone}, {"subZone", proxy.locality.sub_zone}}}});
+}
+
 std::vector<StatusResource> Nodes(const pilot::Istiod& istiod) {
   std::vector<StatusResource> out;
   for (const Connection* connection : istiod.discovery().Clients()) {
-    const pilot::Proxy& proxy = connection->proxy();
-    const nlohmann::json node = {
-        {"id", proxy.xds_node},
-        {"cluster", proxy.service_cluster},
-        {"metadata", proxy.metadata.raw},
-        {"locality",
-         {{"region", proxy.locality.region}, {"zone", proxy.locality.zone}, {"subZone", proxy.locality.sub_zone}}}};
-    if (auto made = Message("envoy.config.core.v3.Node", node)) out.push_back(*std::move(made));
+    if (auto made = NodeOf(connection->proxy())) out.push_back(*std::move(made));
   }
   return out;
 }
@@ -112,6 +118,27 @@ absl::StatusOr<std::vector<StatusResource>> DebugPage(const pilot::Istiod& istio
 }  // namespace
 
 bool IsStatusType(std::string_view type_url) { return type_url.starts_with("istio.io/"); }
+
+bool IsEventType(std::string_view type_url) {
+  return type_url == kConnect || type_url == kDisconnect || type_url == kNack;
+}
+
+std::optional<StatusResource> EventResource(std::string_view type_url, const pilot::ConnectionEvent& event) {
+  using Kind = pilot::ConnectionEvent::Kind;
+  const pilot::Proxy& proxy = event.connection.proxy();
+  if (type_url == kConnect) return event.kind == Kind::kConnect ? NodeOf(proxy) : std::nullopt;
+  if (type_url == kDisconnect) return event.kind == Kind::kDisconnect ? NodeOf(proxy) : std::nullopt;
+  if (type_url != kNack || event.kind != Kind::kNack) return std::nullopt;
+  const pilot::DiscoveryRequest& refused = *event.refused;
+  return Message(
+      "envoy.service.discovery.v3.DiscoveryRequest",
+      {{"node", {{"id", proxy.id}}},
+       {"versionInfo", refused.version_info},
+       {"typeUrl", pilot::TypeUrl(refused.type)},
+       {"resourceNames", std::vector<std::string>(refused.resource_names.begin(), refused.resource_names.end())},
+       {"responseNonce", refused.response_nonce},
+       {"errorDetail", {{"code", refused.error_detail->code}, {"message", refused.error_detail->message}}}});
+}
 
 absl::StatusOr<std::vector<StatusResource>> StatusResources(const pilot::Istiod& istiod, std::string_view type_url,
                                                             const std::vector<std::string>& names,

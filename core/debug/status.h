@@ -2,6 +2,7 @@
 // pilot/pkg/xds/statusgen.go, debuggen.go).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +11,8 @@
 
 namespace wavetank::pilot {
 class Istiod;
-}
+struct ConnectionEvent;
+}  // namespace wavetank::pilot
 
 namespace wavetank::debug {
 
@@ -28,6 +30,12 @@ bool IsStatusType(std::string_view type_url);
 absl::StatusOr<std::vector<StatusResource>> StatusResources(const pilot::Istiod& istiod, std::string_view type_url,
                                                             const std::vector<std::string>& names,
                                                             std::string_view identity);
+
+// Whether who asks for it is told of later events, too: istio.io/connect, /disconnect, /nack.
+bool IsEventType(std::string_view type_url);
+// What subscribers of `type_url` are told of `event`; nullopt: nothing. istio.io/connect and /disconnect: the proxy's
+// node; /nack: the request that refused, of which the node is the proxy's ID alone.
+std::optional<StatusResource> EventResource(std::string_view type_url, const pilot::ConnectionEvent& event);
 
 // What a response says of the control plane that sent it (istiod: pilot/pkg/xds/xdsgen.go, ControlPlane).
 std::string ControlPlaneIdentifier(const pilot::Istiod& istiod);

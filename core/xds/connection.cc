@@ -265,11 +265,12 @@ absl::Status Connection::Initialize(const Node* node) {
   return absl::OkStatus();
 }
 
-bool Connection::Rejected(XdsType type, const std::string& nonce, const std::optional<ErrorDetail>& error) {
-  if (!error) return false;
-  Trace(TraceKind::kXdsNack, type, error->code, 0, error->message);
-  if (const auto it = proxy_.watched_resources.find(type); it != proxy_.watched_resources.end()) {
-    it->second.nonce_nacked = nonce;
+bool Connection::Rejected(const DiscoveryRequest& request) {
+  if (!request.error_detail) return false;
+  Trace(TraceKind::kXdsNack, request.type, request.error_detail->code, 0, request.error_detail->message);
+  server_->on_connection_event.Tell({ConnectionEvent::Kind::kNack, *this, &request});
+  if (const auto it = proxy_.watched_resources.find(request.type); it != proxy_.watched_resources.end()) {
+    it->second.nonce_nacked = request.response_nonce;
   }
   return true;
 }
@@ -283,7 +284,7 @@ void Connection::ForceDependents(XdsType type) {
 }
 
 bool Connection::ShouldRespond(const DiscoveryRequest& request, ResourceDelta* delta) {
-  if (Rejected(request.type, request.response_nonce, request.error_detail)) return false;
+  if (Rejected(request)) return false;
   if (request.resource_names.empty() && !IsWildcardType(request.type)) {
     proxy_.watched_resources.erase(request.type);
     return false;
@@ -310,7 +311,15 @@ bool Connection::ShouldRespond(const DiscoveryRequest& request, ResourceDelta* d
 }
 
 bool Connection::ShouldRespondDelta(const DeltaDiscoveryRequest& request) {
-  if (Rejected(request.type, request.response_nonce, request.error_detail)) return false;
+  // istiod: delta.go, deltaToSotwRequest.
+  if (request.error_detail) {
+    DiscoveryRequest refused;
+    refused.type = request.type;
+    refused.response_nonce = request.response_nonce;
+    refused.resource_names = request.resource_names_subscribe;
+    refused.error_detail = request.error_detail;
+    return !Rejected(refused);
+  }
   const auto it = proxy_.watched_resources.find(request.type);
   if (it == proxy_.watched_resources.end()) {
     WatchedResource& watched = proxy_.watched_resources[request.type];

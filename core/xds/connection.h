@@ -67,7 +67,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Handle(const DeltaDiscoveryRequest& request);
   bool ShouldRespond(const DiscoveryRequest& request, ResourceDelta* delta);
   bool ShouldRespondDelta(const DeltaDiscoveryRequest& request);
-  bool Rejected(XdsType type, const std::string& nonce, const std::optional<ErrorDetail>& error);
+  bool Rejected(const DiscoveryRequest& request);
   void ForceDependents(XdsType type);
   void Answer(XdsType type, ResourceDelta delta);
 

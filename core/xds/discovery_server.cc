@@ -304,6 +304,7 @@ void DiscoveryServer::OnConnected(const ConnectionRef& connection) {
 
 void DiscoveryServer::OnInitialized(const Connection& connection) {
   host_.Emit({TraceKind::kXdsConnected, connection.trace_name(), trace_name_, 0, 0, connection.id()});
+  on_connection_event.Tell({ConnectionEvent::Kind::kConnect, connection});
 }
 
 void DiscoveryServer::OnClosed(const ConnectionRef& connection) {
@@ -314,6 +315,7 @@ void DiscoveryServer::OnClosed(const ConnectionRef& connection) {
     if (at_ip->second.empty()) clients_by_ip_.erase(at_ip);
   }
   host_.Emit({TraceKind::kXdsDisconnected, connection->trace_name(), trace_name_, 0, 0, connection->id()});
+  on_connection_event.Tell({ConnectionEvent::Kind::kDisconnect, *connection});
 }
 
 std::vector<const Connection*> DiscoveryServer::Clients() const {

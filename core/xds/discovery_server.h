@@ -17,11 +17,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/base/host.h"
+#include "core/base/observers.h"
 #include "core/base/random.h"
 #include "core/model/xds_updater.h"
 #include "core/push/push_context.h"
 #include "core/xds/cache.h"
 #include "core/xds/connection.h"
+#include "core/xds/connection_event.h"
 #include "core/xds/debouncer.h"
 #include "core/xds/generator.h"
 #include "core/xds/push_observer.h"
@@ -107,6 +109,9 @@ class DiscoveryServer final : public XdsUpdater {
   uint64_t pushes() const { return pushes_; }
   // By order of connecting; only those whose node is known.
   std::vector<const Connection*> Clients() const;
+
+  // Told while such things happen; a callback must not connect or hang up.
+  Observers<const ConnectionEvent&> on_connection_event;
 
   // For Connection.
   Host& host() { return host_; }

@@ -1,8 +1,12 @@
 #include <grpcpp/impl/codegen/proto_buffer_reader.h>
 
+#include <map>
+#include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
+#include "core/base/observers.h"
 #include "core/base/status.h"
 #include "core/debug/status.h"
 #include "core/xds/proto_adapter.h"
@@ -91,6 +95,7 @@ class AdsReactor final : public RawReactor {
   void OnCancel() override { outbox_->Finish(grpc::Status::CANCELLED); }
   void OnDone() override {
     outbox_->Detach();
+    frontend_.Post(peer_, [followed = std::move(followed_)](sim::World&) { followed->clear(); });
     if (client_.number != 0) frontend_.Close(client_);
     delete this;
   }
@@ -102,13 +107,20 @@ class AdsReactor final : public RawReactor {
     if (message.response_nonce().starts_with(kStatusNonce)) return outbox_->Read(&in_);
     StatusQuestion question{
         cluster_, peer_, message.type_url(), {message.resource_names().begin(), message.resource_names().end()}};
-    frontend_.Post(peer_, [outbox = outbox_, in = &in_, question = std::move(question)](sim::World& world) {
-      const absl::StatusOr<std::string> answer = AnswerStatus(world, question);
-      if (!answer.ok()) return outbox->Finish(ToGrpc(answer.status()));
-      grpc::Slice slice(*answer);
-      outbox->Write(grpc::ByteBuffer(&slice, 1));
-      outbox->Read(in);
-    });
+    frontend_.Post(
+        peer_, [outbox = outbox_, in = &in_, followed = followed_, question = std::move(question)](sim::World& world) {
+          const absl::StatusOr<std::string> answer = AnswerStatus(world, question);
+          if (!answer.ok()) return outbox->Finish(ToGrpc(answer.status()));
+          const auto write = [outbox](const std::string& response) {
+            grpc::Slice slice(response);
+            outbox->Write(grpc::ByteBuffer(&slice, 1));
+          };
+          write(*answer);
+          // Once for each type, however often it is asked for.
+          if (!(*followed)[question.type_url].active())
+            (*followed)[question.type_url] = FollowStatus(world, question, write);
+          outbox->Read(in);
+        });
   }
 
   void Refuse(const absl::Status& status) { outbox_->Finish(ToGrpc(status)); }
@@ -120,6 +132,9 @@ class AdsReactor final : public RawReactor {
   grpc::ByteBuffer in_;
   StreamPlaceRef place_;
   OutsideClient client_;
+  // Events that its client is told of, by type; of the loop's thread.
+  std::shared_ptr<std::map<std::string, Subscription>> followed_ =
+      std::make_shared<std::map<std::string, Subscription>>();
 };
 
 using AdsBase = discovery::AggregatedDiscoveryService::WithRawCallbackMethod_StreamAggregatedResources<

@@ -1,5 +1,6 @@
 #include "serve/grpc/status_answer.h"
 
+#include <optional>
 #include <utility>
 
 #include "core/debug/status.h"
@@ -43,6 +44,24 @@ absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQu
   response.set_nonce(fmt::format("{}{}", kStatusNonce, world.Now().time_since_epoch().count()));
   response.mutable_control_plane()->set_identifier(debug::ControlPlaneIdentifier(process->istiod()));
   return response.SerializeAsString();
+}
+
+// istiod: pushStatusEvent; such responses have neither version nor nonce.
+Subscription FollowStatus(sim::World& world, const StatusQuestion& question,
+                          std::function<void(const std::string& response)> tell) {
+  sim::IstiodProcess* const process = world.IstiodOf(question.cluster);
+  if (process == nullptr || !debug::IsEventType(question.type_url)) return {};
+  return process->istiod().discovery().on_connection_event.Add(
+      [type_url = question.type_url, tell = std::move(tell)](const pilot::ConnectionEvent& event) {
+        std::optional<debug::StatusResource> resource = debug::EventResource(type_url, event);
+        if (!resource) return;
+        envoy::service::discovery::v3::DiscoveryResponse response;
+        google::protobuf::Any& any = *response.add_resources();
+        any.set_type_url(std::move(resource->type_url));
+        any.set_value(std::move(resource->bytes));
+        response.set_type_url(type_url);
+        tell(response.SerializeAsString());
+      });
 }
 
 }  // namespace wavetank::serve

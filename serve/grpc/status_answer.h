@@ -2,11 +2,13 @@
 // streams: who looks is no client of the world, and changes nothing.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/observers.h"
 #include "serve/grpc/frontend.h"
 
 namespace wavetank::serve {
@@ -23,5 +25,10 @@ struct StatusQuestion {
 
 // The DiscoveryResponse, encoded; the status that ends the stream otherwise. On the loop's thread.
 absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQuestion& question);
+
+// From now on `tell` gets a DiscoveryResponse, encoded, for each event of the type that is asked for, until the
+// subscription or that istiod's process ends. Inactive: the type has none. On the loop's thread.
+Subscription FollowStatus(sim::World& world, const StatusQuestion& question,
+                          std::function<void(const std::string& response)> tell);
 
 }  // namespace wavetank::serve

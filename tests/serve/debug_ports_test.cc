@@ -86,6 +86,42 @@ TEST_F(DebugPortsTest, AQuestionWithANonceThatNobodyGaveIsAnswered) {
   EXPECT_EQ(client.Read().type_url(), "istio.io/debug/syncz");
 }
 
+TEST_F(DebugPortsTest, WhoAsksForConnectionsIsToldOfNewOnesOfTheirRefusalsAndOfTheirEnd) {
+  const std::string target = server_->grpc()[0]->where().plaintext;
+  SotwClient watcher(PlainChannel(target));
+  for (const char* type : {"istio.io/connect", "istio.io/disconnect", "istio.io/nack"}) {
+    ASSERT_TRUE(watcher.Send(Ask(type)));
+    const discovery::DiscoveryResponse now = watcher.Read();
+    EXPECT_EQ(now.type_url(), type);
+    EXPECT_EQ(now.resources_size() > 0, std::string(type) == "istio.io/connect") << "proxies that are there";
+  }
+  envoy::config::core::v3::Node node;
+  node.set_id("sidecar~10.1.99.9~watched.sample~sample.svc.cluster.local");
+  {
+    SotwClient proxy(PlainChannel(target));
+    ASSERT_TRUE(proxy.Send(Ask(node, kClusterType)));
+    discovery::DiscoveryRequest nack = Ack(proxy.Read());
+    nack.mutable_error_detail()->set_message("no such thing");
+    ASSERT_TRUE(proxy.Send(nack));
+    envoy::config::core::v3::Node connected;
+    const discovery::DiscoveryResponse event = watcher.Read();
+    EXPECT_EQ(event.type_url(), "istio.io/connect");
+    ASSERT_EQ(event.resources_size(), 1);
+    ASSERT_TRUE(event.resources(0).UnpackTo(&connected));
+    EXPECT_EQ(connected.id(), node.id());
+    discovery::DiscoveryRequest refused;
+    const discovery::DiscoveryResponse refusal = watcher.Read();
+    EXPECT_EQ(refusal.type_url(), "istio.io/nack");
+    ASSERT_EQ(refusal.resources_size(), 1);
+    ASSERT_TRUE(refusal.resources(0).UnpackTo(&refused));
+    EXPECT_EQ(refused.error_detail().message(), "no such thing");
+    EXPECT_EQ(refused.type_url(), kClusterType);
+  }
+  const discovery::DiscoveryResponse end = watcher.Read();
+  EXPECT_EQ(end.type_url(), "istio.io/disconnect");
+  EXPECT_EQ(end.resources_size(), 1);
+}
+
 TEST_F(DebugPortsTest, DebugOverPlaintextAdsIsRefusedAsByIstiod) {
   SotwClient client(PlainChannel(server_->grpc()[0]->where().plaintext));
   ASSERT_TRUE(client.Send(Ask("istio.io/debug", {"syncz"})));
