@@ -163,7 +163,8 @@ void SecretManager::Serve(const ListenerRef& listener) {
 absl::StatusOr<SecretItem> SecretManager::Cached(const std::string& name) const {
   if (name == kRootSecretName) return Roots(roots_pem_);
   // Any other name is served the workload's certificate, as in istiod's agent.
-  return SecretItem{name, key_, chain_, nullptr};
+  return SecretItem{name, key_, chain_, nullptr,
+                    options_.pkcs8_keys ? x509::KeyForm::kPkcs8 : x509::KeyForm::kOfAlgorithm};
 }
 
 void SecretManager::Give(const ListenerRef& listener, SecretItem item) {
@@ -424,7 +425,7 @@ void SecretManager::Output(const SecretItem& item) {
   // Key, chain, roots: in this order, and no further than the first that fails (security/pkg/nodeagent/util/util.go).
   absl::Status status;
   if (item.key != nullptr) {
-    status = write("key.pem", item.key->ExportPrivateKeyPem());
+    status = write("key.pem", item.key->ExportPrivateKeyPem(item.key_form));
     if (status.ok()) status = write("cert-chain.pem", x509::ToPem(item.chain));
   } else if (item.roots != nullptr) {
     status = write("root-cert.pem", item.roots->ToPem());

@@ -39,6 +39,7 @@ struct SecretItem {
   x509::KeyPairRef key;
   std::vector<x509::CertificateRef> chain;  // leaf first, then all that istiod sent, roots included
   x509::TrustBundleRef roots;
+  x509::KeyForm key_form = x509::KeyForm::kPkcs8;  // in which `key` is given to others
 };
 
 struct SecretOptions {
@@ -48,6 +49,7 @@ struct SecretOptions {
   Duration secret_ttl = 24h;             // SECRET_TTL
   int64_t rotation_grace_ppm = 500'000;  // SECRET_GRACE_PERIOD_RATIO
   int64_t rotation_jitter_ppm = 0;
+  bool pkcs8_keys = true;                      // PKCS8_KEY; keys of files are always in that form
   Duration key_generation = Duration::zero();  // RSA 2048 keys take a real agent some 100 ms
   std::string extra_roots_pem;                 // ProxyConfig's caCertificatesPem
   Duration file_debounce = 100ms;              // FILE_DEBOUNCE_DURATION

@@ -106,8 +106,14 @@ class EcKeyPair final : public KeyPair {
     }
   }
 
-  std::string ExportPrivateKeyPem() const override {
+  std::string ExportPrivateKeyPem(KeyForm form) const override {
     const std::string secret = FixedBytes(scalar_.get(), curve_.bytes);
+    if (form == KeyForm::kOfAlgorithm) {
+      return ossl::EncodePem("EC PRIVATE KEY",
+                             der::Sequence({der::SmallInteger(1), der::OctetString(secret),
+                                            der::Tlv(der::ContextConstructed(0), curve_.oid),
+                                            der::Tlv(der::ContextConstructed(1), der::BitString(point_))}));
+    }
     const std::string key = der::Sequence(
         {der::SmallInteger(1), der::OctetString(secret), der::Tlv(der::ContextConstructed(1), der::BitString(point_))});
     return ossl::EncodePem("PRIVATE KEY",
@@ -165,9 +171,13 @@ class RsaKeyPair final : public KeyPair {
     return out;
   }
 
-  std::string ExportPrivateKeyPem() const override {
+  std::string ExportPrivateKeyPem(KeyForm form) const override {
     ossl::Bio bio(BIO_new(BIO_s_mem()));
-    PEM_write_bio_PKCS8PrivateKey(bio.get(), key_.get(), nullptr, nullptr, 0, nullptr, nullptr);
+    if (form == KeyForm::kOfAlgorithm) {
+      PEM_write_bio_PrivateKey_traditional(bio.get(), key_.get(), nullptr, nullptr, 0, nullptr, nullptr);
+    } else {
+      PEM_write_bio_PKCS8PrivateKey(bio.get(), key_.get(), nullptr, nullptr, 0, nullptr, nullptr);
+    }
     char* data = nullptr;
     const long n = BIO_get_mem_data(bio.get(), &data);
     return std::string(data, static_cast<size_t>(n));

@@ -37,6 +37,10 @@ using KeyPairRef = std::shared_ptr<const KeyPair>;
 using CertificateRef = std::shared_ptr<const Certificate>;
 using TrustBundleRef = std::shared_ptr<const TrustBundle>;
 
+// How a private key is written: PKCS#8 for all, or as its algorithm's own standard says, SEC 1 ("EC PRIVATE KEY") or
+// PKCS#1 ("RSA PRIVATE KEY").
+enum class KeyForm : uint8_t { kPkcs8, kOfAlgorithm };
+
 // A private key with its public one. Derived keys are P-256; RSA, P-256 and P-384 can be read from PEM.
 class KeyPair {
  public:
@@ -58,8 +62,8 @@ class KeyPair {
   // A signature over `message` (hashed inside), as X.509 carries it. Deterministic.
   virtual std::string Sign(std::string_view message) const = 0;
 
-  // The key itself, PKCS#8 PEM. Only for Secrets and SDS; never for logs.
-  virtual std::string ExportPrivateKeyPem() const = 0;
+  // The key itself, in PEM. Only for Secrets and SDS; never for logs.
+  virtual std::string ExportPrivateKeyPem(KeyForm form = KeyForm::kPkcs8) const = 0;
 
  protected:
   explicit KeyPair(std::string public_key);

@@ -341,6 +341,7 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
   const auto bits = Number(environment, "WORKLOAD_RSA_KEY_SIZE", 2048, 1, 65536);
   if (!bits.ok()) return bits.status();
   out.key.rsa_bits = *bits;
+  out.secrets.pkcs8_keys = Flag(environment, "PKCS8_KEY");
   out.key.ecdsa = Variable(environment, "ECC_SIGNATURE_ALGORITHM") == "ECDSA";
   out.key.curve = Variable(environment, "ECC_CURVE", "P256");
 
@@ -369,7 +370,6 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
   const std::pair<const char*, const char*> kWithout[] = {
       {"GRPC_XDS_BOOTSTRAP", "no bootstrap for gRPC is written; `wavetank serve --grpc --bootstrap POD` prints one"},
       {"ISTIO_BOOTSTRAP", "templates are not read; the bootstrap is that of Istio's own"},
-      {"PKCS8_KEY", "keys are always written in PKCS#8"},
       {"USE_EXTERNAL_WORKLOAD_SDS", "secrets are served here alone"},
       {"CREDENTIAL_FETCHER_TYPE", "tokens are read from files alone"},
       {"XDS_AUTH_PROVIDER", "there is no cloud's token manager"},

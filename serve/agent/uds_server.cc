@@ -326,7 +326,7 @@ class SecretStreamOfAgent final : public SdsDown::Listener, public std::enable_s
     } else {
       auto* certificate = secret.mutable_tls_certificate();
       certificate->mutable_certificate_chain()->set_inline_bytes(x509::ToPem(item->chain));
-      certificate->mutable_private_key()->set_inline_bytes(item->key->ExportPrivateKeyPem());
+      certificate->mutable_private_key()->set_inline_bytes(item->key->ExportPrivateKeyPem(item->key_form));
     }
     auto response = std::make_shared<discovery::DiscoveryResponse>();
     response->set_type_url(kSecretTypeUrl);

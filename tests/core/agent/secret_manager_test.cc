@@ -205,6 +205,13 @@ class Folder final : public Files {
     if (it == files.end()) return absl::NotFoundError("open: no such file or directory");
     return it->second;
   }
+  std::vector<std::string> List(std::string_view folder) override {
+    std::vector<std::string> out;
+    for (const auto& [path, text] : files) {
+      if (path.starts_with(folder)) out.push_back(path);
+    }
+    return out;
+  }
   absl::Status Write(std::string_view path, std::string_view bytes) override {
     if (full) return absl::ResourceExhaustedError("no space left on device");
     files[std::string(path)] = bytes;
@@ -333,6 +340,15 @@ TEST_F(SecretsInFiles, OutputCertsHoldWhatIsServedAndItsRenewal) {
   Subscribe("default");
   Run(13h);
   EXPECT_NE(folder->files["./etc/out/cert-chain.pem"], first);
+}
+
+TEST_F(SecretsInFiles, OutputKeysHaveTheFormThatPkcs8KeySays) {
+  Start({.pkcs8_keys = false, .output_dir = "./etc/out"});
+  Run(1s);
+  EXPECT_TRUE(folder->files["./etc/out/key.pem"].starts_with("-----BEGIN EC PRIVATE KEY-----\n"));
+  Start({.pkcs8_keys = true, .output_dir = "./etc/other"});
+  Run(1s);
+  EXPECT_TRUE(folder->files["./etc/other/key.pem"].starts_with("-----BEGIN PRIVATE KEY-----\n"));
 }
 
 TEST_F(SecretsInFiles, OutputAtTheWellKnownPathsIsNoSource) {

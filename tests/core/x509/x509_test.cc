@@ -92,10 +92,14 @@ TEST(KeyPair, DependsOnSeedAndNameOnly) {
 
 TEST(KeyPair, ExportedKeyReadsBackAsTheSameKey) {
   const KeyPairRef key = KeyPair::Derive(7, "a");
-  const auto again = KeyPair::FromPem(key->ExportPrivateKeyPem(), "key");
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ((*again)->public_key(), key->public_key());
-  EXPECT_EQ((*again)->Sign("x"), key->Sign("x"));
+  for (const KeyForm form : {KeyForm::kPkcs8, KeyForm::kOfAlgorithm}) {
+    const auto again = KeyPair::FromPem(key->ExportPrivateKeyPem(form), "key");
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ((*again)->public_key(), key->public_key());
+    EXPECT_EQ((*again)->Sign("x"), key->Sign("x"));
+  }
+  EXPECT_THAT(key->ExportPrivateKeyPem(), StartsWith("-----BEGIN PRIVATE KEY-----\n"));
+  EXPECT_THAT(key->ExportPrivateKeyPem(KeyForm::kOfAlgorithm), StartsWith("-----BEGIN EC PRIVATE KEY-----\n"));
 }
 
 TEST(KeyPair, WhatIsNoKeyIsNamedAndNotQuoted) {
@@ -122,6 +126,7 @@ TEST(KeyPair, RsaKeysSignDeterministicallyToo) {
   const auto key = KeyPair::FromPem(std::string_view(data, static_cast<size_t>(n)), "key");
   ASSERT_TRUE(key.ok()) << key.status();
   EXPECT_EQ((*key)->Sign("x"), (*key)->Sign("x"));
+  EXPECT_EQ((*key)->ExportPrivateKeyPem(KeyForm::kOfAlgorithm), std::string(data, static_cast<size_t>(n)));
   CertificateSpec spec = Pki::Workload(kStart, 1h);
   spec.is_ca = true;
   spec.subject.common_name = "RSA root";
