@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/base/assert.h"
-#include "core/base/exponential.h"
 #include "fmt/format.h"
+#include "sim/apps/arrivals.h"
 
 namespace wavetank::sim {
 namespace {

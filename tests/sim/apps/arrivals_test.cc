@@ -1,4 +1,4 @@
-#include "core/base/exponential.h"
+#include "sim/apps/arrivals.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/istiod/serving_files.h"
+#include "core/istiod/files/serving_files.h"
 
 #include <utility>
 #include <vector>

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "core/istiod/local_files.h"
+#include "core/istiod/files/local_files.h"
 #include "core/security/istiod_ca.h"
 
 namespace wavetank::pilot {

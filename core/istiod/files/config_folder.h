@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/host.h"
-#include "core/istiod/local_files.h"
+#include "core/istiod/files/local_files.h"
 #include "core/kube/client.h"
 
 namespace wavetank::pilot {

@@ -1,4 +1,4 @@
-#include "core/istiod/local_files.h"
+#include "core/istiod/files/local_files.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "core/istiod/config_folder.h"
+#include "core/istiod/files/config_folder.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>

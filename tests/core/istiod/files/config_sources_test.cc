@@ -1,4 +1,4 @@
-#include "core/istiod/config_sources.h"
+#include "core/istiod/files/config_sources.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
