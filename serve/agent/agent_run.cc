@@ -130,6 +130,8 @@ class RunningAgent {
       Say(log_, Level::kInfo, "", fmt::format("Opening status port {}", (*status)->port()));
       status_ = *std::move(status);
     }
+    if (setup_.status_port == 0 && setup_.tap_port != 0)
+      Say(log_, Level::kWarn, "", "without a status port istiod's debug pages are not offered either");
     if (absl::Status status = MakeHealth(); !status.ok()) return status;
     std::thread signals([this] { AwaitSignal(); });
     host_.Call([this] {
@@ -259,6 +261,12 @@ class RunningAgent {
       return ready ? nlohmann::json({{"table", std::move(table)}}).dump() : "";
     };
     out.quit = [this] { Terminate(); };
+    out.tap_port = setup_.tap_port;
+    out.tap = [this](agent::OwnRequest request, std::function<void(absl::StatusOr<std::string>)> done) {
+      host_.Call([this, request = std::move(request), done = std::move(done)]() mutable {
+        sockets_->Tap(std::move(request), std::move(done));
+      });
+    };
     return out;
   }
 

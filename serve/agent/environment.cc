@@ -277,6 +277,9 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
     if (!each->ok()) return each->status();
   }
   out.bootstrap.status_port = static_cast<uint16_t>(*status);
+  const auto tap = Number(environment, "PROXY_XDS_DEBUG_VIA_AGENT_PORT", 15004, 0, 65535);
+  if (!tap.ok()) return tap.status();
+  out.tap_port = Flag(environment, "PROXY_XDS_DEBUG_VIA_AGENT", true) ? static_cast<uint16_t>(*tap) : uint16_t{0};
   out.bootstrap.prometheus_port = static_cast<uint16_t>(*prometheus);
   metadata["ENVOY_STATUS_PORT"] = *status;
   metadata["ENVOY_PROMETHEUS_PORT"] = *prometheus;

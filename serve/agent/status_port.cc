@@ -21,6 +21,7 @@
 #include "fakes/kube/http/transport/server.h"
 #include "fmt/format.h"
 #include "serve/agent/envoy_child.h"
+#include "serve/agent/tap.h"
 
 namespace wavetank::serve {
 namespace {
@@ -76,6 +77,15 @@ class StatusPortImpl final : public StatusPort {
                                                    [this](const http::Request& request) { return Answer(request); });
     if (!port.ok()) return port.status();
     port_ = *port;
+    if (options_.tap_port != 0) {
+      const absl::StatusOr<uint16_t> tap = server_.Listen(
+          "127.0.0.1", options_.tap_port, [this](const http::Request& request) { return AnswerTap(request); });
+      if (!tap.ok()) {
+        return absl::Status(tap.status().code(),
+                            fmt::format("failed to start istio tap server: {}", Message(tap.status())));
+      }
+      Say(options_.log, agent::Level::kInfo, "", fmt::format("starting Http service at 127.0.0.1:{}", *tap));
+    }
     worker_ = std::thread([this] { Work(); });
     server_.Start();
     return absl::OkStatus();
@@ -158,6 +168,17 @@ class StatusPortImpl final : public StatusPort {
       return Plain(400, fmt::format("app prober config does not exists for {}", request.path));
     }
     return Plain(404, "404 page not found\n");
+  }
+
+  http::Response AnswerTap(const http::Request& request) {
+    TapQuestion question = ReadTap(request);
+    if (!question.ask) return std::move(question.refusal);
+    http::Response out;
+    out.later = std::make_shared<http::LaterResponse>();
+    options_.tap(*std::move(question.ask), [this, later = out.later](absl::StatusOr<std::string> page) {
+      Give([later, page = std::move(page)] { later->Set(TapResponse(page)); });
+    });
+    return out;
   }
 
   const Options options_;

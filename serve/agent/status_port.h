@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/agent/log.h"
 #include "core/agent/probes.h"
+#include "core/agent/xds_relay.h"
 
 namespace wavetank::serve {
 
@@ -23,7 +24,10 @@ class StatusPort {
     std::function<absl::Status()> check;  // of the agent itself; any thread
     std::function<std::string()> names;   // /debug/ndsz: JSON; empty text: no table. Any thread
     std::function<void()> quit;           // /quitquitquit; any thread
-    agent::Log log;                       // any thread
+    // PROXY_XDS_DEBUG_VIA_AGENT: on loopback, istiod's debug pages. 0: none. `tap` may answer later, on any thread.
+    uint16_t tap_port = 0;
+    std::function<void(agent::OwnRequest, std::function<void(absl::StatusOr<std::string> json)>)> tap;
+    agent::Log log;  // any thread
   };
   // Unavailable: the port is taken.
   static absl::StatusOr<std::unique_ptr<StatusPort>> Listen(Options options);

@@ -17,6 +17,7 @@
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
 #include "envoy/service/secret/v3/sds.grpc.pb.h"
 #include "fmt/format.h"
+#include "serve/agent/tap.h"
 #include "serve/streams/ads_call.h"
 
 namespace wavetank::serve {
@@ -159,6 +160,8 @@ class AnyPair {
   virtual void SendOwn(const agent::OwnRequest& own) = 0;
   virtual void Close(const absl::Status& status) = 0;
   virtual bool may_report_health() const = 0;
+  virtual bool connected() const = 0;
+  virtual void Tap(const agent::OwnRequest& question) = 0;
 };
 
 // What all streams share; the pair that is open, of which there is one.
@@ -169,6 +172,7 @@ struct Ends {
   UdsServer::Options options;
   std::weak_ptr<AnyPair> open;
   uint64_t next = 1;
+  std::function<void(const discovery::DiscoveryResponse& response)> tapped = {};
 };
 
 template <class Request, class Response>
@@ -224,6 +228,9 @@ class Pair final : public AnyPair,
     }
     const agent::XdsRelay::Answer answer = ends_.relay.OnUpstream(response->type_url(), version, response->nonce(),
                                                                   response->resources_size() == 0 ? nullptr : &first);
+    if constexpr (!kDelta) {
+      if (answer.verdict == agent::Verdict::kTap) ends_.tapped(*response);
+    }
     if (answer.reply) SendOwn(*answer.reply);
     if (answer.verdict == agent::Verdict::kForward) down_->Write(std::move(response));
   }
@@ -254,6 +261,10 @@ class Pair final : public AnyPair,
     down_->Finish(GrpcStatusOf(status));
   }
   bool may_report_health() const override { return connection_->may_report_health(); }
+  bool connected() const override { return up_ != nullptr; }
+  void Tap(const agent::OwnRequest& question) override {
+    if constexpr (!kDelta) SendOwn(question);
+  }
 
  private:
   Ends& ends_;
@@ -379,7 +390,12 @@ std::unique_ptr<grpc::Server> ListenAt(const std::string& path, grpc::Service& s
 class UdsServerImpl final : public UdsServer {
  public:
   UdsServerImpl(RealHost& host, agent::XdsRelay& relay, agent::SecretManager& secrets, Options options)
-      : ends_{host, relay, secrets, std::move(options), {}}, ads_(ends_), sds_(ends_) {}
+      : ends_{host, relay, secrets, std::move(options), {}}, ads_(ends_), sds_(ends_) {
+    ends_.tapped = [this](const discovery::DiscoveryResponse& response) {
+      if (taps_.empty() || !taps_.front().sent || taps_.front().request.type_url != response.type_url()) return;
+      EndTap(TapJson(response));
+    };
+  }
   ~UdsServerImpl() override {
     if (const auto open = ends_.open.lock()) open->Close(absl::UnavailableError("the agent ends"));
     const auto now = std::chrono::system_clock::now();
@@ -405,13 +421,46 @@ class UdsServerImpl final : public UdsServer {
     const auto open = ends_.open.lock();
     if (open != nullptr && open->may_report_health()) open->SendOwn(request);
   }
+  void Tap(agent::OwnRequest request, Tapped done) override {
+    taps_.push_back({std::move(request), std::move(done), false});
+    if (taps_.size() == 1) SendTap();
+  }
   bool Reachable() const override {
     struct stat now {};
     return stat(ends_.options.sds_socket.c_str(), &now) == 0 && stat(ends_.options.xds_socket.c_str(), &now) == 0;
   }
 
  private:
+  struct Question {
+    agent::OwnRequest request;
+    Tapped done;
+    bool sent = false;
+  };
+
+  void SendTap() {
+    const auto open = ends_.open.lock();
+    if (open == nullptr || !open->connected()) return EndTap(absl::UnavailableError("proxy not connected to Istiod"));
+    taps_.front().sent = true;
+    open->Tap(taps_.front().request);
+    tap_timer_ = ends_.host.RunAfter(kTapPatience, [this, alive = std::weak_ptr<char>(alive_)] {
+      if (alive.expired()) return;
+      Say(ends_.options.log, agent::Level::kInfo, "",
+          fmt::format("timed out waiting for Istiod to respond to \"{}\"", taps_.front().request.type_url));
+      EndTap(absl::DeadlineExceededError(""));
+    });
+  }
+  void EndTap(absl::StatusOr<std::string> page) {
+    ends_.host.Cancel(std::exchange(tap_timer_, kNoTimer));
+    const Tapped done = std::move(taps_.front().done);
+    taps_.pop_front();
+    done(std::move(page));
+    if (!taps_.empty()) SendTap();
+  }
+
   Ends ends_;
+  std::deque<Question> taps_;  // the first is under way
+  TimerId tap_timer_ = kNoTimer;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();
   AdsService ads_;
   AgentSecretService sds_;
   std::unique_ptr<grpc::Server> xds_server_, sds_server_;

@@ -25,11 +25,15 @@ std::string IdentityOf(const sim::World& world, const TransportPeer& peer) {
 
 }  // namespace
 
-absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQuestion& question) {
-  const sim::IstiodProcess* const process = world.IstiodOf(question.cluster);
+absl::StatusOr<envoy::service::discovery::v3::DiscoveryResponse> StatusOfIstiod(const sim::World& world,
+                                                                                std::string_view cluster,
+                                                                                std::string_view type_url,
+                                                                                const std::vector<std::string>& names,
+                                                                                std::string_view identity) {
+  const sim::IstiodProcess* const process = world.IstiodOf(cluster);
   if (process == nullptr) return absl::UnavailableError("no istiod runs in this cluster");
   absl::StatusOr<std::vector<debug::StatusResource>> resources =
-      debug::StatusResources(process->istiod(), question.type_url, question.names, IdentityOf(world, question.peer));
+      debug::StatusResources(process->istiod(), type_url, names, identity);
   if (!resources.ok()) return resources.status();
   envoy::service::discovery::v3::DiscoveryResponse response;
   for (debug::StatusResource& resource : *resources) {
@@ -37,13 +41,20 @@ absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQu
     any.set_type_url(std::move(resource.type_url));
     any.set_value(std::move(resource.bytes));
   }
-  response.set_type_url(question.type_url);
+  response.set_type_url(std::string(type_url));
   // istioctl waits for a version that it has not seen: any.
   const pilot::PushContextRef& push = process->istiod().discovery().last_push_context();
   response.set_version_info(push == nullptr ? "" : push->version());
   response.set_nonce(fmt::format("{}{}", kStatusNonce, world.Now().time_since_epoch().count()));
   response.mutable_control_plane()->set_identifier(debug::ControlPlaneIdentifier(process->istiod()));
-  return response.SerializeAsString();
+  return response;
+}
+
+absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQuestion& question) {
+  const auto response =
+      StatusOfIstiod(world, question.cluster, question.type_url, question.names, IdentityOf(world, question.peer));
+  if (!response.ok()) return response.status();
+  return response->SerializeAsString();
 }
 
 // istiod: pushStatusEvent; such responses have neither version nor nonce.

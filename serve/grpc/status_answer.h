@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/observers.h"
+#include "envoy/service/discovery/v3/discovery.pb.h"
 #include "serve/grpc/frontend.h"
 
 namespace wavetank::serve {
@@ -23,7 +24,14 @@ struct StatusQuestion {
   std::vector<std::string> names;
 };
 
-// The DiscoveryResponse, encoded; the status that ends the stream otherwise. On the loop's thread.
+// What the istiod of `cluster` says to whom `identity` (a SPIFFE ID; empty: nobody) names. On the loop's thread.
+absl::StatusOr<envoy::service::discovery::v3::DiscoveryResponse> StatusOfIstiod(const sim::World& world,
+                                                                                std::string_view cluster,
+                                                                                std::string_view type_url,
+                                                                                const std::vector<std::string>& names,
+                                                                                std::string_view identity);
+
+// The same of a question, encoded; the status that ends the stream otherwise. On the loop's thread.
 absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQuestion& question);
 
 // From now on `tell` gets a DiscoveryResponse, encoded, for each event of the type that is asked for, until the

@@ -1,9 +1,11 @@
 #include "serve/pods/pod_commands.h"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
@@ -201,10 +203,34 @@ void PodCommands::Curl(sim::World& world, const PodPort& where, const CurlCall& 
   }
 }
 
-// "pilot-agent request GET config_dump", "pilot-discovery request GET /debug/syncz".
-CommandResult PodCommands::Request(const sim::World& world, PodPort where, const std::vector<std::string>& argv) const {
+// "pilot-agent request GET config_dump", "pilot-agent request --debug-port 15004 GET /debug/syncz",
+// "pilot-discovery request GET /debug/syncz" (istiod: pilot/cmd/pilot-agent/app/request.go).
+CommandResult PodCommands::Request(const sim::World& world, PodPort where, std::vector<std::string> argv) const {
   CommandResult out;
   where.port = BaseName(argv[0]) == "pilot-agent" ? 15000 : 8080;
+  constexpr std::string_view kPort = "--debug-port";
+  for (size_t i = 2; BaseName(argv[0]) == "pilot-agent" && i < argv.size(); ++i) {
+    if (!argv[i].starts_with(kPort)) continue;
+    const bool apart = argv[i] == kPort && i + 1 < argv.size();
+    const std::string text = apart ? argv[i + 1] : argv[i].substr(std::min(kPort.size() + 1, argv[i].size()));
+    int port = 0;
+    const bool allowed =
+        absl::SimpleAtoi(text, &port) && (port == 15000 || port == 15004 || port == 15020 || port == 15021);
+    if (!allowed) {
+      out.exit_code = 1;
+      out.err = fmt::format("Error: debug port {} is not in allowed list 15000, 15004, 15020, 15021\n", text);
+      return out;
+    }
+    where.port = static_cast<uint16_t>(port);
+    const auto at = argv.begin() + static_cast<std::ptrdiff_t>(i);
+    argv.erase(at, at + (apart ? 2 : 1));
+    break;
+  }
+  if (argv.size() < 4) {
+    out.exit_code = 1;
+    out.err = fmt::format("Error: requires at least 2 arg(s), only received {}\n", argv.size() - 2);
+    return out;
+  }
   http::Request request;
   request.method = argv[2];
   std::string target = argv[3];

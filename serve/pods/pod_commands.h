@@ -29,7 +29,7 @@ class PodCommands {
 
  private:
   void Curl(sim::World& world, const PodPort& where, const CurlCall& call, Done done);
-  CommandResult Request(const sim::World& world, PodPort where, const std::vector<std::string>& argv) const;
+  CommandResult Request(const sim::World& world, PodPort where, std::vector<std::string> argv) const;
 
   const HeldConfig& held_;
   PodMetrics metrics_;

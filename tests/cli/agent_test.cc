@@ -130,7 +130,7 @@ clusters:
 
 // Who may make no network of its own needs those ports free, as any sidecar does.
 bool PortsAreFree() {
-  for (const uint16_t port : {15000, 15001, 15006, 15020, 15021, 15090}) {
+  for (const uint16_t port : {15000, 15001, 15004, 15006, 15020, 15021, 15090}) {
     fakekube::http::Outgoing call;
     call.server = fmt::format("http://127.0.0.1:{}", port);
     call.path = "/";
@@ -156,6 +156,13 @@ TEST_F(RealAgent, ARealEnvoyBecomesReadyRenewsItsCertificateAndRoutes) {
   ASSERT_EQ(Get(15000, "/clusters", &clusters), 200);
   EXPECT_THAT(clusters, HasSubstr("outbound|5000||helloworld.sample.svc.cluster.local::10."));
   EXPECT_EQ(Get(15020, "/app-health/none/livez"), 400);
+  // istiod's debug pages, over the agent's own stream.
+  std::string page;
+  ASSERT_EQ(Get(15004, "/debug/syncz", &page), 200) << Said("agent.log");
+  const auto synced = nlohmann::json::parse(page, nullptr, false);
+  EXPECT_EQ(synced.value("typeUrl", ""), "istio.io/debug/syncz") << page.substr(0, 300);
+  EXPECT_THAT(page, HasSubstr("type.googleapis.com/envoy.service.status.v3.ClientConfig"));
+  EXPECT_EQ(Get(15004, "/nothing"), 404);
   // Half of thirty seconds later, another certificate.
   const std::string first = Serials(15000);
   EXPECT_FALSE(first.empty());

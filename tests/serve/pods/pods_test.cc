@@ -84,6 +84,10 @@ class PodsTest : public ::testing::Test {
       if (size == 126) {
         size = static_cast<unsigned char>(all[at + 2]) * 256u + static_cast<unsigned char>(all[at + 3]);
         head_size = 4;
+      } else if (size == 127) {
+        head_size = 10;
+        size = 0;
+        for (size_t i = 2; i < head_size; ++i) size = size << 8 | static_cast<unsigned char>(all[at + i]);
       }
       const auto opcode = static_cast<unsigned char>(all[at]) & 15u;
       if (opcode == 2 && size > 0) {
@@ -155,6 +159,22 @@ TEST_F(PodsTest, IstiodsPagesAreReachedThroughTheApiServer) {
   EXPECT_EQ(Get(at + ":15014/proxy/version").body.substr(0, 6), "1.18.2");
   EXPECT_THAT(Get(at + ":8080/proxy/debug/syncz").body, HasSubstr("cluster_acked"));
   EXPECT_EQ(Get(at + ":9/proxy/").status, 503);
+}
+
+TEST_F(PodsTest, AnAgentPassesIstiodsDebugPagesOn) {
+  const std::string port = "&container=istio-proxy&command=pilot-agent&command=request&command=--debug-port&command=";
+  const auto out = Exec("sample", PodOf("sleep"), port + "15004&command=GET&command=%2Fdebug%2Fsyncz");
+  const nlohmann::json answer = ParseJson(out[1]);
+  ASSERT_TRUE(answer.is_object()) << out[1] << out[2];
+  EXPECT_EQ(answer.value("typeUrl", ""), "istio.io/debug/syncz");
+  EXPECT_THAT(out[1], HasSubstr("\"genericXdsConfigs\""));
+  // Pages of istio.io/debug are no messages of Envoy's: they come as Go prints the structure.
+  const auto page = Exec("sample", PodOf("sleep"),
+                         port + "15004&command=GET&command=%2Fdebug%3FresourceName%3Dconfig_dump%253FproxyID%253D" +
+                             PodOf("sleep") + ".sample");
+  EXPECT_EQ(ParseJson(page[1]).value("type_url", ""), "istio.io/debug") << page[1].substr(0, 200) << page[2];
+  EXPECT_THAT(Exec("sample", PodOf("sleep"), port + "80&command=GET&command=%2F")[2],
+              HasSubstr("debug port 80 is not in allowed list"));
 }
 
 TEST_F(PodsTest, LogsOfUnknownContainersAreRefused) {
