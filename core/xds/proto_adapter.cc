@@ -75,15 +75,6 @@ void ValueToProto(const json& in, google::protobuf::Value* out) {
   }
 }
 
-std::shared_ptr<const Node> ReadNode(const envoy::config::core::v3::Node& in) {
-  auto node = std::make_shared<Node>();
-  node->id = in.id();
-  node->cluster = in.cluster();
-  node->locality = {in.locality().region(), in.locality().zone(), in.locality().sub_zone()};
-  node->metadata = ToJson(in.metadata(), 0);
-  return node;
-}
-
 absl::StatusOr<XdsType> ReadType(const std::string& url) {
   const std::optional<XdsType> type = ParseTypeUrl(url);
   if (!type) return absl::InvalidArgumentError(absl::StrCat("unknown type URL '", url, "'"));
@@ -96,6 +87,15 @@ void ToProto(const json& in, google::protobuf::Struct* out) {
   for (const auto& [key, value] : in.items()) ValueToProto(value, &(*out->mutable_fields())[key]);
 }
 
+std::shared_ptr<const Node> FromProto(const envoy::config::core::v3::Node& in) {
+  auto node = std::make_shared<Node>();
+  node->id = in.id();
+  node->cluster = in.cluster();
+  node->locality = {in.locality().region(), in.locality().zone(), in.locality().sub_zone()};
+  node->metadata = ToJson(in.metadata(), 0);
+  return node;
+}
+
 absl::StatusOr<DiscoveryRequest> FromProto(const discovery::DiscoveryRequest& in) {
   absl::StatusOr<XdsType> type = ReadType(in.type_url());
   if (!type.ok()) return type.status();
@@ -104,7 +104,7 @@ absl::StatusOr<DiscoveryRequest> FromProto(const discovery::DiscoveryRequest& in
   out.version_info = in.version_info();
   out.response_nonce = in.response_nonce();
   out.resource_names = std::vector<std::string>(in.resource_names().begin(), in.resource_names().end());
-  if (in.has_node()) out.node = ReadNode(in.node());
+  if (in.has_node()) out.node = FromProto(in.node());
   if (in.has_error_detail()) out.error_detail = ErrorDetail{in.error_detail().code(), in.error_detail().message()};
   return out;
 }
@@ -118,7 +118,7 @@ absl::StatusOr<DeltaDiscoveryRequest> FromProto(const discovery::DeltaDiscoveryR
   out.resource_names_unsubscribe.assign(in.resource_names_unsubscribe().begin(), in.resource_names_unsubscribe().end());
   for (const auto& [name, version] : in.initial_resource_versions()) out.initial_resource_versions[name] = version;
   out.response_nonce = in.response_nonce();
-  if (in.has_node()) out.node = ReadNode(in.node());
+  if (in.has_node()) out.node = FromProto(in.node());
   if (in.has_error_detail()) out.error_detail = ErrorDetail{in.error_detail().code(), in.error_detail().message()};
   return out;
 }

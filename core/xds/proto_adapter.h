@@ -24,6 +24,7 @@ namespace wavetank::pilot {
 // Requests come from outside: InvalidArgument names an unknown type URL or a node that cannot be read.
 absl::StatusOr<DiscoveryRequest> FromProto(const envoy::service::discovery::v3::DiscoveryRequest& in);
 absl::StatusOr<DeltaDiscoveryRequest> FromProto(const envoy::service::discovery::v3::DeltaDiscoveryRequest& in);
+std::shared_ptr<const Node> FromProto(const envoy::config::core::v3::Node& in);
 
 void ToProto(const DiscoveryResponse& in, envoy::service::discovery::v3::DiscoveryResponse* out);
 void ToProto(const DeltaDiscoveryResponse& in, envoy::service::discovery::v3::DeltaDiscoveryResponse* out);

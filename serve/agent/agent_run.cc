@@ -15,6 +15,7 @@
 #include "core/base/status.h"
 #include "core/gen/nds/name_table.h"
 #include "fmt/format.h"
+#include "serve/agent/bootstrap_dial.h"
 #include "serve/agent/ca_dial.h"
 #include "serve/agent/dns_server.h"
 #include "serve/agent/envoy_child.h"
@@ -52,11 +53,17 @@ class RunningAgent {
         // What gRPC's threads still post after the end finds a host.
         host_(*new RealHost()) {}
 
-  absl::StatusOr<int> Run(const std::string& bootstrap) {
+  absl::StatusOr<int> Run(const nlohmann::ordered_json& bootstrap) {
     std::error_code error;
     std::filesystem::create_directories(setup_.config_path, error);
-    if (absl::Status status = files_->Write(setup_.envoy.config, bootstrap); !status.ok()) {
-      return absl::Status(status.code(), fmt::format("failed to generate bootstrap config: {}", Message(status)));
+    if (absl::Status status = WriteBootstrap(bootstrap.dump(1)); !status.ok()) return status;
+    // 1.18.2 asks when its servers run; here nothing runs yet that would have to be ended.
+    if (setup_.bootstrap_of_istiod) {
+      const absl::StatusOr<std::string> of_istiod =
+          AskForBootstrap(XdsOptions(), bootstrap["node"], log_, [](Duration pause) { return !AwaitEnd(pause); });
+      if (absl::IsCancelled(of_istiod.status())) return 0;
+      if (!of_istiod.ok()) return of_istiod.status();
+      if (absl::Status status = WriteBootstrap(*of_istiod); !status.ok()) return status;
     }
 
     // Names.
@@ -154,6 +161,21 @@ class RunningAgent {
   }
 
  private:
+  absl::Status WriteBootstrap(const std::string& text) {
+    const absl::Status status = files_->Write(setup_.envoy.config, text);
+    if (status.ok()) return status;
+    return absl::Status(status.code(), fmt::format("failed to generate bootstrap config: {}", Message(status)));
+  }
+  // Whether the process is told to end within that time. Before its signals have a thread of their own.
+  static bool AwaitEnd(Duration time) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    const timespec limit{time / 1s, static_cast<long>((time % 1s).count())};
+    return sigtimedwait(&signals, nullptr, &limit) > 0;
+  }
+
   // ProxyConfig's readinessProbe, of machines outside Kubernetes.
   absl::Status MakeHealth() {
     const nlohmann::json& probe = At(setup_.proxy.proxy_config, "readinessProbe");
@@ -339,7 +361,7 @@ absl::StatusOr<int> RunAgent(const AgentRun& run) {
   }
   // Its parts are ended in order by Run(); the rest goes with the process.
   auto* const agent = new RunningAgent(*std::move(setup), run, files, log);
-  return agent->Run(bootstrap->dump(1));
+  return agent->Run(*bootstrap);
 }
 
 }  // namespace wavetank::serve

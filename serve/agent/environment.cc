@@ -277,6 +277,7 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
     if (!each->ok()) return each->status();
   }
   out.bootstrap.status_port = static_cast<uint16_t>(*status);
+  out.bootstrap_of_istiod = Flag(environment, "BOOTSTRAP_XDS_AGENT");
   const auto tap = Number(environment, "PROXY_XDS_DEBUG_VIA_AGENT_PORT", 15004, 0, 65535);
   if (!tap.ok()) return tap.status();
   out.tap_port = Flag(environment, "PROXY_XDS_DEBUG_VIA_AGENT", true) ? static_cast<uint16_t>(*tap) : uint16_t{0};
@@ -377,7 +378,6 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
       {"CREDENTIAL_FETCHER_TYPE", "tokens are read from files alone"},
       {"XDS_AUTH_PROVIDER", "there is no cloud's token manager"},
       {"PROXY_CONFIG_XDS_AGENT", "the proxy's configuration is not asked of istiod"},
-      {"BOOTSTRAP_XDS_AGENT", "the bootstrap is made here alone"},
       {"ISTIO_PROMETHEUS_ANNOTATIONS", "the application's metrics are not merged"},
   };
   for (const auto& [name, why] : kWithout) {

@@ -52,7 +52,8 @@ struct AgentSetup {
 
   std::string config_path, binary;  // folder of the bootstrap and of the ADS socket; Envoy's program
   uint16_t admin_port = 15000, status_port = 15020;
-  uint16_t tap_port = 15004;  // 0: PROXY_XDS_DEBUG_VIA_AGENT is false
+  bool bootstrap_of_istiod = false;  // BOOTSTRAP_XDS_AGENT
+  uint16_t tap_port = 15004;         // 0: PROXY_XDS_DEBUG_VIA_AGENT is false
   std::string sds_socket, xds_socket;
   std::string cluster_id, token_path;
   // Of each connection: the file with its roots; empty: plaintext, or the system's own.

@@ -9,6 +9,7 @@
 #include "core/base/observers.h"
 #include "core/base/status.h"
 #include "core/debug/status.h"
+#include "core/istiod/bootstrap_answer.h"
 #include "core/xds/proto_adapter.h"
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
 #include "fmt/format.h"
@@ -74,6 +75,7 @@ class AdsReactor final : public RawReactor {
     in_.Clear();
     if constexpr (std::is_same_v<Message, discovery::DiscoveryRequest>) {
       if (debug::IsStatusType(message.type_url())) return AnswerAboutIstiod(message);
+      if (message.type_url() == pilot::kBootstrapTypeUrl) return AnswerWithBootstrap(message);
     }
     auto request = pilot::FromProto(message);
     if (!request.ok()) return Refuse(request.status());
@@ -121,6 +123,20 @@ class AdsReactor final : public RawReactor {
             (*followed)[question.type_url] = FollowStatus(world, question, write);
           outbox->Read(in);
         });
+  }
+
+  // Beside the world's streams, as what is asked about istiod: the Envoy that it is for has not started yet.
+  void AnswerWithBootstrap(const discovery::DiscoveryRequest& message) {
+    if (message.response_nonce().starts_with(kStatusNonce)) return outbox_->Read(&in_);
+    if (!message.has_node()) return Refuse(absl::InvalidArgumentError("missing node information"));
+    frontend_.Post(peer_, [outbox = outbox_, in = &in_, cluster = cluster_,
+                           node = pilot::FromProto(message.node())](sim::World& world) {
+      const absl::StatusOr<std::string> answer = AnswerBootstrap(world, cluster, *node);
+      if (!answer.ok()) return outbox->Finish(ToGrpc(answer.status()));
+      grpc::Slice slice(*answer);
+      outbox->Write(grpc::ByteBuffer(&slice, 1));
+      outbox->Read(in);
+    });
   }
 
   void Refuse(const absl::Status& status) { outbox_->Finish(ToGrpc(status)); }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/debug/status.h"
+#include "core/istiod/bootstrap_answer.h"
 #include "core/xds/discovery_server.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
 #include "fmt/format.h"
@@ -55,6 +56,27 @@ absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQu
       StatusOfIstiod(world, question.cluster, question.type_url, question.names, IdentityOf(world, question.peer));
   if (!response.ok()) return response.status();
   return response->SerializeAsString();
+}
+
+absl::StatusOr<std::string> AnswerBootstrap(const sim::World& world, std::string_view cluster,
+                                            const pilot::Node& node) {
+  const sim::IstiodProcess* const process = world.IstiodOf(cluster);
+  if (process == nullptr || !process->istiod().Ready())
+    return absl::UnavailableError("no istiod is ready in this cluster");
+  const pilot::Istiod& istiod = process->istiod();
+  const pilot::PushContextRef& push = istiod.discovery().last_push_context();
+  if (push == nullptr) return absl::UnavailableError("istiod has no configuration yet");
+  absl::StatusOr<std::string> bootstrap = pilot::BootstrapFor(*push, istiod.options().profile, node);
+  if (!bootstrap.ok()) return bootstrap.status();
+  envoy::service::discovery::v3::DiscoveryResponse response;
+  google::protobuf::Any& any = *response.add_resources();
+  any.set_type_url(std::string(pilot::kBootstrapTypeUrl));
+  any.set_value(*std::move(bootstrap));
+  response.set_type_url(std::string(pilot::kBootstrapTypeUrl));
+  response.set_version_info(push->version());
+  response.set_nonce(fmt::format("{}{}", kStatusNonce, world.Now().time_since_epoch().count()));
+  response.mutable_control_plane()->set_identifier(debug::ControlPlaneIdentifier(istiod));
+  return response.SerializeAsString();
 }
 
 // istiod: pushStatusEvent; such responses have neither version nor nonce.

