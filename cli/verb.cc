@@ -80,8 +80,15 @@ Progress::~Progress() {
 }
 
 void Progress::Say(std::string_view what) {
-  if (!on_) return;
   const int64_t now = RealMillis();
+  if (!on_) {
+    // In a file or a pipe a line now and then tells a long run from one that hangs.
+    constexpr int64_t kBetweenLinesMs = 30'000;
+    if (now - std::max(start_ms_, last_ms_) < kBetweenLinesMs) return;
+    last_ms_ = now;
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(what.size()), what.data());
+    return;
+  }
   if (now - start_ms_ < 1000 || now - last_ms_ < 100) return;
   last_ms_ = now;
   shown_ = true;

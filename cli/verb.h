@@ -89,7 +89,7 @@ bool ColourWanted();
 // The one real clock that verbs may look at, for what a person at a terminal sees meanwhile.
 int64_t RealMillis();
 
-// Rewrites one line on a terminal, for work that takes over a second; silent elsewhere.
+// Rewrites one line on a terminal, for work that takes over a second; elsewhere a line of its own every half a minute.
 class Progress {
  public:
   Progress();
@@ -98,7 +98,7 @@ class Progress {
   bool on() const { return on_; }
 
  private:
-  bool on_;
+  bool on_;  // a terminal: one line, which is written over
   bool shown_ = false;
   int64_t last_ms_ = 0;
   int64_t start_ms_ = 0;

@@ -4,6 +4,7 @@
 #include "core/base/status.h"
 #include "core/profile/releases.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "nlohmann/json.hpp"
 #include "sim/inputs/kinds/install.h"
 
@@ -22,9 +23,10 @@ json ToJson(const std::map<std::string, ProxyGroup>& groups) {
   return out;
 }
 
-absl::StatusOr<Pictures> PicturesOf(const std::string& answer) {
+absl::StatusOr<Pictures> PicturesOf(const std::string& answer, std::vector<std::string>* restless) {
   const json read = json::parse(answer);  // our own fork wrote it
   if (read.contains("error")) return absl::InvalidArgumentError(read["error"].get<std::string>());
+  if (const auto why = read.find("restless"); why != read.end()) restless->push_back(why->get<std::string>());
   Pictures out;
   for (const auto& [name, list] : read["groups"].items()) {
     for (const json& row : list) {
@@ -49,7 +51,10 @@ std::string Look(sim::World& world, const pilot::Profile& profile) {
     break;
   }
   if (!out.contains("error")) {
-    world.RunUntilSettled(world.Now() + kSettleLimit);
+    if (!world.RunUntilSettled(world.Now() + kSettleLimit)) {
+      out["restless"] = fmt::format("istiods of {} did not come to rest in {} min: {}", profile.Name(),
+                                    kSettleLimit / 1min, fmt::join(world.AtWork(), "; "));
+    }
     out["groups"] = ToJson(held.Groups(world));
   }
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -105,7 +110,7 @@ absl::StatusOr<Attribution> Attribute(sim::World& world, const AttributionOption
   if (!answers.ok()) return answers.status();
   std::vector<Pictures> pictures;
   for (const std::string& answer : *answers) {
-    absl::StatusOr<Pictures> read = PicturesOf(answer);
+    absl::StatusOr<Pictures> read = PicturesOf(answer, &out.restless);
     if (!read.ok()) return read.status();
     pictures.push_back(*std::move(read));
   }

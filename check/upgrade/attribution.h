@@ -26,6 +26,8 @@ struct Attribution {
   std::map<std::string, ResourceHashes> before;
   // By group: what differs between the two, with the changes behind it; none: unexplained.
   std::map<std::string, ChangesOfResources> groups;
+  // Profiles whose istiods did not come to rest within the bound, and what kept them from it.
+  std::vector<std::string> restless;
 };
 
 struct AttributionOptions {

@@ -7,6 +7,7 @@
 #include "core/model/proxy.h"
 #include "core/xds/connection.h"
 #include "core/xds/discovery_server.h"
+#include "fakes/kube/control/owned.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -24,6 +25,17 @@ uint64_t HashOf(std::string_view bytes) {
   return out;
 }
 
+// The Deployment of a pod whose ReplicaSet is named after it and its template; else what owns the pod, or the pod.
+std::string WorkloadNameOf(const kube::Object& pod) {
+  const kube::OwnerReference* const owner = fakekube::ControllerOf(pod);
+  if (owner == nullptr) return pod.meta.name;
+  const auto hash = pod.meta.labels.find("pod-template-hash");
+  const std::string tail = hash == pod.meta.labels.end() ? std::string() : "-" + hash->second;
+  std::string_view name = owner->name;
+  if (name.size() > tail.size() && name.ends_with(tail)) name.remove_suffix(tail.size());
+  return std::string(name);
+}
+
 }  // namespace
 
 void Held::Watch(sim::World& world, std::map<std::string, ResourceHashes> before) {
@@ -34,7 +46,7 @@ void Held::Watch(sim::World& world, std::map<std::string, ResourceHashes> before
 }
 
 std::string GroupOf(const sim::PodProcess& pod) {
-  return fmt::format("{}.{}@{}", pod.app().empty() ? pod.pod()->meta.name : pod.app(), pod.pod()->meta.ns,
+  return fmt::format("{}.{}@{}", pod.app().empty() ? WorkloadNameOf(*pod.pod()) : pod.app(), pod.pod()->meta.ns,
                      pod.site().name);
 }
 
@@ -42,18 +54,18 @@ std::string ReleaseOf(const sim::PodProcess& pod) {
   return pod.envoy() == nullptr ? std::string() : Text(pod.node().metadata, "ISTIO_VERSION");
 }
 
-std::map<std::string, std::string> IstiodsOfProxies(const sim::World& world) {
+std::map<std::string, ServedBy> IstiodsOfProxies(const sim::World& world) {
   // istiod knows a proxy by its cluster's ID and its pod.
-  std::map<std::pair<std::string, std::string>, std::string> by_id;
+  std::map<std::pair<std::string, std::string>, ServedBy> by_id;
   for (const sim::IstiodProcess* process : world.Istiods()) {
     if (!process->istiod().Ready()) continue;
     const std::string profile = process->istiod().options().profile.Name();
     for (const pilot::Connection* connection : process->istiod().discovery().Clients()) {
       const pilot::Proxy& proxy = connection->proxy();
-      by_id[{proxy.metadata.cluster_id.str(), proxy.id}] = profile;
+      by_id[{proxy.metadata.cluster_id.str(), proxy.id}] = {profile, connection->connected_at()};
     }
   }
-  std::map<std::string, std::string> out;
+  std::map<std::string, ServedBy> out;
   for (const sim::PodProcess* pod : world.Pods()) {
     if (pod->envoy() == nullptr) continue;
     const auto found = by_id.find(
@@ -65,12 +77,12 @@ std::map<std::string, std::string> IstiodsOfProxies(const sim::World& world) {
 
 std::map<std::string, ProxyGroup> Held::Groups(const sim::World& world) const {
   std::map<std::string, ProxyGroup> out;
-  const std::map<std::string, std::string> istiods = IstiodsOfProxies(world);
+  const std::map<std::string, ServedBy> istiods = IstiodsOfProxies(world);
   for (const sim::PodProcess* pod : world.Pods()) {
     if (pod->envoy() == nullptr) continue;
     ProxyGroup& group = out[GroupOf(*pod)];
     group.releases.insert(ReleaseOf(*pod));
-    if (const auto of = istiods.find(pod->name()); of != istiods.end()) group.istiods.insert(of->second);
+    if (const auto of = istiods.find(pod->name()); of != istiods.end()) group.istiods.insert(of->second.profile);
     if (group.proxies++ > 0) continue;
     group.gateway = pod->router();
     // One that was there already is sent what changes, until it comes to another istiod, which sends everything.

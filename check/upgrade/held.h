@@ -40,11 +40,16 @@ class Held {
   Subscriptions responses_;
 };
 
-// "sleep.sample@cluster1".
+// "sleep.sample@cluster1": by label `app`, else by what made the pod.
 std::string GroupOf(const sim::PodProcess& pod);
 // "1.18.2", of a pod with a proxy that has started; else empty.
 std::string ReleaseOf(const sim::PodProcess& pod);
-// The profile of the istiod that serves each proxy, by the proxy's name in traces.
-std::map<std::string, std::string> IstiodsOfProxies(const sim::World& world);
+// The istiod that serves a proxy, and since when.
+struct ServedBy {
+  std::string profile;
+  Time since{};
+};
+// By the proxy's name in traces.
+std::map<std::string, ServedBy> IstiodsOfProxies(const sim::World& world);
 
 }  // namespace wavetank::check

@@ -21,7 +21,9 @@ constexpr size_t kNamed = 5;             // resources that are listed by name
 
 // What a proxy is, as far as skew goes.
 struct ProxyKind {
-  std::string group, release, istiod;
+  std::string group, release;
+  ServedBy istiod;
+  std::string before;  // the istiod before that
 };
 
 class Rehearsal {
@@ -99,14 +101,17 @@ class Rehearsal {
   }
 
   void LearnProxies() {
-    const std::map<std::string, std::string> istiods = IstiodsOfProxies(world_);
+    const std::map<std::string, ServedBy> istiods = IstiodsOfProxies(world_);
     for (const sim::PodProcess* pod : world_.Pods()) {
       if (pod->envoy() == nullptr) continue;
       ProxyKind& kind = proxies_[pod->name()];
       kind.group = GroupOf(*pod);
       kind.release = ReleaseOf(*pod);
-      if (const auto of = istiods.find(pod->name()); of != istiods.end()) kind.istiod = of->second;
-      skews_.insert({kind.release, kind.istiod});
+      if (const auto of = istiods.find(pod->name()); of != istiods.end()) {
+        if (of->second.profile != kind.istiod.profile) kind.before = kind.istiod.profile;
+        kind.istiod = of->second;
+      }
+      skews_.insert({kind.release, kind.istiod.profile});
     }
   }
 
@@ -191,7 +196,9 @@ class Rehearsal {
     for (const envoysim::DataPlane::Nack& nack : world_.data_plane().nacks()) {
       if (nack.last < since) continue;
       const ProxyKind& kind = proxies_[nack.proxy];
-      by_kind[{kind.release, kind.istiod, std::string(nack.type), nack.text}].insert(kind.group);
+      // A step begins while the istiod is there that it takes away, and what is refused then is that one's.
+      const std::string& istiod = nack.last < kind.istiod.since ? kind.before : kind.istiod.profile;
+      by_kind[{kind.release, istiod, std::string(nack.type), nack.text}].insert(kind.group);
     }
     ordered_json out = ordered_json::array();
     for (const auto& [kind, groups] : by_kind) {

@@ -145,6 +145,7 @@ absl::StatusOr<ordered_json> RehearseUpgrade(const MeshSource& given, const Upgr
                                                               .processes = options.processes,
                                                               .progress = options.progress});
   if (!attribution.ok()) return attribution.status();
+  notes.insert(notes.end(), attribution->restless.begin(), attribution->restless.end());
   const auto rehearse = [&](const UpgradeOrder& order) -> absl::StatusOr<ordered_json> {
     Held held;
     held.Watch(world, attribution->before);

@@ -56,6 +56,7 @@ enum class Change : uint8_t {
   kTrustDomainPerCluster,
   kSwapLosesEndpoints,
   kSwapLosesGateways,
+  kSwapWaitsForItself,
   kDeletedClustersHearNothing,
   kAddressesByController,
   kClusterLocalBySpecificity,

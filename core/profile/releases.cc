@@ -5,6 +5,7 @@ namespace wavetank::pilot {
 const std::vector<Release>& Releases() {
   static const auto* const rows = new std::vector<Release>{{Profile().base, Profile().istio, Profile().envoy},
                                                            {"istio-1.24", "1.24.6", "1.32"},
+                                                           {"istio-1.30.1", "1.30.1", "1.38"},
                                                            {"istio-1.30", "1.30.3", "1.38"}};
   return *rows;
 }
@@ -133,11 +134,16 @@ const std::vector<ProfileRow>& ProfileRows() {
        "https://github.com/istio/istio/pull/58455"},
       {Change::kSwapLosesEndpoints, "swap-loses-endpoints",
        "when the registry of a changed remote Secret takes over, the clean-up after the old one removes the new one's "
-       "endpoints",
+       "endpoints; and the new one itself, if its time to sync was over before it had",
        "1.30", "1.30.4", "https://github.com/istio/istio/issues/61043"},
       {Change::kSwapLosesGateways, "swap-loses-gateways",
-       "gateways of a registry that took over stay unknown until something else reloads networks", "1.30", "1.30.4",
-       "https://github.com/istio/istio/issues/60920"},
+       "gateways that the new registry of a changed remote Secret brings stay unknown until something else reloads "
+       "networks; if its time to sync was over before it had, those that come later too",
+       "1.30", "1.30.4", "https://github.com/istio/istio/issues/60920"},
+      {Change::kSwapWaitsForItself, "swap-waits-for-itself",
+       "the new registry of a changed remote Secret starts when its time to sync is over (30 s), and the clean-up after "
+       "the old one then takes it out, until istiod starts again",
+       "1.30", "1.30.3", "https://github.com/istio/istio/issues/60612"},
       {Change::kDeletedClustersHearNothing, "deleted-clusters-hear-nothing",
        "the registry of a deleted cluster does not put its endpoints back when meshNetworks change", "1.21", "", ""},
       {Change::kAddressesByController, "addresses-by-controller",

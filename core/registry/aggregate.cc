@@ -29,6 +29,19 @@ void Aggregate::Merge(Service& into, const Service& from, const ClusterId& clust
   }
 }
 
+Registry* Aggregate::KubernetesOf(const ClusterId& cluster) const {
+  const auto it = std::find_if(registries_.begin(), registries_.end(), [&](const Registry* r) {
+    return r->provider() == Provider::kKubernetes && r->cluster() == cluster;
+  });
+  return it == registries_.end() ? nullptr : *it;
+}
+
+void Aggregate::Replace(const Registry& old, Registry& now) {
+  const auto it = std::find(registries_.begin(), registries_.end(), &old);
+  WAVETANK_ASSERT(it != registries_.end(), old.cluster().str());
+  *it = &now;
+}
+
 void Aggregate::Remove(const Registry& registry) {
   const size_t gone = std::erase(registries_, &registry);
   WAVETANK_ASSERT(gone <= 1, gone);  // else its Services were told twice

@@ -12,7 +12,11 @@ class Aggregate final : public ServiceDiscovery {
  public:
   // Registries are asked in order of addition; the config cluster's comes first.
   void Add(Registry& registry) { registries_.push_back(&registry); }
+  // Whatever Kubernetes registry there is of the cluster; null if none.
+  Registry* KubernetesOf(const ClusterId& cluster) const;
   void Remove(const Registry& registry);
+  // `now` is asked where `old` was.
+  void Replace(const Registry& old, Registry& now);
   const std::vector<Registry*>& registries() const { return registries_; }
   bool HasSynced() const;
   // Of a service of several clusters the identities of all, for trust domains may differ. Off at first: the first's.

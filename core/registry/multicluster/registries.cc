@@ -57,9 +57,12 @@ bool Registries::Idle() const {
   for (const auto& [id, workloads] : remote_workloads_) {
     if (!workloads->source.Idle()) return false;
   }
-  return std::all_of(successors_.begin(), successors_.end(), [](const auto& next) {
-    return next.second.controller->QueueIdle() && next.second.workloads->source.Idle();
-  });
+  for (const auto& [id, chain] : successors_) {
+    for (const Successor& next : chain) {
+      if (!next.controller->QueueIdle() || !next.workloads->source.Idle()) return false;
+    }
+  }
+  return true;
 }
 
 KubeController* Registries::Find(const ClusterId& cluster) {
@@ -71,9 +74,8 @@ void Registries::OnMeshNetworksChanged() {
   const bool zombies = !options_.profile->Has(Change::kDeletedClustersHearNothing);
   for (const auto& controller : all_controllers_) {
     const auto used = controllers_.find(controller->cluster());
-    const auto next = successors_.find(controller->cluster());
-    const bool alive = (used != controllers_.end() && used->second == controller.get()) ||
-                       (next != successors_.end() && next->second.controller == controller.get());
+    const bool alive =
+        (used != controllers_.end() && used->second == controller.get()) || FindSuccessor(*controller) != nullptr;
     if (zombies || alive) controller->OnMeshNetworksChanged();
   }
   networks_->Reload();
@@ -118,14 +120,11 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
   made.on_synced = [this, id, controller = &made] {
     host_.Emit({TraceKind::kClusterSynced, host_.Intern(id.str()), kNoName, 0, 0, {}});
     // One whose time is over without having synced goes on trying; what is in use stays.
-    const auto next = successors_.find(id);
-    if (next != successors_.end() && next->second.controller == controller && controller->synced()) TakeOver(id);
+    if (FindSuccessor(*controller) != nullptr && controller->synced()) TakeOver(*controller);
     if (on_synced) on_synced();
   };
   made.on_service = [this, id, controller = &made](const ServiceRef& old, const ServiceRef& now, Event event) {
-    const auto next = successors_.find(id);
-    const bool in_use = next == successors_.end() || next->second.controller != controller;
-    if (!in_use) return;
+    if (FindSuccessor(*controller) != nullptr || unheard_.contains(controller)) return;
     if (on_service) on_service(id, old, now, event);
     for (const auto& [cluster, other] : controllers_) other->OnMeshService(now, event);
   };
@@ -161,14 +160,14 @@ std::unique_ptr<Registries::RemoteWorkloads> Registries::ConnectWorkloads(KubeCo
   return workloads;
 }
 
-void Registries::Use(KubeController& controller, std::unique_ptr<RemoteWorkloads> workloads) {
+void Registries::Use(KubeController& controller, std::unique_ptr<RemoteWorkloads> workloads, bool left_out) {
   controllers_[controller.cluster()] = &controller;
   if (workloads != nullptr) {
     aggregate_.Add(workloads->controller);
     remote_workloads_[controller.cluster()] = std::move(workloads);
   }
   if (on_controller) on_controller(controller, controller.cluster() == options_.config_cluster);
-  aggregate_.Add(controller);
+  if (!left_out) aggregate_.Add(controller);
 }
 
 void Registries::Disuse(const ClusterId& id) {
@@ -176,7 +175,8 @@ void Registries::Disuse(const ClusterId& id) {
   KubeController& controller = *controllers_.at(id);
   if (on_cluster_deleted) on_cluster_deleted(id);
   controller.Stop();
-  aggregate_.Remove(controller);
+  // By the cluster's name, so it may be another one that goes (istiod: aggregate.Controller.DeleteRegistry).
+  if (const Registry* const current = aggregate_.KubernetesOf(id)) aggregate_.Remove(*current);
   if (const auto workloads = remote_workloads_.find(id); workloads != remote_workloads_.end()) {
     aggregate_.Remove(workloads->second->controller);
     workloads->second->source.Stop();
@@ -188,7 +188,7 @@ void Registries::Disuse(const ClusterId& id) {
 // The registry's shards and its place in the aggregate go. Its gateways stay in the network manager until something
 // else reloads it: 1.18.2 tells nobody (istiod: Multicluster.deleteCluster).
 void Registries::RemoveController(const ClusterId& id) {
-  DropSuccessor(id);
+  DropSuccessors(id);
   if (Find(id) == nullptr) return;
   Disuse(id);
   updater_.RemoveShard({id, Provider::kKubernetes});
@@ -219,58 +219,118 @@ void Registries::ClusterUpdated(const ClusterId& id, kube::Client& client) {
   ClusterAdded(id, client);
 }
 
+Registries::Successor* Registries::FindSuccessor(const KubeController& controller) {
+  const auto chain = successors_.find(controller.cluster());
+  if (chain == successors_.end()) return nullptr;
+  for (Successor& next : chain->second) {
+    if (next.controller == &controller) return &next;
+  }
+  return nullptr;
+}
+
+// A Secret that changes again meanwhile gets one more: none of them waits for another.
 void Registries::Prepare(const ClusterId& id, kube::Client& client) {
-  DropSuccessor(id);
   held_back_.push_back(std::make_unique<HeldBackUpdater>(updater_));
   Successor next;
   next.updates = held_back_.back().get();
   next.controller = &MakeController(id, client, false, *next.updates);
   next.workloads = ConnectWorkloads(*next.controller, client, false, *next.updates);
-  // 1.30.3 tells the network manager of no gateway of a registry that has been swapped in (UpdateRegistry).
+  // It gets its handlers when it is put among the registries (istiod: aggregate.Controller.UpdateRegistry).
   if (options_.profile->Has(Change::kSwapLosesGateways)) next.controller->on_gateways_changed = nullptr;
-  WAVETANK_ASSERT(!successors_.contains(id), id.str());
-  successors_[id] = std::move(next);
-  host_.Spend({WorkKind::kSecretSync, 1}, [alive = std::weak_ptr<int>(alive_), this, id, &client] {
-    if (alive.expired()) return;
-    const auto it = successors_.find(id);
-    if (it == successors_.end() || &it->second.controller->client() != &client) return;
-    StartRemote(id, client, [alive, this, id, &client] {
-      if (alive.expired()) return;
-      const auto now = successors_.find(id);
-      if (now == successors_.end() || &now->second.controller->client() != &client) return;
-      now->second.controller->Start();
-      now->second.workloads->source.Start();
+  KubeController& controller = *next.controller;
+  successors_[id].push_back(std::move(next));
+  host_.Spend({WorkKind::kSecretSync, 1}, [alive = std::weak_ptr<int>(alive_), this, id, &client, &controller] {
+    if (alive.expired() || FindSuccessor(controller) == nullptr) return;
+    host_.RunAfter(options_.remote_cluster_timeout, [alive, this, &controller] {
+      if (!alive.expired()) OnSuccessorTimeout(controller);
+    });
+    // 1.30.0 to 1.30.2 start the registry when the cluster has synced, which waits for the registry: both wait for the
+    // timeout (istiod: kube/controller/multicluster.go, initializeCluster; istio#60612).
+    if (options_.profile->Has(Change::kSwapWaitsForItself)) return;
+    StartRemote(id, client, [alive, this, &controller] {
+      if (!alive.expired()) StartSuccessor(controller);
     });
   });
 }
 
+void Registries::StartSuccessor(KubeController& controller) {
+  Successor* const next = FindSuccessor(controller);
+  if (next == nullptr) return;
+  controller.Start();
+  next->workloads->source.Start();
+}
+
+// Its time is over, and the cluster counts as synced (istiod: pkg/kube/multicluster/cluster.go, Run).
+void Registries::OnSuccessorTimeout(KubeController& controller) {
+  Successor* const next = FindSuccessor(controller);
+  if (next == nullptr) return;
+  if (options_.profile->Has(Change::kSwapLosesEndpoints)) PutInPlace(*next);
+  if (!options_.profile->Has(Change::kSwapWaitsForItself)) return;
+  StartRemote(controller.cluster(), controller.client(), [alive = std::weak_ptr<int>(alive_), this, &controller] {
+    if (!alive.expired()) StartSuccessor(controller);
+  });
+}
+
+// istiod: aggregate.Controller.UpdateRegistry. One that finds another there has no handlers appended (istio#60920).
+void Registries::PutInPlace(Successor& next) {
+  next.in_place = true;
+  next.updates->Open();
+  Registry* const current = aggregate_.KubernetesOf(next.controller->cluster());
+  if (current == nullptr) {
+    aggregate_.Add(*next.controller);
+  } else {
+    aggregate_.Replace(*current, *next.controller);
+    if (options_.profile->Has(Change::kSwapLosesGateways)) {
+      unheard_.insert(next.controller);
+      return;
+    }
+  }
+  next.controller->on_gateways_changed = [this] { networks_->Reload(); };
+}
+
 // The index goes from what the old registry said to what the new one says without an empty moment.
-void Registries::TakeOver(const ClusterId& id) {
-  WAVETANK_ASSERT(successors_.contains(id), id.str());
-  WAVETANK_ASSERT(successors_.at(id).controller->synced(), id.str());  // else endpoints would be lost by the swap
-  Successor next = std::move(successors_.at(id));
-  successors_.erase(id);
+void Registries::TakeOver(KubeController& controller) {
+  const ClusterId id = controller.cluster();
+  WAVETANK_ASSERT(controller.synced(), id.str());  // else endpoints would be lost by the swap
+  std::vector<Successor>& chain = successors_.at(id);
+  // Those before it are closed with the one in use; those after it go on.
+  while (chain.front().controller != &controller) {
+    Drop(chain.front());
+    chain.erase(chain.begin());
+  }
+  Successor next = std::move(chain.front());
+  chain.erase(chain.begin());
+  if (chain.empty()) successors_.erase(id);
   const std::vector<ServiceRef> before = Find(id) == nullptr ? std::vector<ServiceRef>() : Find(id)->Services();
   if (Find(id) != nullptr) Disuse(id);
-  Use(*next.controller, std::move(next.workloads));
+  Use(controller, std::move(next.workloads), /*left_out=*/next.in_place);
   for (const ServiceRef& service : before) {
-    if (next.controller->GetService(service->hostname) == nullptr)
+    if (controller.GetService(service->hostname) == nullptr)
       updater_.SvcUpdate({id, Provider::kKubernetes}, service->hostname, service->attributes.ns, Event::kDelete);
   }
   next.updates->Open();
-  if (!options_.profile->Has(Change::kSwapLosesGateways)) networks_->Reload();
+  if (!options_.profile->Has(Change::kSwapLosesGateways)) {
+    networks_->Reload();
+  } else if (!next.in_place) {
+    // The old one is closed first, so this one is added with handlers; what it found before that was told to nobody.
+    controller.on_gateways_changed = [this] { networks_->Reload(); };
+  }
   // 1.30.3 cleans up after the old registry under the key that the new one has just filled.
   if (options_.profile->Has(Change::kSwapLosesEndpoints)) updater_.RemoveShard({id, Provider::kKubernetes});
-  if (on_cluster_started) on_cluster_started(id, next.controller->client(), false);
+  if (on_cluster_started) on_cluster_started(id, controller.client(), false);
   updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kCluster)});
 }
 
-void Registries::DropSuccessor(const ClusterId& id) {
-  const auto it = successors_.find(id);
-  if (it == successors_.end()) return;
-  it->second.controller->Stop();
-  it->second.workloads->source.Stop();
-  successors_.erase(it);
+void Registries::Drop(Successor& next) {
+  next.controller->Stop();
+  next.workloads->source.Stop();
+}
+
+void Registries::DropSuccessors(const ClusterId& id) {
+  const auto chain = successors_.find(id);
+  if (chain == successors_.end()) return;
+  for (Successor& next : chain->second) Drop(next);
+  successors_.erase(chain);
 }
 
 void Registries::ClusterDeleted(const ClusterId& id) {

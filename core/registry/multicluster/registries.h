@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -96,11 +97,12 @@ class Registries final : public ClusterHandler {
   };
 
   // A registry that fills behind the one in use, with the switch of istio#36365, and takes its place when it has
-  // synced.
+  // synced. (istiod: multicluster.Component, pendingSwap.)
   struct Successor {
     KubeController* controller = nullptr;
     std::unique_ptr<RemoteWorkloads> workloads;
     HeldBackUpdater* updates = nullptr;
+    bool in_place = false;  // the aggregate asks it already, though the one before has not been closed
   };
 
   // With Change::kTrustDomainPerCluster: the trust domain of a remote cluster, of its own ConfigMap.
@@ -111,14 +113,19 @@ class Registries final : public ClusterHandler {
   KubeController& MakeController(const ClusterId& id, kube::Client& client, bool config_cluster, XdsUpdater& updater);
   std::unique_ptr<RemoteWorkloads> ConnectWorkloads(KubeController& controller, kube::Client& client,
                                                     bool config_cluster, XdsUpdater& updater);
-  // Makes it the registry of its cluster.
-  void Use(KubeController& controller, std::unique_ptr<RemoteWorkloads> workloads);
+  // Makes it the registry of its cluster; the aggregate asks it unless it is `left_out`.
+  void Use(KubeController& controller, std::unique_ptr<RemoteWorkloads> workloads, bool left_out = false);
   // Takes the registry out of use. It keeps what it knows, the index what it said.
   void Disuse(const ClusterId& id);
   void RemoveController(const ClusterId& id);
   void Prepare(const ClusterId& id, kube::Client& client);
-  void TakeOver(const ClusterId& id);
-  void DropSuccessor(const ClusterId& id);
+  Successor* FindSuccessor(const KubeController& controller);
+  void StartSuccessor(KubeController& controller);
+  void OnSuccessorTimeout(KubeController& controller);
+  void PutInPlace(Successor& next);
+  void TakeOver(KubeController& controller);
+  void Drop(Successor& next);
+  void DropSuccessors(const ClusterId& id);
 
   kube::Client& config_client_;
   Host& host_;
@@ -133,7 +140,8 @@ class Registries final : public ClusterHandler {
   std::vector<std::unique_ptr<KubeController>> all_controllers_;
   std::map<ClusterId, KubeController*> controllers_;
   std::map<ClusterId, std::unique_ptr<RemoteWorkloads>> remote_workloads_;
-  std::map<ClusterId, Successor> successors_;
+  std::map<ClusterId, std::vector<Successor>> successors_;  // in the order of their kubeconfigs
+  std::set<const KubeController*> unheard_;  // of whose Services and gateways nobody is told
   std::map<const kube::Client*, std::unique_ptr<config::MeshWatcher>> remote_meshes_;
   std::unique_ptr<SecretController> secrets_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks on their way look whether it still is

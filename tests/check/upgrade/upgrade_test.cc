@@ -124,6 +124,41 @@ TEST(Upgrade, TheTextNamesOrderSkewAndBehaviours) {
   EXPECT_THAT(text, HasSubstr("delimited-stat-names"));
 }
 
+// The main mesh with gateways that istiod deploys for Gateways of the Gateway API, whose pods have no label `app`.
+const ordered_json& GatewayApiReport() {
+  static const auto* const report = [] {
+    MeshSource mesh;
+    mesh.scenario = WAVETANK_SOURCE_DIR "/scenarios/gateway-api";
+    UpgradeOptions options;
+    options.from = "istio-1.18";
+    options.to = "istio-1.30";
+    options.orders.methods = {"canary", "proxies-first"};
+    options.orders.clusters = {"cluster1", "cluster2"};
+    options.orders.gateways = "first";
+    options.attribute = false;
+    options.processes = 2;
+    absl::StatusOr<ordered_json> made = RehearseUpgrade(mesh, options);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return new ordered_json(made.ok() ? *made : ordered_json());
+  }();
+  return *report;
+}
+
+TEST(Upgrade, PodsOfADeployedGatewayAreOneGroupHoweverTheyAreNamed) {
+  const ordered_json& gateways = GatewayApiReport()["orders"][0]["steps"][1];
+  EXPECT_EQ(gateways["part"], "gateways");
+  ASSERT_EQ(gateways["proxies"].size(), 1U) << gateways.dump(1);
+  EXPECT_EQ(gateways["proxies"][0]["group"], "istio-eastwestgateway-istio.istio-system@cluster1");
+  EXPECT_EQ(gateways["proxies"][0]["releases"][1][0], "1.30.3");
+  EXPECT_EQ(gateways["proxies"][0]["istiods"][1][0], "istio-1.30");
+}
+
+TEST(Upgrade, WhatAnIstiodSentThatAStepTakesAwayIsNotSaidOfTheNextOne) {
+  for (const ordered_json& skew : GatewayApiReport()["skews"]) {
+    if (skew["proxy"] == "1.30.3" && skew["istiod"] == "istio-1.30") EXPECT_TRUE(skew["refused"].empty()) << skew;
+  }
+}
+
 std::string Refusal(UpgradeOptions options) {
   const absl::StatusOr<ordered_json> report = RehearseUpgrade(MainMesh(), options);
   return report.ok() ? "" : std::string(Message(report.status()));

@@ -43,6 +43,20 @@ class RegistriesTest : public ::testing::Test {
   std::vector<std::string> Addresses(const std::string& cluster) const {
     return updater.Addresses({ClusterId(cluster), Provider::kKubernetes}, kWeb, "shop");
   }
+  void PutGateway(kube::MemoryClient& server, const std::string& ip) {
+    json gateway = ServiceOf("gw", {{"app", "gw"}});
+    gateway["metadata"]["labels"] = {{"topology.istio.io/network", "n2"}};
+    gateway["spec"]["type"] = "LoadBalancer";
+    gateway["spec"]["ports"].push_back({{"name", "tls"}, {"port", 15443}, {"protocol", "TCP"}});
+    gateway["status"] = {{"loadBalancer", {{"ingress", {{{"ip", ip}}}}}}};
+    server.Put(gateway);
+  }
+  std::vector<std::string> Gateways() const {
+    std::vector<std::string> out;
+    const auto all = registries->networks().Gateways();
+    for (const NetworkGateway& gateway : all->All()) out.push_back(gateway.addr);
+    return out;
+  }
   void PutSecret(const std::string& token) { client.Put(RemoteSecretOf("remote-c2", "c2", KubeconfigOf("c2", token))); }
   // A remote cluster with one endpoint, its Secret rotated, and after every event whatever the endpoint index has: what
   // a push at that moment would send.
@@ -100,11 +114,7 @@ TEST_F(RegistriesTest, ADeletedSecretTakesTheClustersShardsAndPushesEverything) 
 }
 
 TEST_F(RegistriesTest, GatewaysOfADeletedClusterStayUntilSomethingElseReloads) {
-  json gateway = ServiceOf("gw", {{"app", "gw"}});
-  gateway["metadata"]["labels"] = {{"topology.istio.io/network", "n2"}};
-  gateway["spec"]["type"] = "LoadBalancer";
-  gateway["status"] = {{"loadBalancer", {{"ingress", {{{"ip", "198.51.100.2"}}}}}}};
-  remote.Server("c2").Put(gateway);
+  PutGateway(remote.Server("c2"), "198.51.100.2");
   PutSecret("t0");
   Start();
   client.Remove(kube::kinds::kSecret, "istio-system", "remote-c2");
@@ -181,6 +191,104 @@ TEST_F(RegistriesTest, ASuccessorThatNeverSyncsLeavesTheOldRegistryInUse) {
   Run(5min);
   EXPECT_NE(registries->Find(ClusterId("c2")), before);
   EXPECT_THAT(Addresses("c2"), ElementsAre("10.2.0.5:8080"));
+}
+
+// 1.30.3 closes the old registry before the new one is put in its place, which therefore gets its handlers.
+TEST_F(RegistriesTest, Issue60920AGatewayThatMovesAfterTheSwapIsHeard) {
+  profile = *ParseProfile("istio-1.30");
+  PutGateway(remote.Server("c2"), "198.51.100.2");
+  PutSecret("t0");
+  Start();
+  PutSecret("t1");
+  Run(10s);
+  EXPECT_THAT(Gateways(), ElementsAre("198.51.100.2"));
+  PutGateway(remote.Server("c2"), "198.51.100.3");
+  Run();
+  EXPECT_THAT(Gateways(), ElementsAre("198.51.100.3"));
+}
+
+// But what it found before it had them reached nobody.
+TEST_F(RegistriesTest, Issue60920AGatewayThatTheNewRegistryBringsIsKnownOnlyAfterAReload) {
+  profile = *ParseProfile("istio-1.30");
+  PutGateway(remote.Server("c2"), "198.51.100.2");
+  PutSecret("t0");
+  Start();
+  remote.Server("c2").BreakWatches(absl::UnavailableError("gone"));  // the old registry hears nothing of this
+  PutGateway(remote.Server("c2"), "198.51.100.3");
+  PutSecret("t1");
+  Run(500ms);
+  EXPECT_THAT(Gateways(), ElementsAre("198.51.100.2"));
+  registries->networks().Reload();
+  EXPECT_THAT(Gateways(), ElementsAre("198.51.100.3"));
+}
+
+TEST_F(RegistriesTest, Issue60612UntilItsTimeToSyncIsOverANewRegistryIsNotEvenStarted) {
+  profile = *ParseProfile("istio-1.30.1");
+  PutWeb(remote.Server("c2"), "10.2.0.5");
+  PutSecret("t0");
+  Start();
+  KubeController* const before = registries->Find(ClusterId("c2"));
+  PutSecret("t1");
+  Run(29s);
+  EXPECT_EQ(registries->Find(ClusterId("c2")), before);
+  EXPECT_THAT(Addresses("c2"), ElementsAre("10.2.0.5:8080"));
+}
+
+TEST_F(RegistriesTest, Issue60612AfterThatTheClusterIsNoneOfTheMeshsThoughItsEndpointsAreFollowed) {
+  profile = *ParseProfile("istio-1.30.1");
+  PutWeb(remote.Server("c2"), "10.2.0.5");
+  PutGateway(remote.Server("c2"), "198.51.100.2");
+  PutSecret("t0");
+  Start();
+  PutSecret("t1");
+  Run(32s);
+  EXPECT_EQ(registries->aggregate().GetService(kWeb), nullptr);
+  EXPECT_THAT(Addresses("c2"), IsEmpty());
+  PutWeb(remote.Server("c2"), "10.2.0.6");
+  Run();
+  EXPECT_THAT(Addresses("c2"), ElementsAre("10.2.0.6:8080"));
+  EXPECT_EQ(registries->aggregate().GetService(kWeb), nullptr);
+  EXPECT_THAT(Gateways(), ElementsAre("198.51.100.2"));
+  registries->networks().Reload();
+  EXPECT_THAT(Gateways(), IsEmpty()) << "whatever reloads networks next finds none";
+}
+
+// A clean-up 30 s after each of them, whichever registry is there by then.
+TEST_F(RegistriesTest, Issue60612EveryRotationTakesTheClusterOutAnew) {
+  profile = *ParseProfile("istio-1.30.1");
+  PutWeb(remote.Server("c2"), "10.2.0.5");
+  PutSecret("t0");
+  Start();
+  PutSecret("t1");
+  Run(10s);
+  PutSecret("t2");
+  Run(25s);
+  PutWeb(remote.Server("c2"), "10.2.0.6");
+  Run();
+  EXPECT_THAT(Addresses("c2"), ElementsAre("10.2.0.6:8080"));
+  Run(10s);
+  EXPECT_THAT(Addresses("c2"), IsEmpty());
+  EXPECT_EQ(registries->aggregate().GetService(kWeb), nullptr);
+}
+
+// 1.30.3: at its timeout the registry is put in the old one's place as it is; when it has synced at last, the old one is
+// closed and takes out whatever registry the cluster has.
+TEST_F(RegistriesTest, Issue61043ARegistryThatSyncsAfterItsTimeIsTakenOut) {
+  profile = *ParseProfile("istio-1.30");
+  PutWeb(remote.Server("c2"), "10.2.0.5");
+  PutSecret("t0");
+  Start();
+  remote.Server("c2").refusing = true;
+  PutSecret("t1");
+  Run(29s);
+  EXPECT_NE(registries->aggregate().GetService(kWeb), nullptr);
+  Run(3s);
+  EXPECT_EQ(registries->aggregate().GetService(kWeb), nullptr) << "the new one knows nothing yet";
+  EXPECT_THAT(Addresses("c2"), ElementsAre("10.2.0.5:8080"));
+  remote.Server("c2").refusing = false;
+  Run(5min);
+  EXPECT_EQ(registries->aggregate().GetService(kWeb), nullptr);
+  EXPECT_THAT(Addresses("c2"), IsEmpty());
 }
 
 }  // namespace
