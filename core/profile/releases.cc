@@ -141,7 +141,8 @@ const std::vector<ProfileRow>& ProfileRows() {
        "networks; if its time to sync was over before it had, those that come later too",
        "1.30", "1.30.4", "https://github.com/istio/istio/issues/60920"},
       {Change::kSwapWaitsForItself, "swap-waits-for-itself",
-       "the new registry of a changed remote Secret starts when its time to sync is over (30 s), and the clean-up after "
+       "the new registry of a changed remote Secret starts when its time to sync is over (30 s), and the clean-up "
+       "after "
        "the old one then takes it out, until istiod starts again",
        "1.30", "1.30.3", "https://github.com/istio/istio/issues/60612"},
       {Change::kDeletedClustersHearNothing, "deleted-clusters-hear-nothing",

@@ -141,7 +141,7 @@ class Registries final : public ClusterHandler {
   std::map<ClusterId, KubeController*> controllers_;
   std::map<ClusterId, std::unique_ptr<RemoteWorkloads>> remote_workloads_;
   std::map<ClusterId, std::vector<Successor>> successors_;  // in the order of their kubeconfigs
-  std::set<const KubeController*> unheard_;  // of whose Services and gateways nobody is told
+  std::set<const KubeController*> unheard_;                 // of whose Services and gateways nobody is told
   std::map<const kube::Client*, std::unique_ptr<config::MeshWatcher>> remote_meshes_;
   std::unique_ptr<SecretController> secrets_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks on their way look whether it still is

@@ -271,8 +271,8 @@ TEST_F(RegistriesTest, Issue60612EveryRotationTakesTheClusterOutAnew) {
   EXPECT_EQ(registries->aggregate().GetService(kWeb), nullptr);
 }
 
-// 1.30.3: at its timeout the registry is put in the old one's place as it is; when it has synced at last, the old one is
-// closed and takes out whatever registry the cluster has.
+// 1.30.3: at its timeout the registry is put in the old one's place as it is; when it has synced at last, the old one
+// is closed and takes out whatever registry the cluster has.
 TEST_F(RegistriesTest, Issue61043ARegistryThatSyncsAfterItsTimeIsTakenOut) {
   profile = *ParseProfile("istio-1.30");
   PutWeb(remote.Server("c2"), "10.2.0.5");
