@@ -224,6 +224,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     if (flight_->kind != FirstFlight::Kind::kTls) Ready();  // else when the session stands
   }
   void OnTls(ConnectionId, const TlsOutcome& outcome) override {
+    finding_ = outcome.finding;
     if (outcome.ok) return Ready();
     const std::string why = outcome.error;
     state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
@@ -278,9 +279,9 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   struct Kept {
     explicit Kept(const RequestRecord& r) : record(r) {
       for (std::string_view* text :
-           {&record.details, &record.transport_failure, &record.body, &record.headers, &record.listener,
-            &record.filter_chain, &record.virtual_host, &record.route, &record.route_config, &record.cluster,
-            &record.cluster_config, &record.server_details}) {
+           {&record.details, &record.transport_failure, &record.tls_finding, &record.body, &record.headers,
+            &record.listener, &record.filter_chain, &record.virtual_host, &record.route, &record.route_config,
+            &record.cluster, &record.cluster_config, &record.server_details}) {
         texts.emplace_back(*text);
         *text = texts.back();
       }
@@ -352,6 +353,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     RequestRecord record;
     record.details = why;
     record.server_details = closer;
+    record.tls_finding = finding_;
     record.latency = state_->host.Now() - start_;
     Trace(record);
     Finish(record);
@@ -373,6 +375,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   bool keep_alive_ = true;
   bool dispatching_ = false;
   const RequestSpec* spec_ = nullptr;
+  std::string finding_;  // TlsOutcome::finding
   AppClient::Done done_;
   ExchangeId exchange_ = kNoExchange;
   Time start_{};

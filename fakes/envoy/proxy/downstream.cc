@@ -82,7 +82,7 @@ class TcpUpstream final : public ConnectionHandler {
       Ready();
       return;
     }
-    Fail(CloseKind::kTlsFailed, outcome.error);
+    Fail(CloseKind::kTlsFailed, outcome.error, outcome.finding);
   }
 
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
@@ -103,9 +103,11 @@ class TcpUpstream final : public ConnectionHandler {
       downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, why);
       return;
     }
+    // Under TLS 1.3 a server that does not believe hangs up only now.
+    const std::string why = tls_.refused ? downstream->At("the upstream refuses its certificate: " + tls_.finding) : "";
     downstream->upstream_ = nullptr;
     delete this;
-    downstream->CloseNow(kind == CloseKind::kTimeout ? CloseKind::kReset : kind);
+    downstream->CloseNow(kind == CloseKind::kTimeout ? CloseKind::kReset : kind, why);
   }
 
   void Ready() {
@@ -117,15 +119,15 @@ class TcpUpstream final : public ConnectionHandler {
     downstream_->TcpUpstreamReady();
   }
 
-  void Fail(CloseKind kind, std::string_view why) {
+  void Fail(CloseKind kind, std::string_view why, std::string_view found = {}) {
     cluster_.Count(ClusterStat::kCxConnectFail);
     cluster_.Report(host_, OutlierResult::kConnectFailed, 0);
     cluster_.process().fabric().Close(id_, Fabric::End::kClient, kind, "alert");
     DownstreamConnection* downstream = downstream_;
-    const std::string reason(why);
+    const std::string reason(why), finding(found);
     downstream->upstream_ = nullptr;
     delete this;
-    downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, reason);
+    downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, reason, finding);
   }
 
   DownstreamConnection* downstream_;
@@ -543,7 +545,12 @@ void DownstreamConnection::Splice() {
   for (ExchangeId exchange : held) fabric.Resume(exchange, Duration::zero());
 }
 
-void DownstreamConnection::TcpUpstreamFailed(ResponseFlags flags, std::string_view failure) {
+std::string DownstreamConnection::At(std::string_view what) const {
+  const std::string at = tried_ == SocketAddress{} ? "" : " at " + tried_.ToString();
+  return fmt::format("listener {}, cluster {}{}: {}", listener_->name, tcp_cluster_, at, what);
+}
+
+void DownstreamConnection::TcpUpstreamFailed(ResponseFlags flags, std::string_view failure, std::string_view finding) {
   if (log_ != nullptr) NoteFailure(flags, failure);
   if (flags == kUpstreamConnectionFailure && connect_attempts_ < chain_->tcp->max_connect_attempts) {
     TcpConnect(Duration::zero());
@@ -553,9 +560,11 @@ void DownstreamConnection::TcpUpstreamFailed(ResponseFlags flags, std::string_vi
     envoy_.host().Emit({TraceKind::kConnection, envoy_.trace_name(), envoy_.host().Intern(tcp_cluster_), 0, 0,
                         fmt::format("{}|{}", ResponseFlagsToString(flags), failure)});
   }
-  const std::string at = tried_ == SocketAddress{} ? "" : " at " + tried_.ToString();
-  CloseNow(CloseKind::kReset, fmt::format("listener {}, cluster {}{}: {}{}{}", listener_->name, tcp_cluster_, at,
-                                          ResponseFlagsToString(flags), failure.empty() ? "" : ", ", failure));
+  std::string what = ResponseFlagsToString(flags);
+  for (const std::string_view more : {failure, finding}) {
+    if (!more.empty()) what += fmt::format(", {}", more);
+  }
+  CloseNow(CloseKind::kReset, At(what));
 }
 
 void DownstreamConnection::Describe(Hop* hop) const {

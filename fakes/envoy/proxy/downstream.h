@@ -144,7 +144,10 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void StartTcpProxy(Duration lead);
   void TcpConnect(Duration lead);
   void TcpUpstreamReady();
-  void TcpUpstreamFailed(ResponseFlags flags, std::string_view failure);
+  // `finding`: TlsOutcome::finding.
+  void TcpUpstreamFailed(ResponseFlags flags, std::string_view failure, std::string_view finding = {});
+  // `what` happened, and where: for the client's ears.
+  std::string At(std::string_view what) const;
   void NoteFailure(ResponseFlags flags, std::string_view failure);
   std::string StatPrefix() const;  // "listener.0.0.0.0_15006."
 

@@ -328,7 +328,7 @@ void Router::Mirror(const Stream& original) {
 void Router::Try(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   ++s.attempts;
-  s.transport_failure = {};  // of an earlier try
+  s.transport_failure = s.tls_finding = {};  // of an earlier try
   const bool retry = s.attempts > 1;
   const uint32_t reselections =
       retry && s.retry != nullptr && s.retry->avoid_previous_hosts ? s.retry->host_selection_attempts : 0;
@@ -421,7 +421,7 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   plane_.fabric().Dispatch(s.upstream_exchange, lead);
 }
 
-void Router::OnPoolFailure(StreamId id, ResetReason reason, std::string_view failure, Duration lead) {
+void Router::OnPoolFailure(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->pool = nullptr;
@@ -430,14 +430,14 @@ void Router::OnPoolFailure(StreamId id, ResetReason reason, std::string_view fai
   Failed(id, reason, failure, lead);
 }
 
-void Router::OnUpstreamReset(StreamId id, ResetReason reason) {
+void Router::OnUpstreamReset(StreamId id, ResetReason reason, std::string_view finding) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->upstream = nullptr;  // the pool has removed it
   plane_.fabric().Abandon(s->upstream_exchange);
   s->upstream_exchange = kNoExchange;
   s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
-  Failed(id, reason, {}, Duration::zero());
+  Failed(id, reason, {{}, finding}, Duration::zero());
 }
 
 void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
@@ -547,6 +547,7 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
   s.cluster->Count(ClusterStat::kRqRetryBackoffExponential);
   failed.upstream = s.upstream_host->address;
   failed.transport_failure = s.transport_failure;
+  failed.tls_finding = s.tls_finding;
   failed.at = s.envoy->host().Now() + lead;
   s.failed_tries.push_back(failed);
   const RetryPolicy& policy = *s.retry;
@@ -564,10 +565,11 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
   return true;
 }
 
-void Router::Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead) {
+void Router::Failed(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead) {
   Stream& s = *streams_.Get(id);
-  const std::string raw(failure);
-  s.transport_failure = failure.empty() ? std::string_view() : plane_.configs().Keep(Underscored(std::string(failure)));
+  const std::string raw(failure.text);
+  s.transport_failure = raw.empty() ? std::string_view() : plane_.configs().Keep(Underscored(raw));
+  s.tls_finding = failure.finding.empty() ? std::string_view() : plane_.configs().Keep(std::string(failure.finding));
   const bool retriable = Retriable(s, reason);
   EndTry(s, id, /*reset=*/true);
   if (retriable && MaybeRetry(id, {.flags = FlagOf(reason), .reason = ResetReasonName(reason)}, lead)) return;
@@ -748,6 +750,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   record.flags = s.flags;
   record.details = details;
   record.transport_failure = s.transport_failure;
+  record.tls_finding = s.tls_finding;
   record.body = upstream.body;
   record.headers = headers;
   record.listener = s.downstream->listener().name;

@@ -67,8 +67,8 @@ class Router final : public ExchangeOwner, public PoolUser {
 
   // From pools.
   void OnPoolReady(StreamId stream, UpstreamConnection* connection, Duration lead) override;
-  void OnPoolFailure(StreamId stream, ResetReason reason, std::string_view failure, Duration lead) override;
-  void OnUpstreamReset(StreamId stream, ResetReason reason) override;
+  void OnPoolFailure(StreamId stream, ResetReason reason, const TransportFailure& failure, Duration lead) override;
+  void OnUpstreamReset(StreamId stream, ResetReason reason, std::string_view finding) override;
 
   size_t streams() const { return streams_.in_use(); }
 
@@ -102,7 +102,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     ResponseFlags flags = kNoFlags;
     Time start{};
     ConnectionId upstream_connection = kNoConnection;
-    std::string_view transport_failure;
+    std::string_view transport_failure, tls_finding;
     std::vector<FailedTry> failed_tries;
     size_t next_filter = 0;  // of the manager's
     DynamicMetadata notes;   // what they wrote down
@@ -181,7 +181,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   void LimitDuration(StreamId id, Duration lead);
   void LimitSilence(StreamId id, Duration lead);
   std::optional<uint64_t> HashOfRequest(Stream* stream);
-  void Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead);
+  void Failed(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead);
   // `failed`: what the try came to; kept if there is another.
   bool MaybeRetry(StreamId id, FailedTry failed, Duration lead);
   // Whether a try is left and the retry budget has room.

@@ -81,6 +81,9 @@ struct TlsOutcome {
   bool san_mismatch = false;
   std::string_view counter;  // static: what its cluster counts, "fail_verify_san"; empty: nothing was found wrong
   bool refused = false;      // TLS 1.3: ok as far as the client knows, but the server hangs up on what it says next
+  // What was wrong with a certificate for which either side refused, in plain words (tls/findings.h). It does not go
+  // over the wire: it is told to whoever asks what happened.
+  std::string finding;
 };
 
 // The answer of an application, or of a proxy on the way.

@@ -260,13 +260,13 @@ void HttpPool::OnConnectionReady(UpstreamConnection* connection) {
   ServePending(connection);
 }
 
-void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure) {
+void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reason, const TransportFailure& failure) {
   const Call call(*this);
   WAVETANK_ASSERT(connecting_ > 0, connecting_);
   --connecting_;
   cluster_.Count(ClusterStat::kCxConnectFail);
   cluster_.CountDestroyed(/*local=*/reason != ResetReason::kRemoteConnectionFailure, 0);
-  const std::string text(failure);
+  const std::string text(failure.text), finding(failure.finding);
   Remove(connection);
   // Everything that waits in this pool fails with the connection. Envoy: source/common/conn_pool/conn_pool_base.cc
   std::deque<StreamId> failed = std::move(pending_);
@@ -275,7 +275,7 @@ void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reaso
   cluster_.pending_requests -= static_cast<uint32_t>(failed.size());
   cluster_.Count(ClusterStat::kRqPendingFailureEject, static_cast<int64_t>(failed.size()));
   PoolUser& router = cluster_.streams();
-  for (StreamId stream : failed) router.OnPoolFailure(stream, reason, text, Duration::zero());
+  for (StreamId stream : failed) router.OnPoolFailure(stream, reason, {text, finding}, Duration::zero());
 }
 
 void HttpPool::CancelPending(StreamId stream) {
@@ -342,7 +342,7 @@ void UpstreamConnection::OnConnected(ConnectionId /*connection*/) {
   const bool tls = flight->kind == FirstFlight::Kind::kTls;
   if (tls && !flight->tls->complete()) {
     pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kReset);
-    pool_.OnConnectFailed(this, ResetReason::kLocalConnectionFailure, "TLS error: Secret is not supplied by SDS");
+    pool_.OnConnectFailed(this, ResetReason::kLocalConnectionFailure, {"TLS error: Secret is not supplied by SDS", {}});
     return;
   }
   pool_.cluster().process().fabric().SetFlight(
@@ -355,12 +355,13 @@ void UpstreamConnection::OnTls(ConnectionId /*connection*/, const TlsOutcome& ou
   ClusterRuntime& cluster = pool_.cluster();
   cluster.CountHandshake(outcome);
   if (outcome.ok) {
+    if (outcome.refused) finding_ = outcome.finding;
     Ready();
     return;
   }
-  const std::string error = outcome.error;
+  const std::string error = outcome.error, finding = outcome.finding;
   cluster.process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
-  pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, error);
+  pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, {error, finding});
 }
 
 void UpstreamConnection::Ready() {
@@ -381,16 +382,17 @@ void UpstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, st
       failure = words ? "delayed connect error: Connection timed out" : "delayed connect error: 110";
     }
     if (kind == CloseKind::kReset && shaking_hands_) failure = pool_.cluster().ResetInHandshake();
-    pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, failure);
+    pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, {failure, {}});
     return;
   }
   const std::vector<StreamId> streams = std::move(streams_);
+  const std::string finding = std::move(finding_);
   PoolUser& router = pool_.cluster().streams();
   HttpPool& pool = pool_;
   pool.cluster().CountDestroyed(/*local=*/false, streams.size());
   pool.Remove(this);
   pool.ConnectPending();
-  for (StreamId stream : streams) router.OnUpstreamReset(stream, ResetReason::kConnectionTermination);
+  for (StreamId stream : streams) router.OnUpstreamReset(stream, ResetReason::kConnectionTermination, finding);
 }
 
 void UpstreamConnection::CancelTimers() {

@@ -106,12 +106,19 @@ std::string_view ResetReasonName(ResetReason reason);  // "remote connection fai
 // What became of a try, for outlier detection. kTcpConnected: all that a tcp_proxy will ever know.
 enum class OutlierResult : uint8_t { kHttpCode, kConnected, kTcpConnected, kConnectFailed, kTimeout, kReset };
 
+// Of a connection that came to nothing, beside the reason.
+struct TransportFailure {
+  std::string_view text;     // as in %UPSTREAM_TRANSPORT_FAILURE_REASON%
+  std::string_view finding;  // TlsOutcome::finding
+};
+
 // Whose streams pools serve.
 class PoolUser {
  public:
   virtual void OnPoolReady(StreamId stream, UpstreamConnection* connection, Duration lead) = 0;
-  virtual void OnPoolFailure(StreamId stream, ResetReason reason, std::string_view failure, Duration lead) = 0;
-  virtual void OnUpstreamReset(StreamId stream, ResetReason reason) = 0;
+  virtual void OnPoolFailure(StreamId stream, ResetReason reason, const TransportFailure& failure, Duration lead) = 0;
+  // `finding`: of a connection that the server hung up on, TlsOutcome::finding.
+  virtual void OnUpstreamReset(StreamId stream, ResetReason reason, std::string_view finding) = 0;
 
  protected:
   ~PoolUser() = default;
@@ -207,7 +214,7 @@ class HttpPool {
   bool Overflows();
   void ServePending(UpstreamConnection* connection);
   void OnConnectionReady(UpstreamConnection* connection);
-  void OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure);
+  void OnConnectFailed(UpstreamConnection* connection, ResetReason reason, const TransportFailure& failure);
   void OnClosed(UpstreamConnection* connection);
   void Serve(UpstreamConnection* connection, StreamId stream, Duration lead);
   void Remove(UpstreamConnection* connection);
@@ -271,6 +278,7 @@ class UpstreamConnection final : public ConnectionHandler {
   uint32_t requests_ = 0;
   Time idle_since_{};
   std::vector<StreamId> streams_;
+  std::string finding_;  // the server will hang up on what is said: why
 };
 
 class ClusterRuntime {
