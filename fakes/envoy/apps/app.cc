@@ -236,6 +236,13 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   }
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
   void OnRequest(ConnectionId, ExchangeId, const RequestSpec&, Duration) override {}
+  void OnHttp2Notice(ConnectionId, const Http2Notice& notice) override {
+    if (!notice.goes_away) return;
+    keep_alive_ = false;
+    if (busy() || session_) return;  // it ends with its request
+    state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kFin);
+    Gone("connection closed");
+  }
 
   void Dispatch() {
     sent_ = true;
@@ -249,7 +256,11 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     exchange_ = kNoExchange;
     if (reply.close) keep_alive_ = false;
     RequestRecord record;
-    if (reply.record != nullptr) {
+    if (reply.refused) {
+      record.details = "stream refused";
+      record.latency = state_->host.Now() + lead - start_;
+      Trace(record);
+    } else if (reply.record != nullptr) {
       record = *reply.record;
       record.latency = state_->host.Now() + lead - start_;
     } else {

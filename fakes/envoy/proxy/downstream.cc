@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "fakes/envoy/config/http2_options.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fmt/format.h"
@@ -354,10 +355,12 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
         unadmitted_.emplace_back(exchange, &spec);
         return;
       case Admission::kAdmitted:
-        if (!spoke_) {
-          http_stats_->Count(spec.protocol == HttpProtocol::kHttp2 ? HttpStat::kCxHttp2Total : HttpStat::kCxHttp1Total);
+        if (!spoke_) BeginToSpeak(spec.protocol, lead);
+        if (multiplexed_ && streams_.size() >= chain_->http->max_concurrent_streams) {
+          Reply reply;
+          reply.refused = true;
+          return envoy_.fabric().Answer(exchange, reply, lead);
         }
-        spoke_ = true;
         envoy_.plane().router().Begin(*this, exchange, spec, lead);
     }
     return;
@@ -365,6 +368,33 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
   // A tcp_proxy reads nothing until its upstream is connected.
   held_.push_back(exchange);
   if (upstream_ready_) Proceed();
+}
+
+void DownstreamConnection::BeginToSpeak(HttpProtocol protocol, Duration lead) {
+  spoke_ = true;
+  multiplexed_ = protocol == HttpProtocol::kHttp2;
+  http_stats_->Count(multiplexed_ ? HttpStat::kCxHttp2Total : HttpStat::kCxHttp1Total);
+  if (!multiplexed_ || chain_->http->max_concurrent_streams >= kAnyNumberOfStreams) return;
+  Http2Notice settings;
+  settings.max_concurrent_streams = chain_->http->max_concurrent_streams;
+  envoy_.fabric().Notify(id_, settings, lead);
+}
+
+// Envoy: conn_manager_impl.cc, onResetStream
+void DownstreamConnection::OnRequestReset(ConnectionId /*connection*/, ExchangeId exchange) {
+  held_.erase(std::remove(held_.begin(), held_.end(), exchange), held_.end());
+  unadmitted_.erase(std::remove_if(unadmitted_.begin(), unadmitted_.end(),
+                                   [&](const auto& waiting) { return waiting.first == exchange; }),
+                    unadmitted_.end());
+  Router& router = envoy_.plane().router();
+  const auto it = std::find_if(streams_.begin(), streams_.end(),
+                               [&](StreamId stream) { return router.exchange(stream) == exchange; });
+  if (it == streams_.end()) return;
+  const StreamId stream = *it;
+  streams_.erase(it);
+  const bool flagged = envoy_.release().Has(EnvoyChange::kRemoteResetsAreFlagged);
+  router.AbortDownstream(stream, "http2.remote_reset", flagged ? kDownstreamRemoteReset : kNoFlags);
+  CloseIfDone();
 }
 
 // The codec takes a header of the PROXY protocol for a request, and a broken one.
@@ -424,12 +454,10 @@ void DownstreamConnection::Abort(StopKind kind) {
 void DownstreamConnection::RemoveStream(StreamId stream) {
   const auto it = std::find(streams_.begin(), streams_.end(), stream);
   if (it != streams_.end()) streams_.erase(it);
-  if (closing() && streams_.empty() && chain_ != nullptr && chain_->http.has_value()) {
-    CloseNow(CloseKind::kFin);  // "connection: close" went with the answer
-  }
+  CloseIfDone();
 }
 
-bool DownstreamConnection::closing() const { return draining_ || envoy_.draining(); }
+bool DownstreamConnection::envoy_draining() const { return envoy_.draining(); }
 
 void DownstreamConnection::BeginDrain() {
   if (draining_) return;

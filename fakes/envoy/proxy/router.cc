@@ -132,6 +132,7 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   s.manager = &manager;
   s.start = envoy.host().Now();
   downstream.AddStream(id);
+  downstream.CountRequest();
   HttpStats& stats = downstream.http_stats();
   stats.Count(HttpStat::kRqTotal);
   stats.Count(HttpStat::kRqActive);
@@ -445,11 +446,16 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->upstream_exchange = kNoExchange;
+  if (reply.refused) {
+    s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
+    EndTry(*s, id, /*reset=*/false);
+    return Failed(id, ResetReason::kRemoteRefusedStream, {}, lead);
+  }
   const bool grpc = reply.grpc_status != kNoGrpcStatus && reply.code == 200 && IsGrpc(*s->spec);
   s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
                      grpc ? HttpStatusOfGrpc(reply.grpc_status) : reply.code);
   const bool retriable = Retriable(*s, reply);
-  if (reply.close && s->upstream != nullptr) s->upstream->Drain();
+  if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
   // An answer that is not waited for to its end ends the connection, if that is HTTP/1.1's.
   const bool cut = retriable && reply.has_body && MayRetry(*s);
   EndTry(*s, id, /*reset=*/cut);
@@ -471,7 +477,13 @@ void Router::EndTry(Stream& s, StreamId id, bool reset) {
   s.upstream_longest = kNoTimer;
   if (s.pool != nullptr) s.pool->CancelPending(id);
   s.pool = nullptr;
-  if (s.upstream_exchange != kNoExchange) plane_.fabric().Abandon(s.upstream_exchange);
+  if (s.upstream_exchange != kNoExchange) {
+    if (reset && s.upstream != nullptr && s.upstream->multiplexes()) {
+      plane_.fabric().ResetRequest(s.upstream_exchange, s.sent != nullptr ? s.sent : s.own_spec);
+    } else {
+      plane_.fabric().Abandon(s.upstream_exchange);
+    }
+  }
   s.upstream_exchange = kNoExchange;
   if (s.counted) s.cluster->EndRequest(*s.upstream_host);
   s.counted = false;
@@ -638,11 +650,16 @@ void Router::OnUpstreamDuration(StreamId id) {
         Duration::zero());
 }
 
-void Router::AbortDownstream(StreamId id, std::string_view details) {
+ExchangeId Router::exchange(StreamId id) const {
+  const Stream* s = streams_.Get(id);
+  return s == nullptr ? kNoExchange : s->exchange;
+}
+
+void Router::AbortDownstream(StreamId id, std::string_view details, ResponseFlags flags) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   if (s->log != nullptr && !details.empty()) {
-    s->flags |= kDownstreamConnectionTermination;
+    s->flags |= flags;
     RequestRecord record;
     record.details = details;
     WriteLogs(*s, record, Duration::zero());
@@ -735,7 +752,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
                               : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
   }
   headers = WithServer(*s.manager, headers);
-  const bool closes = s.downstream->closing_after_this();
+  const bool closes = s.downstream->SayIfClosing();
   if (s.spec->protocol != HttpProtocol::kHttp2) {
     headers = WithFraming(headers, upstream, !passed_on && s.spec->method != "HEAD", closes);
   }

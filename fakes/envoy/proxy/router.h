@@ -58,7 +58,10 @@ class Router final : public ExchangeOwner, public PoolUser {
   // connection closes.
   void Begin(DownstreamConnection& downstream, ExchangeId exchange, const RequestSpec& spec, Duration lead);
   // The downstream connection is gone, and why as access logs have it; empty: no log is left to write one.
-  void AbortDownstream(StreamId stream, std::string_view details);
+  void AbortDownstream(StreamId stream, std::string_view details,
+                       ResponseFlags flags = kDownstreamConnectionTermination);
+  // Of a request that its client has reset.
+  ExchangeId exchange(StreamId stream) const;
   // A request of the Envoy's own by `route`, which outlives it. Ends in `answered`, perhaps before this returns, or in
   // AbortDownstream().
   using Answered = std::function<void(const Reply& reply, Duration lead)>;
