@@ -78,6 +78,7 @@ std::string FailureReason::Text() const {
   for (const std::string* part : {&details, &transport}) {
     if (!part->empty()) out += (out.empty() ? "" : " ") + *part;
   }
+  if (!tls_finding.empty()) out += fmt::format(" ({})", tls_finding);
   if (!upstream.empty()) out += " at " + upstream;
   return out.empty() ? "no answer" : out;
 }
@@ -143,6 +144,7 @@ void FlowMeter::Add(size_t flow, const sim::TrafficRecord& record) {
                                    ? record.record.server_details
                                    : record.record.details);
   reason.transport = std::string(record.record.transport_failure);
+  reason.tls_finding = std::string(record.record.tls_finding);
   if (record.record.upstream.port != 0) reason.upstream = record.record.upstream.ToString();
   ++window.reasons[reason];
   failures_[flow].push_back(record.sent);

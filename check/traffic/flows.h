@@ -20,9 +20,9 @@ std::vector<scenario::FlowSpec> FlowsOf(const Mesh& mesh, size_t limit);
 // The latter, whatever flows the scenario has. `injected`: of clients with a sidecar alone.
 std::vector<scenario::FlowSpec> EveryFlow(const Mesh& mesh, size_t limit, bool injected);
 
-// Why requests failed, in Envoy's words, and where they went.
+// Why requests failed, in Envoy's words, what was wrong with a certificate in plain ones, and where they went.
 struct FailureReason {
-  std::string flags, details, transport, upstream;
+  std::string flags, details, transport, tls_finding, upstream;
   friend auto operator<=>(const FailureReason&, const FailureReason&) = default;
   std::string Text() const;
 };

@@ -67,10 +67,18 @@ std::string Spaced(std::string_view text) {
   return out;
 }
 
-// What a handshake or a connection came to; empty if the reason says nothing.
-std::string Transport(std::string_view reason) {
+// What a handshake or a connection came to; empty if neither the reason nor what was found says anything.
+std::string Transport(std::string_view reason, std::string_view finding) {
+  const std::string found = finding.empty() ? std::string() : fmt::format(": {}", finding);
+  if (const std::string_view words = Find(kAlerts, reason); !words.empty()) return std::string(words) + found;
+  if (!finding.empty()) {
+    // Who is refused in TLS 1.3 learns it by a connection that closes.
+    return (reason.find("CERTIFICATE_VERIFY_FAILED") != reason.npos
+                ? "the caller does not believe its certificate"
+                : "the other side refused the caller's certificate and closed the connection") +
+           found;
+  }
   if (reason.empty()) return {};
-  if (const std::string_view words = Find(kAlerts, reason); !words.empty()) return std::string(words);
   if (const size_t at = reason.find("verify_cert_failed:"); at != reason.npos) {
     std::string_view why = reason.substr(at + 19);
     if (const size_t end = why.find(":TLS_error_end"); end != why.npos) why = why.substr(0, end);
@@ -83,7 +91,6 @@ std::string Transport(std::string_view reason) {
     while (why.starts_with('_')) why.remove_prefix(1);
     return "the caller does not believe its certificate: " + Spaced(why);
   }
-  // Envoys before 1.32 leave out why (fakes/envoy/tls/tls.cc).
   if (reason.find("CERTIFICATE_VERIFY_FAILED") != reason.npos) {
     return "the caller does not believe its certificate";
   }
@@ -135,20 +142,23 @@ std::string FailureInWords(const FailureFacts& facts) {
   if (facts.details == "via_upstream" && !facts.closer.empty() && facts.closer != "via_upstream") {
     FailureFacts its = facts;
     its.details = facts.closer;
-    its.transport_failure = its.closer = its.cluster = {};
+    its.transport_failure = its.closer = its.cluster = its.tls_finding = {};
     return "the proxy before the application answered: " + FailureInWords(its);
   }
   if (std::string words = Denial(facts.details); !words.empty()) return words;
-  if (facts.code == 0 && !facts.closer.empty()) {
+  // A client that speaks TLS itself has no proxy's reason, but its own.
+  const std::string_view reason =
+      facts.transport_failure.empty() && !facts.tls_finding.empty() ? facts.closer : facts.transport_failure;
+  if (facts.code == 0 && !facts.closer.empty() && facts.tls_finding.empty()) {
     const std::string denial = Denial(facts.closer);
     return fmt::format("{} by a proxy ({})", Spaced(facts.details), denial.empty() ? facts.closer : denial);
   }
-  if (std::string words = Transport(facts.transport_failure); !words.empty()) return words;
+  if (std::string words = Transport(reason, facts.tls_finding); !words.empty()) return words;
   if (!facts.reset.empty()) return ResetWords(facts.reset);
   if (const std::string_view reset = ResetIn(facts.details); !reset.empty()) {
     const size_t bar = facts.details.find('|');
     if (bar != facts.details.npos) {
-      if (std::string words = Transport(facts.details.substr(bar + 1)); !words.empty()) return words;
+      if (std::string words = Transport(facts.details.substr(bar + 1), {}); !words.empty()) return words;
     }
     return ResetWords(reset);
   }

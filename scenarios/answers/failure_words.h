@@ -17,6 +17,7 @@ struct FailureFacts {
   std::string_view cluster;            // the upstream cluster, where one was chosen
   std::string_view reset;              // of a try alone: why it was reset, "remote connection failure"
   std::string_view closer;             // what the next proxy said that answered or closed in the application's place
+  std::string_view tls_finding;        // what was wrong with a certificate, in plain words (TlsOutcome::finding)
 };
 
 // "TLS alert unknown_ca: the far side does not believe our certificate's root". Never empty.

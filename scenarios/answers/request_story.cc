@@ -36,8 +36,14 @@ void TellTries(const AddressNames& names, const sim::TrafficRecord& t, bool fail
           {names.Of(each.upstream),
            fmt::format("failed ({}): {}; the route's retry policy allows another", Code(each.code, each.flags),
                        WithObstacle(names, t.client, each.upstream,
-                                    FailureInWords({each.code, each.flags, "", each.transport_failure, r.cluster,
-                                                    each.reason})))});
+                                    FailureInWords({each.code,
+                                                    each.flags,
+                                                    "",
+                                                    each.transport_failure,
+                                                    r.cluster,
+                                                    each.reason,
+                                                    {},
+                                                    each.tls_finding})))});
     }
   }
   if (r.upstream == envoysim::SocketAddress{}) return;
@@ -132,14 +138,17 @@ RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim
   out.flow = t.spec.flow;
   out.asked = fmt::format("{} {}:{}{}", t.spec.method, t.spec.host, t.spec.port, t.spec.path);
   out.sent = t.sent;
-  out.answer =
-      failed
-          ? fmt::format(
-                "{}: {}", Code(r.code, r.flags),
-                WithObstacle(
-                    names, t.client, r.upstream,
-                    FailureInWords({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details})))
-          : fmt::format("{} from {}@{}", r.code, t.server->name, t.server->cluster);
+  out.answer = failed ? fmt::format("{}: {}", Code(r.code, r.flags),
+                                    WithObstacle(names, t.client, r.upstream,
+                                                 FailureInWords({r.code,
+                                                                 r.flags,
+                                                                 r.details,
+                                                                 r.transport_failure,
+                                                                 r.cluster,
+                                                                 {},
+                                                                 r.server_details,
+                                                                 r.tls_finding})))
+                      : fmt::format("{} from {}@{}", r.code, t.server->name, t.server->cluster);
   out.remark = PortRemark(world, t);
   out.answer += fmt::format(", after {} and {} {}", FormatDuration(t.done - t.sent), r.attempts,
                             r.attempts == 1 ? "try" : "tries");

@@ -69,7 +69,8 @@ void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
     for (const envoysim::FailedTry& each : *r.failed_tries) {
       AddTry(each.upstream, true);
       std::string cause =
-          CauseOf({each.code, each.flags, "", each.transport_failure, r.cluster, each.reason}, t, each.upstream);
+          CauseOf({each.code, each.flags, "", each.transport_failure, r.cluster, each.reason, {}, each.tls_finding}, t,
+                  each.upstream);
       AddFailure(true, each.code, envoysim::ResponseFlagsToString(each.flags), each.upstream, std::move(cause),
                  each.at);
     }
@@ -78,7 +79,8 @@ void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
   if (failed) {
     AddFailure(
         false, r.code, envoysim::ResponseFlagsToString(r.flags), r.upstream,
-        CauseOf({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details}, t, r.upstream),
+        CauseOf({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details, r.tls_finding}, t,
+                r.upstream),
         t.done);
   }
 }

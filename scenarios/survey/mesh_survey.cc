@@ -262,11 +262,13 @@ class Surveyor {
     };
     if (r.failed_tries != nullptr) {
       for (const envoysim::FailedTry& each : *r.failed_tries) {
-        count(each.upstream, true, {each.code, each.flags, "", each.transport_failure, r.cluster, each.reason});
+        count(each.upstream, true,
+              {each.code, each.flags, "", each.transport_failure, r.cluster, each.reason, {}, each.tls_finding});
       }
     }
     const bool ok = t.server != nullptr && r.code >= 200 && r.code < 400;
-    count(r.upstream, !ok, {r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details});
+    count(r.upstream, !ok,
+          {r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details, r.tls_finding});
   }
 
   void TellOfDeadWays() {

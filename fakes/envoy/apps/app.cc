@@ -224,6 +224,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     if (flight_->kind != FirstFlight::Kind::kTls) Ready();  // else when the session stands
   }
   void OnTls(ConnectionId, const TlsOutcome& outcome) override {
+    finding_ = outcome.finding;
     if (outcome.ok) return Ready();
     const std::string why = outcome.error;
     state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
@@ -235,6 +236,13 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   }
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
   void OnRequest(ConnectionId, ExchangeId, const RequestSpec&, Duration) override {}
+  void OnHttp2Notice(ConnectionId, const Http2Notice& notice) override {
+    if (!notice.goes_away) return;
+    keep_alive_ = false;
+    if (busy() || session_) return;  // it ends with its request
+    state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kFin);
+    Gone("connection closed");
+  }
 
   void Dispatch() {
     sent_ = true;
@@ -248,7 +256,11 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     exchange_ = kNoExchange;
     if (reply.close) keep_alive_ = false;
     RequestRecord record;
-    if (reply.record != nullptr) {
+    if (reply.refused) {
+      record.details = "stream refused";
+      record.latency = state_->host.Now() + lead - start_;
+      Trace(record);
+    } else if (reply.record != nullptr) {
       record = *reply.record;
       record.latency = state_->host.Now() + lead - start_;
     } else {
@@ -278,9 +290,9 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   struct Kept {
     explicit Kept(const RequestRecord& r) : record(r) {
       for (std::string_view* text :
-           {&record.details, &record.transport_failure, &record.body, &record.headers, &record.listener,
-            &record.filter_chain, &record.virtual_host, &record.route, &record.route_config, &record.cluster,
-            &record.cluster_config, &record.server_details}) {
+           {&record.details, &record.transport_failure, &record.tls_finding, &record.body, &record.headers,
+            &record.listener, &record.filter_chain, &record.virtual_host, &record.route, &record.route_config,
+            &record.cluster, &record.cluster_config, &record.server_details}) {
         texts.emplace_back(*text);
         *text = texts.back();
       }
@@ -352,6 +364,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     RequestRecord record;
     record.details = why;
     record.server_details = closer;
+    record.tls_finding = finding_;
     record.latency = state_->host.Now() - start_;
     Trace(record);
     Finish(record);
@@ -373,6 +386,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   bool keep_alive_ = true;
   bool dispatching_ = false;
   const RequestSpec* spec_ = nullptr;
+  std::string finding_;  // TlsOutcome::finding
   AppClient::Done done_;
   ExchangeId exchange_ = kNoExchange;
   Time start_{};

@@ -6,6 +6,7 @@
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
 #include "fakes/envoy/config/config_path.h"
+#include "fakes/envoy/config/http2_options.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/match/proto_time.h"
 #include "fmt/format.h"
@@ -188,16 +189,17 @@ absl::StatusOr<OutlierConfig> OutlierOf(const cluster_v3::OutlierDetection& p) {
   return o;
 }
 
-absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, ClusterConfig* out) {
+absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, const Extensions& extensions, ClusterConfig* out) {
+  auto http2 = cluster.http2_protocol_options();
   if (cluster.has_http2_protocol_options()) out->protocol = UpstreamProtocol::kHttp2;
   if (cluster.protocol_selection() == cluster_v3::Cluster::USE_DOWNSTREAM_PROTOCOL)
     out->protocol = UpstreamProtocol::kDownstream;
   Set(cluster.has_max_requests_per_connection(), cluster.max_requests_per_connection(),
       &out->max_requests_per_connection);
   auto common = cluster.common_http_protocol_options();
-  const auto& extensions = cluster.typed_extension_protocol_options();
-  const auto it = extensions.find("envoy.extensions.upstreams.http.v3.HttpProtocolOptions");
-  if (it != extensions.end()) {
+  const auto& typed = cluster.typed_extension_protocol_options();
+  const auto it = typed.find("envoy.extensions.upstreams.http.v3.HttpProtocolOptions");
+  if (it != typed.end()) {
     using Options = envoy::extensions::upstreams::http::v3::HttpProtocolOptions;
     Options options;
     if (!it->second.UnpackTo(&options)) {
@@ -207,19 +209,18 @@ absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, ClusterConfig* o
       case Options::kExplicitHttpConfig:
         out->protocol = options.explicit_http_config().has_http2_protocol_options() ? UpstreamProtocol::kHttp2
                                                                                     : UpstreamProtocol::kHttp1;
-        if (options.explicit_http_config().http2_protocol_options().has_max_concurrent_streams()) {
-          out->max_concurrent_streams =
-              options.explicit_http_config().http2_protocol_options().max_concurrent_streams().value();
-        }
+        http2 = options.explicit_http_config().http2_protocol_options();
         break;
       case Options::kUseDownstreamProtocolConfig:
         out->protocol = UpstreamProtocol::kDownstream;
+        http2 = options.use_downstream_protocol_config().http2_protocol_options();
         break;
       case Options::kAutoConfig:
         out->protocol = UpstreamProtocol::kAlpn;
+        http2 = options.auto_config().http2_protocol_options();
         break;
       default:
-        return absl::InvalidArgumentError(
+        return absl::FailedPreconditionError(
             "Proto constraint validation failed "
             "(HttpProtocolOptionsValidationError.UpstreamProtocolOptions: value is "
             "required)");
@@ -228,6 +229,11 @@ absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, ClusterConfig* o
     out->auto_sni = options.upstream_http_protocol_options().auto_sni();
     out->auto_san_validation = options.upstream_http_protocol_options().auto_san_validation();
   }
+  const absl::StatusOr<uint32_t> streams = ConcurrentStreams(http2, extensions.release());
+  if (!streams.ok()) {
+    return it != typed.end() ? absl::FailedPreconditionError(streams.status().message()) : streams.status();
+  }
+  out->max_concurrent_streams = *streams;
   if (common.has_idle_timeout()) out->idle_timeout = ToDuration(common.idle_timeout());
   out->max_connection_duration = ToDuration(common.max_connection_duration());
   out->max_stream_duration = ToDuration(common.max_stream_duration());
@@ -367,7 +373,7 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
           "Proto constraint validation failed (ClusterValidationError.CleanupInterval: value must be greater than 0s)");
     }
   }
-  if (absl::Status s = SetHttpOptions(cluster, out.get()); !s.ok()) return s;
+  if (absl::Status s = SetHttpOptions(cluster, extensions, out.get()); !s.ok()) return s;
   for (const auto& filter : cluster.filters()) {
     if (absl::Status s = extensions.Check(filter.name(), filter.typed_config()); !s.ok()) return s;
     extensions.NoteWithoutEffect("cluster filter", filter.typed_config());

@@ -70,7 +70,7 @@ struct ClusterConfig {
   Duration cleanup_interval = 5s;  // of hosts of ORIGINAL_DST
   bool respect_dns_ttl = false;
   UpstreamProtocol protocol = UpstreamProtocol::kHttp1;
-  uint32_t max_concurrent_streams = 1024;                     // HTTP/2
+  uint32_t max_concurrent_streams = 0;                        // HTTP/2
   uint32_t max_requests_per_connection = 0;                   // 0: no limit
   Duration idle_timeout = 1h;                                 // of pooled connections; 0: none
   Duration max_connection_duration{}, max_stream_duration{};  // 0: none
@@ -85,7 +85,8 @@ struct ClusterConfig {
   Extensions::Notes without_effect;
 };
 
-// InvalidArgument: Envoy would refuse the cluster; the message is what its NACK says.
+// InvalidArgument: Envoy would refuse the cluster; the message is what its NACK says. FailedPrecondition: the same of
+// an extension's configuration, which never spoils a whole response.
 absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const envoy::config::cluster::v3::Cluster& cluster,
                                                                     const Hash128& hash, const Extensions& extensions);
 

@@ -79,6 +79,7 @@ void DecodeAs(std::string_view resource, Decoded<T>* out, Name name, Compile com
 template <typename T>
 void MarkUndecodable(Decoded<T>* out) {
   const std::string_view why(out->status.message().data(), out->status.message().size());
+  if (!absl::IsInvalidArgument(out->status)) return;  // of an extension, which is looked at later
   if (why.starts_with("Proto constraint validation failed") || why.starts_with("Invalid duration")) {
     out->status = absl::Status(kUndecodable, out->status.message());
   }

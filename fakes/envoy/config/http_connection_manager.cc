@@ -4,6 +4,7 @@
 
 #include "envoy/config/accesslog/v3/accesslog.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
+#include "fakes/envoy/config/http2_options.h"
 #include "fakes/envoy/match/proto_time.h"
 #include "fmt/format.h"
 
@@ -120,6 +121,9 @@ absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(const hcm::Ht
   if (proto.has_drain_timeout()) out.drain_timeout = ToDuration(proto.drain_timeout());
   out.max_stream_duration = ToDuration(common.max_stream_duration());
   out.max_requests_per_connection = common.max_requests_per_connection().value();
+  const absl::StatusOr<uint32_t> streams = ConcurrentStreams(proto.http2_protocol_options(), extensions.release());
+  if (!streams.ok()) return streams.status();
+  out.max_concurrent_streams = *streams;
   out.paths.normalise = proto.normalize_path().value();
   out.paths.merge_slashes = proto.merge_slashes();
   switch (proto.path_with_escaped_slashes_action()) {

@@ -37,6 +37,7 @@ struct HttpConnectionManager {
   Duration drain_timeout = 5s;                         // between "use it no more" and its end
   Duration max_stream_duration{};                      // of what no route says otherwise; 0: none
   uint32_t max_requests_per_connection = 0;            // 0: any number
+  uint32_t max_concurrent_streams = 0;                 // HTTP/2; what clients are told
   PathNormalisation paths;
   std::shared_ptr<const AccessLogs> logs;  // nullptr: none
 };

@@ -23,6 +23,9 @@ constexpr EnvoyChangeRow kChanges[] = {
      "A draining endpoint counts nowhere where a share of a priority's or locality's hosts has to be healthy; before, "
      "as an unhealthy one",
      "envoyproxy/envoy#30622 (exclude_host_in_eds_status_draining)"},
+    {EnvoyChange::kRemoteResetsAreFlagged, 30,
+     "The log of a request that its HTTP/2 client has reset has the flag DR; before, none",
+     "envoy/stream_info/stream_info.h (DownstreamRemoteReset)"},
     {EnvoyChange::kTokensFlowBack, 31,
      "Tokens of local rate limits come back continuously; before, a timer adds a portion every fill_interval",
      "changelog 1.31.0 (no_timer_based_rate_limit_token_bucket)"},
@@ -36,6 +39,9 @@ constexpr EnvoyChangeRow kChanges[] = {
      "with a "
      "private address was",
      "changelog 1.33.0 (explicit_internal_address_config)"},
+    {EnvoyChange::kStreamsAreBounded, 36,
+     "HTTP/2 connections carry 1024 streams at a time unless max_concurrent_streams says otherwise; before, 2147483647",
+     "changelog 1.36.0 (safe_http2_options)"},
     {EnvoyChange::kActiveOverflowIsCounted, 38,
      "A request over max_requests counts as upstream_rq_active_overflow; before, as upstream_rq_pending_overflow",
      "changelog 1.38.0 (skip_pending_overflow_count_on_active_rq)"},

@@ -26,6 +26,22 @@ struct FaultConfig final : RouteFilterConfig {
   Duration delay{};
   std::vector<HeaderMatch> headers;
   std::string upstream_cluster;
+  std::optional<uint32_t> max_active;  // requests that it may be hurting at a time
+};
+
+// Of one filter of one Envoy.
+struct ActiveFaults final : FilterState {
+  uint64_t count = 0;
+};
+
+// A request counts as hurt until it is over.
+struct ActiveFault final : FilterState {
+  explicit ActiveFault(std::shared_ptr<ActiveFaults> all) : of(std::move(all)) { ++of->count; }
+  ~ActiveFault() override { --of->count; }
+  ActiveFault(const ActiveFault&) = delete;
+  ActiveFault& operator=(const ActiveFault&) = delete;
+
+  const std::shared_ptr<ActiveFaults> of;
 };
 
 absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http::fault::v3::HTTPFault& fault) {
@@ -66,6 +82,7 @@ absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http:
     out.headers.push_back(*std::move(m));
   }
   out.upstream_cluster = fault.upstream_cluster();
+  if (fault.has_max_active_faults()) out.max_active = fault.max_active_faults().value();
   return out;
 }
 
@@ -88,7 +105,7 @@ class FaultFilter final : public HttpFilter {
     const bool abort = fault.abort_per_million > 0 && stream.random().Chance(fault.abort_per_million);
     const LocalReply answer{fault.abort_status,     kFaultInjected, "fault_filter_abort", "fault filter abort", {},
                             fault.abort_grpc_status};
-    if (fault.delay_per_million > 0 && stream.random().Chance(fault.delay_per_million)) {
+    if (fault.delay_per_million > 0 && stream.random().Chance(fault.delay_per_million) && Begin(fault, stream)) {
       stream.AddFlags(kDelayInjected);
       ++stream.Counter(prefix_ + "fault.delays_injected");
       stream.After(lead + fault.delay, [abort, answer, aborts = prefix_ + "fault.aborts_injected"](HttpStream& later) {
@@ -97,13 +114,28 @@ class FaultFilter final : public HttpFilter {
       });
       return FilterStatus::kStop;
     }
-    if (!abort) return FilterStatus::kContinue;
+    if (!abort || !Begin(fault, stream)) return FilterStatus::kContinue;
     ++stream.Counter(prefix_ + "fault.aborts_injected");
     stream.Answer(answer, lead);
     return FilterStatus::kStop;
   }
 
  private:
+  // False: as many requests are hurt already as may be. Envoy: fault_filter.cc, tryIncActiveFaults
+  bool Begin(const FaultConfig& fault, HttpStream& stream) const {
+    std::shared_ptr<FilterState>& own = stream.Memory();
+    if (own != nullptr) return true;
+    std::shared_ptr<FilterState>& kept = stream.State(id_, /*of_connection=*/false);
+    if (kept == nullptr) kept = std::make_shared<ActiveFaults>();
+    auto all = std::static_pointer_cast<ActiveFaults>(kept);
+    if (fault.max_active.has_value() && all->count >= *fault.max_active) {
+      ++stream.Counter(prefix_ + "fault.faults_overflow");
+      return false;
+    }
+    own = std::make_shared<ActiveFault>(std::move(all));
+    return true;
+  }
+
   // What the request itself asks for, where the configuration leaves it to that.
   // Envoy: filters/common/fault/fault_config.cc
   static void AskHeaders(const RequestSpec& request, FaultConfig* fault) {
@@ -146,6 +178,7 @@ class FaultFilter final : public HttpFilter {
 
   const FaultConfig config_;
   const std::string prefix_;
+  const uint64_t id_ = NextFilterId();
 };
 
 }  // namespace

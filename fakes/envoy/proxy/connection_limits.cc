@@ -2,6 +2,7 @@
 // Envoy: source/common/tcp_proxy/tcp_proxy.cc (onMaxDownstreamConnectionDuration, onIdleTimeout),
 // source/common/http/conn_manager_impl.cc (onConnectionDurationTimeout, onIdleTimeout)
 #include <algorithm>
+#include <utility>
 
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/downstream.h"
@@ -27,15 +28,28 @@ void DownstreamConnection::LimitAge() {
   });
 }
 
-// Answers say that it closes, and after a while it does. Envoy: conn_manager_impl.cc, startDrainSequence
+// The client is told that it closes, by HTTP/2's GOAWAY at once, else with the next answer; after a while it does.
+// Envoy: conn_manager_impl.cc, startDrainSequence
 void DownstreamConnection::StartDrainSequence() {
+  if (multiplexed_ && !std::exchange(said_goaway_, true)) {
+    Http2Notice goaway;
+    goaway.goes_away = true;
+    envoy_.fabric().Notify(id_, goaway);
+  }
   if (draining_) return;
   draining_ = true;
   if (timer_ != kNoTimer) return;
   timer_ = envoy_.host().RunAfter(chain_->http->drain_timeout, [this] {
     timer_ = kNoTimer;
+    drain_ended_ = true;
     if (streams_.empty()) CloseNow(CloseKind::kFin);  // else with the last of them
   });
+}
+
+// A client of HTTP/2 that was told so closes by itself, unless it takes longer than the drain sequence.
+void DownstreamConnection::CloseIfDone() {
+  if (!closing() || !streams_.empty() || chain_ == nullptr || !chain_->http.has_value()) return;
+  if (!multiplexed_ || drain_ended_) CloseNow(CloseKind::kFin);
 }
 
 // Envoy: active_stream_listener_base.cc, conn_manager_impl.cc, tcp_proxy.cc
@@ -85,14 +99,21 @@ void DownstreamConnection::ArmIdle(Duration after) {
   });
 }
 
-bool DownstreamConnection::closing_after_this() {
+// Envoy: conn_manager_impl.cc, newStream
+void DownstreamConnection::CountRequest() {
   ++requests_;
   const uint32_t most = chain_->http->max_requests_per_connection;
-  if (most > 0 && requests_ >= most && !draining_) {
-    draining_ = true;
-    http_stats_->Count(HttpStat::kCxMaxRequestsReached);
-  }
-  return closing();
+  if (most == 0 || requests_ < most) return;
+  http_stats_->Count(HttpStat::kCxMaxRequestsReached);
+  if (multiplexed_) return StartDrainSequence();
+  draining_ = true;
+}
+
+bool DownstreamConnection::SayIfClosing() {
+  if (!closing()) return false;
+  if (!multiplexed_) return true;
+  StartDrainSequence();
+  return false;
 }
 
 }  // namespace wavetank::envoysim

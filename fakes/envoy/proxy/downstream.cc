@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "fakes/envoy/config/http2_options.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fmt/format.h"
@@ -82,7 +83,7 @@ class TcpUpstream final : public ConnectionHandler {
       Ready();
       return;
     }
-    Fail(CloseKind::kTlsFailed, outcome.error);
+    Fail(CloseKind::kTlsFailed, outcome.error, outcome.finding);
   }
 
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
@@ -103,9 +104,11 @@ class TcpUpstream final : public ConnectionHandler {
       downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, why);
       return;
     }
+    // Under TLS 1.3 a server that does not believe hangs up only now.
+    const std::string why = tls_.refused ? downstream->At("the upstream refuses its certificate: " + tls_.finding) : "";
     downstream->upstream_ = nullptr;
     delete this;
-    downstream->CloseNow(kind == CloseKind::kTimeout ? CloseKind::kReset : kind);
+    downstream->CloseNow(kind == CloseKind::kTimeout ? CloseKind::kReset : kind, why);
   }
 
   void Ready() {
@@ -117,15 +120,15 @@ class TcpUpstream final : public ConnectionHandler {
     downstream_->TcpUpstreamReady();
   }
 
-  void Fail(CloseKind kind, std::string_view why) {
+  void Fail(CloseKind kind, std::string_view why, std::string_view found = {}) {
     cluster_.Count(ClusterStat::kCxConnectFail);
     cluster_.Report(host_, OutlierResult::kConnectFailed, 0);
     cluster_.process().fabric().Close(id_, Fabric::End::kClient, kind, "alert");
     DownstreamConnection* downstream = downstream_;
-    const std::string reason(why);
+    const std::string reason(why), finding(found);
     downstream->upstream_ = nullptr;
     delete this;
-    downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, reason);
+    downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, reason, finding);
   }
 
   DownstreamConnection* downstream_;
@@ -352,10 +355,12 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
         unadmitted_.emplace_back(exchange, &spec);
         return;
       case Admission::kAdmitted:
-        if (!spoke_) {
-          http_stats_->Count(spec.protocol == HttpProtocol::kHttp2 ? HttpStat::kCxHttp2Total : HttpStat::kCxHttp1Total);
+        if (!spoke_) BeginToSpeak(spec.protocol, lead);
+        if (multiplexed_ && streams_.size() >= chain_->http->max_concurrent_streams) {
+          Reply reply;
+          reply.refused = true;
+          return envoy_.fabric().Answer(exchange, reply, lead);
         }
-        spoke_ = true;
         envoy_.plane().router().Begin(*this, exchange, spec, lead);
     }
     return;
@@ -363,6 +368,33 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
   // A tcp_proxy reads nothing until its upstream is connected.
   held_.push_back(exchange);
   if (upstream_ready_) Proceed();
+}
+
+void DownstreamConnection::BeginToSpeak(HttpProtocol protocol, Duration lead) {
+  spoke_ = true;
+  multiplexed_ = protocol == HttpProtocol::kHttp2;
+  http_stats_->Count(multiplexed_ ? HttpStat::kCxHttp2Total : HttpStat::kCxHttp1Total);
+  if (!multiplexed_ || chain_->http->max_concurrent_streams >= kAnyNumberOfStreams) return;
+  Http2Notice settings;
+  settings.max_concurrent_streams = chain_->http->max_concurrent_streams;
+  envoy_.fabric().Notify(id_, settings, lead);
+}
+
+// Envoy: conn_manager_impl.cc, onResetStream
+void DownstreamConnection::OnRequestReset(ConnectionId /*connection*/, ExchangeId exchange) {
+  held_.erase(std::remove(held_.begin(), held_.end(), exchange), held_.end());
+  unadmitted_.erase(std::remove_if(unadmitted_.begin(), unadmitted_.end(),
+                                   [&](const auto& waiting) { return waiting.first == exchange; }),
+                    unadmitted_.end());
+  Router& router = envoy_.plane().router();
+  const auto it = std::find_if(streams_.begin(), streams_.end(),
+                               [&](StreamId stream) { return router.exchange(stream) == exchange; });
+  if (it == streams_.end()) return;
+  const StreamId stream = *it;
+  streams_.erase(it);
+  const bool flagged = envoy_.release().Has(EnvoyChange::kRemoteResetsAreFlagged);
+  router.AbortDownstream(stream, "http2.remote_reset", flagged ? kDownstreamRemoteReset : kNoFlags);
+  CloseIfDone();
 }
 
 // The codec takes a header of the PROXY protocol for a request, and a broken one.
@@ -422,12 +454,10 @@ void DownstreamConnection::Abort(StopKind kind) {
 void DownstreamConnection::RemoveStream(StreamId stream) {
   const auto it = std::find(streams_.begin(), streams_.end(), stream);
   if (it != streams_.end()) streams_.erase(it);
-  if (closing() && streams_.empty() && chain_ != nullptr && chain_->http.has_value()) {
-    CloseNow(CloseKind::kFin);  // "connection: close" went with the answer
-  }
+  CloseIfDone();
 }
 
-bool DownstreamConnection::closing() const { return draining_ || envoy_.draining(); }
+bool DownstreamConnection::envoy_draining() const { return envoy_.draining(); }
 
 void DownstreamConnection::BeginDrain() {
   if (draining_) return;
@@ -543,7 +573,12 @@ void DownstreamConnection::Splice() {
   for (ExchangeId exchange : held) fabric.Resume(exchange, Duration::zero());
 }
 
-void DownstreamConnection::TcpUpstreamFailed(ResponseFlags flags, std::string_view failure) {
+std::string DownstreamConnection::At(std::string_view what) const {
+  const std::string at = tried_ == SocketAddress{} ? "" : " at " + tried_.ToString();
+  return fmt::format("listener {}, cluster {}{}: {}", listener_->name, tcp_cluster_, at, what);
+}
+
+void DownstreamConnection::TcpUpstreamFailed(ResponseFlags flags, std::string_view failure, std::string_view finding) {
   if (log_ != nullptr) NoteFailure(flags, failure);
   if (flags == kUpstreamConnectionFailure && connect_attempts_ < chain_->tcp->max_connect_attempts) {
     TcpConnect(Duration::zero());
@@ -553,9 +588,11 @@ void DownstreamConnection::TcpUpstreamFailed(ResponseFlags flags, std::string_vi
     envoy_.host().Emit({TraceKind::kConnection, envoy_.trace_name(), envoy_.host().Intern(tcp_cluster_), 0, 0,
                         fmt::format("{}|{}", ResponseFlagsToString(flags), failure)});
   }
-  const std::string at = tried_ == SocketAddress{} ? "" : " at " + tried_.ToString();
-  CloseNow(CloseKind::kReset, fmt::format("listener {}, cluster {}{}: {}{}{}", listener_->name, tcp_cluster_, at,
-                                          ResponseFlagsToString(flags), failure.empty() ? "" : ", ", failure));
+  std::string what = ResponseFlagsToString(flags);
+  for (const std::string_view more : {failure, finding}) {
+    if (!more.empty()) what += fmt::format(", {}", more);
+  }
+  CloseNow(CloseKind::kReset, At(what));
 }
 
 void DownstreamConnection::Describe(Hop* hop) const {

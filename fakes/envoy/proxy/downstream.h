@@ -82,10 +82,13 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   // The listener or chain is gone, or the Envoy drains: close when idle, in any case after the drain time.
   // Its listener or chain went away: as `envoy.draining()`, and after the drain time it is closed whatever it does.
   void BeginDrain();
-  // Answers tell the client to use this connection no more.
-  bool closing() const;
-  // The same of the answer to the last request that the manager allows it.
-  bool closing_after_this();
+  // The client is to use this connection no more.
+  bool closing() const { return draining_ || envoy_draining(); }
+  // One more request came, of those that the manager allows a connection.
+  void CountRequest();
+  // A request is about to be answered. Whether the answer says that the connection closes: of HTTP/2 a frame of its own
+  // does.
+  bool SayIfClosing();
   void Abort(StopKind kind);
   // Ends the connection from this side and deletes this. `why`: in words, for who asks what became of a request.
   void CloseNow(CloseKind kind, std::string_view why = {});
@@ -104,6 +107,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void OnTls(ConnectionId, const TlsOutcome&) override {}
   void OnFirstFlight(ConnectionId connection, const std::shared_ptr<const FirstFlight>& flight, Duration lead) override;
   void OnRequest(ConnectionId connection, ExchangeId exchange, const RequestSpec& spec, Duration lead) override;
+  void OnRequestReset(ConnectionId connection, ExchangeId exchange) override;
   void OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) override;
   void Describe(Hop* hop) const override;
 
@@ -139,12 +143,20 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void CountBegin();
   void CountEnd(bool local);
   void StartDrainSequence();
+  // It is out of use, and nothing is under way on it: it closes.
+  void CloseIfDone();
+  bool envoy_draining() const;
+  // The first request tells what the connection speaks.
+  void BeginToSpeak(HttpProtocol protocol, Duration lead);
   void ArmIdle(Duration after);
   void Splice();
   void StartTcpProxy(Duration lead);
   void TcpConnect(Duration lead);
   void TcpUpstreamReady();
-  void TcpUpstreamFailed(ResponseFlags flags, std::string_view failure);
+  // `finding`: TlsOutcome::finding.
+  void TcpUpstreamFailed(ResponseFlags flags, std::string_view failure, std::string_view finding = {});
+  // `what` happened, and where: for the client's ears.
+  std::string At(std::string_view what) const;
   void NoteFailure(ResponseFlags flags, std::string_view failure);
   std::string StatPrefix() const;  // "listener.0.0.0.0_15006."
 
@@ -186,8 +198,10 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   std::vector<ExchangeId> held_;
   HttpStats *http_stats_ = nullptr, *listener_http_stats_ = nullptr;
   ListenerStats* listener_stats_ = nullptr;
-  bool spoke_ = false;                  // a request came
-  std::unique_ptr<ConnectionLog> log_;  // nullptr: no log wants a line
+  bool spoke_ = false;                              // a request came
+  bool multiplexed_ = false;                        // in HTTP/2
+  bool said_goaway_ = false, drain_ended_ = false;  // of HTTP/2: told, and the time for leaving is over
+  std::unique_ptr<ConnectionLog> log_;              // nullptr: no log wants a line
 };
 
 }  // namespace wavetank::envoysim

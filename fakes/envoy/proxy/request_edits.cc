@@ -251,14 +251,19 @@ void Router::NumberTry(const Stream& s, RequestEdit* edit) {
 const RequestSpec& Router::RequestOfTry(Stream* s) {
   const bool counts = (s->host != nullptr && s->host->count_attempts) || s->expected > Duration::zero();
   const bool names = s->route->edits != nullptr && s->route->edits->host.of_host && !s->upstream_host->hostname.empty();
-  if (!counts && !names) return *s->spec;
+  // The far side sees what the pool speaks, not what the client did.
+  const bool translated = s->upstream->multiplexes() != (s->spec->protocol == HttpProtocol::kHttp2);
+  const HttpProtocol spoken = s->upstream->multiplexes() ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11;
+  if (!counts && !names && !translated) return *s->spec;
   if (!names && (s->table == nullptr || !s->table->edits_headers)) {
     if (attempts_.empty()) attempts_.resize(kAttempts);
-    const uint64_t key = Mix64(static_cast<uint64_t>(s->expected.count())) + s->attempts;
+    const uint64_t key =
+        Mix64(static_cast<uint64_t>(s->expected.count()) * 2 + (translated ? 1 : 0)) + (counts ? s->attempts : 0);
     Attempt& known = attempts_[(s->spec->id() * 4 + key) % kAttempts];
     if (known.of != s->spec->id() || known.key != key || known.host != s->host) {
       RequestEdit edit(*s->spec);
-      NumberTry(*s, &edit);
+      if (counts) NumberTry(*s, &edit);
+      if (translated) edit.SetProtocol(spoken);
       known = {s->spec->id(), key, s->host, edit.Take()};
     }
     s->sent = known.spec;
@@ -266,6 +271,7 @@ const RequestSpec& Router::RequestOfTry(Stream* s) {
   }
   RequestEdit edit(*s->spec);
   if (counts) NumberTry(*s, &edit);
+  if (translated) edit.SetProtocol(spoken);
   if (names) {
     if (KeepsOriginalHost(s->envoy->release())) edit.Set("x-envoy-original-host", edit.now().authority);
     s->route->edits->host.Set(s->upstream_host->hostname, &edit);

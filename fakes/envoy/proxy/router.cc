@@ -132,6 +132,7 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   s.manager = &manager;
   s.start = envoy.host().Now();
   downstream.AddStream(id);
+  downstream.CountRequest();
   HttpStats& stats = downstream.http_stats();
   stats.Count(HttpStat::kRqTotal);
   stats.Count(HttpStat::kRqActive);
@@ -328,7 +329,7 @@ void Router::Mirror(const Stream& original) {
 void Router::Try(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   ++s.attempts;
-  s.transport_failure = {};  // of an earlier try
+  s.transport_failure = s.tls_finding = {};  // of an earlier try
   const bool retry = s.attempts > 1;
   const uint32_t reselections =
       retry && s.retry != nullptr && s.retry->avoid_previous_hosts ? s.retry->host_selection_attempts : 0;
@@ -421,7 +422,7 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   plane_.fabric().Dispatch(s.upstream_exchange, lead);
 }
 
-void Router::OnPoolFailure(StreamId id, ResetReason reason, std::string_view failure, Duration lead) {
+void Router::OnPoolFailure(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->pool = nullptr;
@@ -430,14 +431,14 @@ void Router::OnPoolFailure(StreamId id, ResetReason reason, std::string_view fai
   Failed(id, reason, failure, lead);
 }
 
-void Router::OnUpstreamReset(StreamId id, ResetReason reason) {
+void Router::OnUpstreamReset(StreamId id, ResetReason reason, std::string_view finding) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->upstream = nullptr;  // the pool has removed it
   plane_.fabric().Abandon(s->upstream_exchange);
   s->upstream_exchange = kNoExchange;
   s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
-  Failed(id, reason, {}, Duration::zero());
+  Failed(id, reason, {{}, finding}, Duration::zero());
 }
 
 void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
@@ -445,11 +446,16 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->upstream_exchange = kNoExchange;
+  if (reply.refused) {
+    s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
+    EndTry(*s, id, /*reset=*/false);
+    return Failed(id, ResetReason::kRemoteRefusedStream, {}, lead);
+  }
   const bool grpc = reply.grpc_status != kNoGrpcStatus && reply.code == 200 && IsGrpc(*s->spec);
   s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
                      grpc ? HttpStatusOfGrpc(reply.grpc_status) : reply.code);
   const bool retriable = Retriable(*s, reply);
-  if (reply.close && s->upstream != nullptr) s->upstream->Drain();
+  if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
   // An answer that is not waited for to its end ends the connection, if that is HTTP/1.1's.
   const bool cut = retriable && reply.has_body && MayRetry(*s);
   EndTry(*s, id, /*reset=*/cut);
@@ -471,7 +477,13 @@ void Router::EndTry(Stream& s, StreamId id, bool reset) {
   s.upstream_longest = kNoTimer;
   if (s.pool != nullptr) s.pool->CancelPending(id);
   s.pool = nullptr;
-  if (s.upstream_exchange != kNoExchange) plane_.fabric().Abandon(s.upstream_exchange);
+  if (s.upstream_exchange != kNoExchange) {
+    if (reset && s.upstream != nullptr && s.upstream->multiplexes()) {
+      plane_.fabric().ResetRequest(s.upstream_exchange, s.sent != nullptr ? s.sent : s.own_spec);
+    } else {
+      plane_.fabric().Abandon(s.upstream_exchange);
+    }
+  }
   s.upstream_exchange = kNoExchange;
   if (s.counted) s.cluster->EndRequest(*s.upstream_host);
   s.counted = false;
@@ -547,6 +559,7 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
   s.cluster->Count(ClusterStat::kRqRetryBackoffExponential);
   failed.upstream = s.upstream_host->address;
   failed.transport_failure = s.transport_failure;
+  failed.tls_finding = s.tls_finding;
   failed.at = s.envoy->host().Now() + lead;
   s.failed_tries.push_back(failed);
   const RetryPolicy& policy = *s.retry;
@@ -564,10 +577,11 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
   return true;
 }
 
-void Router::Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead) {
+void Router::Failed(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead) {
   Stream& s = *streams_.Get(id);
-  const std::string raw(failure);
-  s.transport_failure = failure.empty() ? std::string_view() : plane_.configs().Keep(Underscored(std::string(failure)));
+  const std::string raw(failure.text);
+  s.transport_failure = raw.empty() ? std::string_view() : plane_.configs().Keep(Underscored(raw));
+  s.tls_finding = failure.finding.empty() ? std::string_view() : plane_.configs().Keep(std::string(failure.finding));
   const bool retriable = Retriable(s, reason);
   EndTry(s, id, /*reset=*/true);
   if (retriable && MaybeRetry(id, {.flags = FlagOf(reason), .reason = ResetReasonName(reason)}, lead)) return;
@@ -636,11 +650,16 @@ void Router::OnUpstreamDuration(StreamId id) {
         Duration::zero());
 }
 
-void Router::AbortDownstream(StreamId id, std::string_view details) {
+ExchangeId Router::exchange(StreamId id) const {
+  const Stream* s = streams_.Get(id);
+  return s == nullptr ? kNoExchange : s->exchange;
+}
+
+void Router::AbortDownstream(StreamId id, std::string_view details, ResponseFlags flags) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   if (s->log != nullptr && !details.empty()) {
-    s->flags |= kDownstreamConnectionTermination;
+    s->flags |= flags;
     RequestRecord record;
     record.details = details;
     WriteLogs(*s, record, Duration::zero());
@@ -733,7 +752,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
                               : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
   }
   headers = WithServer(*s.manager, headers);
-  const bool closes = s.downstream->closing_after_this();
+  const bool closes = s.downstream->SayIfClosing();
   if (s.spec->protocol != HttpProtocol::kHttp2) {
     headers = WithFraming(headers, upstream, !passed_on && s.spec->method != "HEAD", closes);
   }
@@ -748,6 +767,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   record.flags = s.flags;
   record.details = details;
   record.transport_failure = s.transport_failure;
+  record.tls_finding = s.tls_finding;
   record.body = upstream.body;
   record.headers = headers;
   record.listener = s.downstream->listener().name;

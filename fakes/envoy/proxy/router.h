@@ -58,7 +58,10 @@ class Router final : public ExchangeOwner, public PoolUser {
   // connection closes.
   void Begin(DownstreamConnection& downstream, ExchangeId exchange, const RequestSpec& spec, Duration lead);
   // The downstream connection is gone, and why as access logs have it; empty: no log is left to write one.
-  void AbortDownstream(StreamId stream, std::string_view details);
+  void AbortDownstream(StreamId stream, std::string_view details,
+                       ResponseFlags flags = kDownstreamConnectionTermination);
+  // Of a request that its client has reset.
+  ExchangeId exchange(StreamId stream) const;
   // A request of the Envoy's own by `route`, which outlives it. Ends in `answered`, perhaps before this returns, or in
   // AbortDownstream().
   using Answered = std::function<void(const Reply& reply, Duration lead)>;
@@ -67,8 +70,8 @@ class Router final : public ExchangeOwner, public PoolUser {
 
   // From pools.
   void OnPoolReady(StreamId stream, UpstreamConnection* connection, Duration lead) override;
-  void OnPoolFailure(StreamId stream, ResetReason reason, std::string_view failure, Duration lead) override;
-  void OnUpstreamReset(StreamId stream, ResetReason reason) override;
+  void OnPoolFailure(StreamId stream, ResetReason reason, const TransportFailure& failure, Duration lead) override;
+  void OnUpstreamReset(StreamId stream, ResetReason reason, std::string_view finding) override;
 
   size_t streams() const { return streams_.in_use(); }
 
@@ -102,7 +105,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     ResponseFlags flags = kNoFlags;
     Time start{};
     ConnectionId upstream_connection = kNoConnection;
-    std::string_view transport_failure;
+    std::string_view transport_failure, tls_finding;
     std::vector<FailedTry> failed_tries;
     size_t next_filter = 0;  // of the manager's
     DynamicMetadata notes;   // what they wrote down
@@ -181,7 +184,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   void LimitDuration(StreamId id, Duration lead);
   void LimitSilence(StreamId id, Duration lead);
   std::optional<uint64_t> HashOfRequest(Stream* stream);
-  void Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead);
+  void Failed(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead);
   // `failed`: what the try came to; kept if there is another.
   bool MaybeRetry(StreamId id, FailedTry failed, Duration lead);
   // Whether a try is left and the retry budget has room.

@@ -500,6 +500,67 @@ void Fabric::Abandon(ExchangeId exchange) {
   --counters_.open_exchanges;
 }
 
+void Fabric::ResetRequest(ExchangeId exchange, std::shared_ptr<const void> keep) {
+  const Exchange* x = exchanges_.Get(exchange);
+  if (x == nullptr) return;
+  const RequestReset reset{x->connection, x->terminal, exchange, std::move(keep)};
+  const bool with_server = x->tries == 0xff && !x->answered;
+  Abandon(exchange);
+  if (with_server) SendReset(reset, 0);
+}
+
+void Fabric::SendReset(const RequestReset& reset, int tries) {
+  Time when = host_.Now();
+  bool local = true;
+  for (ConnectionId at = reset.first;;) {
+    Connection* c = connections_.Get(at);
+    if (c == nullptr) return;  // broken on the way: the server end hears of that
+    if (!Cross(*c, End::kServer, &when, &local)) {
+      if (tries >= options_.data_retries) return GiveUp(at);
+      ++counters_.retransmissions;
+      host_.RunAfter(RetryDelay(tries), [this, reset, tries] { SendReset(reset, tries + 1); });
+      return;
+    }
+    if (at == reset.last) break;
+    when += options_.tcp_hop;
+    at = c->next;
+  }
+  host_.RunAfter(when - host_.Now(), [this, reset] {
+    const Connection* c = connections_.Get(reset.last);
+    ConnectionHandler* server = c == nullptr ? nullptr : c->handler[Index(End::kServer)];
+    if (server != nullptr) server->OnRequestReset(reset.last, reset.exchange);
+  });
+}
+
+void Fabric::Notify(ConnectionId connection, const Http2Notice& notice, Duration lead) {
+  SendNotice(connection, notice, lead, 0);
+}
+
+void Fabric::SendNotice(ConnectionId id, const Http2Notice& notice, Duration lead, int tries) {
+  Time when = host_.Now() + lead;
+  bool local = true;
+  ConnectionId at = id;
+  while (true) {
+    Connection* c = connections_.Get(at);
+    if (c == nullptr) return;
+    if (!Cross(*c, End::kClient, &when, &local)) {
+      if (tries >= options_.data_retries) return GiveUp(at);
+      ++counters_.retransmissions;
+      host_.RunAfter(lead + RetryDelay(tries),
+                     [this, id, notice, tries] { SendNotice(id, notice, Duration::zero(), tries + 1); });
+      return;
+    }
+    if (c->prev == kNoConnection) break;
+    when += options_.tcp_hop;
+    at = c->prev;
+  }
+  host_.RunAfter(when - host_.Now(), [this, at, notice] {
+    const Connection* c = connections_.Get(at);
+    ConnectionHandler* client = c == nullptr ? nullptr : c->handler[Index(End::kClient)];
+    if (client != nullptr) client->OnHttp2Notice(at, notice);
+  });
+}
+
 bool Fabric::pending(ExchangeId exchange) const {
   const Exchange* x = exchanges_.Get(exchange);
   return x != nullptr && !x->answered;

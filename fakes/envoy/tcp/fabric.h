@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,12 +82,22 @@ struct TlsOutcome {
   bool san_mismatch = false;
   std::string_view counter;  // static: what its cluster counts, "fail_verify_san"; empty: nothing was found wrong
   bool refused = false;      // TLS 1.3: ok as far as the client knows, but the server hangs up on what it says next
+  // What was wrong with a certificate for which either side refused, in plain words (tls/findings.h). It does not go
+  // over the wire: it is told to whoever asks what happened.
+  std::string finding;
+};
+
+// What an HTTP/2 server says of a whole connection: SETTINGS, GOAWAY.
+struct Http2Notice {
+  std::optional<uint32_t> max_concurrent_streams;
+  bool goes_away = false;  // no further request on it
 };
 
 // The answer of an application, or of a proxy on the way.
 struct Reply {
   uint16_t code = 200;  // 0: connection torn down instead of an answer
   ResponseFlags flags = kNoFlags;
+  bool refused = false;           // HTTP/2: no answer, the server did not look at the request (REFUSED_STREAM)
   bool from_proxy = false;        // a local reply of the far sidecar
   bool close = false;             // "connection: close" or GOAWAY: no further request on this connection
   bool has_body = false;          // more than its head
@@ -114,6 +125,10 @@ class ConnectionHandler {
                              Duration lead) = 0;
   // Server end: a request; must lead to Fabric::Answer(), Forward() or Close() of the connection.
   virtual void OnRequest(ConnectionId connection, ExchangeId exchange, const RequestSpec& spec, Duration lead) = 0;
+  // Server end, HTTP/2: the client has given up a request that was not answered yet (RST_STREAM).
+  virtual void OnRequestReset(ConnectionId connection, ExchangeId exchange) { (void)connection, (void)exchange; }
+  // Client end, HTTP/2.
+  virtual void OnHttp2Notice(ConnectionId connection, const Http2Notice& notice) { (void)connection, (void)notice; }
   // The other end closed, or the network gave up. The connection is gone after this call; exchanges on it get no
   // OnReply. Not called for one's own Close().
   virtual void OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) = 0;
@@ -198,6 +213,11 @@ class Fabric {
   void Answer(ExchangeId exchange, const Reply& reply, Duration delay);
   // The owner is no longer interested.
   void Abandon(ExchangeId exchange);
+  // The same, and the server end hears of it a transit later, if the request was with it unanswered. HTTP/2: the
+  // connection stands. `keep` lives until then: what the server end still has of the request.
+  void ResetRequest(ExchangeId exchange, std::shared_ptr<const void> keep);
+  // Server end of an HTTP/2 connection, which may begin before a tcp_proxy on the way.
+  void Notify(ConnectionId connection, const Http2Notice& notice, Duration lead = Duration::zero());
   // False once answered or abandoned.
   bool pending(ExchangeId exchange) const;
 
@@ -252,6 +272,13 @@ class Fabric {
   void SendTlsAnswer(ConnectionId id, std::shared_ptr<const TlsOutcome> outcome, Duration lead, int tries);
   void SendClose(ConnectionId id, End to, CloseKind kind, std::string detail, int tries);
   void DeliverClose(ConnectionId id, End to, CloseKind kind, std::string_view detail);
+  struct RequestReset {
+    ConnectionId first, last;  // of the way
+    ExchangeId exchange;
+    std::shared_ptr<const void> keep;
+  };
+  void SendReset(const RequestReset& reset, int tries);
+  void SendNotice(ConnectionId id, const Http2Notice& notice, Duration lead, int tries);
   void DeliverRequest(ExchangeId id, Duration lead);
   void SendReply(ExchangeId id, Duration delay);
   void DeliverReply(ExchangeId id, Duration lead);

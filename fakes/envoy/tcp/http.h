@@ -73,6 +73,7 @@ struct FailedTry {
   ResponseFlags flags = kNoFlags;      // that it would have ended the request with
   std::string_view reason;             // of the reset, "remote connection failure"; empty: it was answered with `code`
   std::string_view transport_failure;  // %UPSTREAM_TRANSPORT_FAILURE_REASON%
+  std::string_view tls_finding;        // TlsOutcome::finding
   Time at{};
 };
 
@@ -83,6 +84,7 @@ struct RequestRecord {
   ResponseFlags flags = kNoFlags;
   std::string_view details;            // %RESPONSE_CODE_DETAILS%, e.g. "via_upstream", "no_healthy_upstream"
   std::string_view transport_failure;  // %UPSTREAM_TRANSPORT_FAILURE_REASON%
+  std::string_view tls_finding;        // TlsOutcome::finding
   std::string_view body;               // of a reply that Envoy itself made
   std::string_view headers;            // Reply::headers
   std::string_view listener;

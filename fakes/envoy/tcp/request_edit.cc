@@ -46,6 +46,8 @@ void RequestEdit::Append(std::string_view name, std::string_view value) {
   Add(name, value);
 }
 
+void RequestEdit::SetProtocol(HttpProtocol protocol) { Copy().protocol = protocol; }
+
 void RequestEdit::SetPath(std::string path) { Copy().path = std::move(path); }
 
 }  // namespace wavetank::envoysim

@@ -22,6 +22,7 @@ class RequestEdit {
   // To what is there, after a comma; added if nothing is.
   void Append(std::string_view name, std::string_view value);
   void SetPath(std::string path);
+  void SetProtocol(HttpProtocol protocol);
   // Null if nothing changed.
   std::shared_ptr<const RequestSpec> Take() { return std::move(copy_); }
 

@@ -33,6 +33,7 @@ constexpr std::pair<ResponseFlag, std::string_view> kFlagNames[] = {
     {kNoClusterFound, "NC"},
     {kDurationTimeout, "DT"},
     {kMaxDurationReached, "UMSDR"},
+    {kDownstreamRemoteReset, "DR"},
 };
 
 // Envoy: envoy/stream_info/stream_info.h, CoreResponseFlag
@@ -58,7 +59,8 @@ constexpr ResponseFlag kEnumOrder[] = {kFailedLocalHealthCheck,
                                        kDurationTimeout,
                                        kUpstreamProtocolError,
                                        kNoClusterFound,
-                                       kOverloadManager};
+                                       kOverloadManager,
+                                       kDownstreamRemoteReset};
 
 void AddFlag(std::string_view name, std::string* out) {
   if (!out->empty()) *out += ",";

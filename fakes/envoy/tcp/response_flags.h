@@ -34,6 +34,7 @@ enum ResponseFlag : uint32_t {
   kMaxDurationReached = 1u << 21,              // UMSDR
   kFailedLocalHealthCheck = 1u << 22,          // LH
   kRateLimitServiceError = 1u << 23,           // RLSE
+  kDownstreamRemoteReset = 1u << 24,           // DR
   kUnmodelledFlag = 1u << 20,                  // stands for those that nothing here sets
 };
 using ResponseFlags = uint32_t;

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "fakes/envoy/tls/findings.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoysim {
@@ -61,12 +62,14 @@ struct PeerCheck {
   bool no_certificate = false;
   std::string_view counter;                   // of what was found wrong, which may not be a reason to refuse
   std::string words;                          // Envoy's own
+  std::string finding;                        // ours
   std::string alert = "certificate_unknown";  // what the peer is told
 
-  void Fail(std::string_view what, std::string why) {
+  void Fail(std::string_view what, std::string why, std::string found) {
     ok = verified = false;
     counter = what;
     words = std::move(why);
+    finding = std::move(found);
   }
 };
 
@@ -83,7 +86,8 @@ bool CheckChain(const TlsParty& self, const std::vector<x509::CertificateRef>& c
   const bool of_lists = std::find(std::begin(kOfLists), std::end(kOfLists), result.openssl_error) != std::end(kOfLists);
   out->Fail("fail_verify_error",
             fmt::format("X509_verify_cert: certificate verification error at depth {}: {}{}", result.depth,
-                        of_lists ? "certificate revocation check against provided CRLs failed: " : "", result.reason));
+                        of_lists ? "certificate revocation check against provided CRLs failed: " : "", result.reason),
+            ChainFinding(chain, *self.trusted_ca, result, now));
   out->alert = result.tls_alert;
   return false;
 }
@@ -96,9 +100,12 @@ void CheckLeaf(const TlsParty& self, const x509::Certificate& leaf, const PeerRu
               self.context->asked_name.empty()
                   ? fmt::format("SAN matcher, certificate SANs are [{}]", Names(leaf.sans()))
                   : fmt::format("verify SAN list, expected SANs: [{}], certificate SANs: [{}]",
-                                self.context->asked_name, NamesInOrder({&leaf.sans().dns_names, &leaf.sans().uris})));
+                                self.context->asked_name, NamesInOrder({&leaf.sans().dns_names, &leaf.sans().uris})),
+              NamesFinding(leaf.sans(), self.context->sans));
   } else if (rules.pins() && !rules.FitsPins(leaf)) {
-    out->Fail("fail_verify_cert_hash", "cert hash and spki");
+    out->Fail(
+        "fail_verify_cert_hash", "cert hash and spki",
+        fmt::format("neither the certificate with serial {} nor its key is among the pinned ones", leaf.serial()));
     out->alert = "bad_certificate_hash_value";
   } else if (rules.pins()) {
     out->verified = true;
@@ -121,7 +128,7 @@ PeerCheck Check(const TlsParty& self, const TlsParty* peer, x509::Purpose purpos
     const bool required = server ? particular || (trusts && self.context->require_client_certificate) : trusts;
     if (!required) return out;
     out.no_certificate = true;
-    out.Fail("fail_verify_no_cert", "peer did not return a certificate");
+    out.Fail("fail_verify_no_cert", "peer did not return a certificate", "none was shown");
     out.alert = "certificate_required";
     return out;
   }
@@ -198,6 +205,7 @@ HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& se
       out.client.local = true;
       out.client.san_mismatch = check.counter == "fail_verify_san";
       out.client.error = VerifyFailed(check.words);
+      out.client.finding = check.finding;
       out.server_counter = "connection_error";  // it sees the alert
       return out;
     }
@@ -208,6 +216,7 @@ HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& se
   if (!check.ok) {
     const bool tls13 = *version == 3;
     out.client.error = ReceivedAlert(check.no_certificate && !tls13 ? "handshake_failure" : check.alert);
+    out.client.finding = check.finding;
     // In TLS 1.3 the client is done, and its request under way, before the server has looked at its certificate.
     out.client.ok = out.client.refused = tls13 && client != nullptr && client->context != nullptr;
     if (out.client.counter.empty()) out.client.counter = "connection_error";

@@ -1,6 +1,7 @@
 #include "fakes/envoy/upstream/cluster_runtime.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -45,11 +46,13 @@ constexpr std::string_view kStatNames[] = {
     "upstream_cx_http1_total",
     "upstream_cx_http2_total",
     "upstream_cx_max_requests",
+    "upstream_cx_close_notify",
     "upstream_cx_max_duration_reached",
     "upstream_cx_idle_timeout",
     "upstream_rq_pending_total",
     "upstream_rq_cancelled",
     "upstream_rq_pending_failure_eject",
+    "upstream_rq_tx_reset",
     "upstream_rq_retry_backoff_exponential",
     "upstream_rq_max_duration_reached",
     "outlier_detection.ejections_detected_consecutive_5xx",
@@ -88,7 +91,7 @@ std::string_view ResetReasonName(ResetReason reason) {
     case ResetReason::kRemoteReset:
       return "remote reset";
     case ResetReason::kRemoteRefusedStream:
-      return "remote refused-stream reset";
+      return "remote refused stream reset";
     case ResetReason::kLocalReset:
       return "local reset";
     case ResetReason::kProtocolError:
@@ -164,9 +167,7 @@ void HttpPool::NewStream(StreamId stream, Duration lead) {
   pending_.push_back(stream);
   ++cluster_.pending_requests;
   cluster_.Count(ClusterStat::kRqPendingTotal);
-  const size_t capacity =
-      protocol_ == HttpProtocol::kHttp2 ? size_t{connecting_} * cluster_.config().max_concurrent_streams : connecting_;
-  if (capacity < pending_.size()) Connect(lead);
+  ConnectForPending(lead);
 }
 
 bool HttpPool::Overflows() {
@@ -177,8 +178,8 @@ bool HttpPool::Overflows() {
   return true;
 }
 
-// What waits gets the connection, as far as that has room; the limit of requests counts again now. Envoy:
-// conn_pool_base.cc, attachStreamToClient
+// What waits gets the connection, as far as that has room; the limit of requests counts again now. What waits still
+// may have another. Envoy: conn_pool_base.cc, onUpstreamReady, attachStreamToClient
 void HttpPool::ServePending(UpstreamConnection* connection) {
   const Call call(*this);
   std::vector<StreamId> refused;
@@ -197,18 +198,29 @@ void HttpPool::ServePending(UpstreamConnection* connection) {
       Serve(connection, stream, Duration::zero());
     }
   }
+  if (!pending_.empty()) ConnectForPending(Duration::zero());
   PoolUser& user = cluster_.streams();
   for (const StreamId stream : refused) user.OnPoolFailure(stream, ResetReason::kOverflow, {}, Duration::zero());
 }
 
-void HttpPool::Connect(Duration lead) {
-  if (cluster_.connections >= cluster_.config().circuit_breakers.max_connections) {
+// Envoy: conn_pool_base.cc, tryCreateNewConnections
+void HttpPool::ConnectForPending(Duration lead) {
+  constexpr int kAtOnce = 3;
+  for (int i = 0; i < kAtOnce && pending_.size() > connecting_capacity_; ++i) {
+    if (!Connect(lead)) return;
+  }
+}
+
+// Envoy: conn_pool_base.cc, tryCreateNewConnection
+bool HttpPool::Connect(Duration lead) {
+  const bool may = cluster_.connections < cluster_.config().circuit_breakers.max_connections;
+  if (!may) {
     cluster_.Count(ClusterStat::kCxOverflow);
     // A pool without any connection gets one all the same, or its streams would wait for ever.
-    if (!connections_.empty()) return;
+    if (!connections_.empty()) return false;
   }
   UpstreamConnection* connection = connections_.emplace_back(std::make_unique<UpstreamConnection>(*this)).get();
-  ++connecting_;
+  connecting_capacity_ += connection->Room();
   ++cluster_.connections;
   ++host_.connections;
   cluster_.Count(ClusterStat::kCxTotal);
@@ -218,7 +230,7 @@ void HttpPool::Connect(Duration lead) {
   connection->id_ = envoy.fabric().Connect(origin, host_.address, connection, lead);
   if (envoy.fabric().state(connection->id_) == Fabric::State::kConnected) {
     connection->OnConnected(connection->id_);
-    return;
+    return may;
   }
   connection->connect_timer_ = envoy.host().RunAfter(lead + cluster_.config().connect_timeout, [this, connection] {
     connection->connect_timer_ = kNoTimer;
@@ -226,47 +238,41 @@ void HttpPool::Connect(Duration lead) {
     cluster_.process().fabric().Close(connection->id_, Fabric::End::kClient, CloseKind::kReset);
     OnConnectFailed(connection, ResetReason::kConnectionTimeout, {});
   });
+  return may;
 }
 
 void HttpPool::Serve(UpstreamConnection* connection, StreamId stream, Duration lead) {
+  WAVETANK_ASSERT(connection->remaining_ > 0);
   connection->streams_.push_back(stream);
-  ++connection->requests_;
   cluster_.process().host().Cancel(connection->idle_timer_);
   connection->idle_timer_ = kNoTimer;
-  const size_t room = protocol_ == HttpProtocol::kHttp2 ? cluster_.config().max_concurrent_streams : 1;
-  const uint32_t limit = cluster_.config().max_requests_per_connection;
-  if (limit > 0 && connection->requests_ >= limit) {
+  if (--connection->remaining_ == 0) {
     connection->draining_ = true;
     cluster_.Count(ClusterStat::kCxMaxRequests);
   }
-  if (connection->listed_ && (connection->streams_.size() >= room || connection->draining_)) {
-    ready_.erase(std::find(ready_.begin(), ready_.end(), connection));
-    connection->listed_ = false;
-  }
+  if (connection->Room() == 0) connection->Unlist();
   cluster_.streams().OnPoolReady(stream, connection, lead);
 }
 
 void HttpPool::OnConnectionReady(UpstreamConnection* connection) {
   const Call call(*this);
-  WAVETANK_ASSERT(connecting_ > 0, connecting_);
+  WAVETANK_ASSERT(connecting_capacity_ >= connection->Room(), connecting_capacity_);
   WAVETANK_ASSERT(!connection->listed_);
-  --connecting_;
+  connecting_capacity_ -= connection->Room();
   connection->idle_since_ = cluster_.process().host().Now();
   connection->ArmLimits();
-  if (!connection->draining_ || !pending_.empty()) {
-    ready_.push_back(connection);
-    connection->listed_ = true;
-  }
+  if (draining_ && pending_.empty()) return connection->CloseIdle();
+  connection->List();
   ServePending(connection);
 }
 
-void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure) {
+void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reason, const TransportFailure& failure) {
   const Call call(*this);
-  WAVETANK_ASSERT(connecting_ > 0, connecting_);
-  --connecting_;
+  WAVETANK_ASSERT(connecting_capacity_ >= connection->Room(), connecting_capacity_);
+  connecting_capacity_ -= connection->Room();
   cluster_.Count(ClusterStat::kCxConnectFail);
   cluster_.CountDestroyed(/*local=*/reason != ResetReason::kRemoteConnectionFailure, 0);
-  const std::string text(failure);
+  const std::string text(failure.text), finding(failure.finding);
   Remove(connection);
   // Everything that waits in this pool fails with the connection. Envoy: source/common/conn_pool/conn_pool_base.cc
   std::deque<StreamId> failed = std::move(pending_);
@@ -275,7 +281,7 @@ void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reaso
   cluster_.pending_requests -= static_cast<uint32_t>(failed.size());
   cluster_.Count(ClusterStat::kRqPendingFailureEject, static_cast<int64_t>(failed.size()));
   PoolUser& router = cluster_.streams();
-  for (StreamId stream : failed) router.OnPoolFailure(stream, reason, text, Duration::zero());
+  for (StreamId stream : failed) router.OnPoolFailure(stream, reason, {text, finding}, Duration::zero());
 }
 
 void HttpPool::CancelPending(StreamId stream) {
@@ -289,7 +295,7 @@ void HttpPool::CancelPending(StreamId stream) {
 
 void HttpPool::Remove(UpstreamConnection* connection) {
   connection->CancelTimers();
-  if (connection->listed_) ready_.erase(std::find(ready_.begin(), ready_.end(), connection));
+  connection->Unlist();
   const auto it =
       std::find_if(connections_.begin(), connections_.end(), [&](const auto& c) { return c.get() == connection; });
   WAVETANK_ASSERT(it != connections_.end());  // removed once
@@ -297,26 +303,20 @@ void HttpPool::Remove(UpstreamConnection* connection) {
   cluster_.ConnectionClosed(host_);
 }
 
-void HttpPool::ConnectPending() {
-  const Call call(*this);
-  const size_t streams = protocol_ == HttpProtocol::kHttp2 ? cluster_.config().max_concurrent_streams : 1;
-  if (!pending_.empty() && connecting_ * streams < pending_.size()) Connect(Duration::zero());
-}
-
+// Connections that do not stand yet serve what waits for them, and go then. Envoy: conn_pool_base.cc,
+// drainConnectionsImpl (DrainAndDelete)
 void HttpPool::Drain() {
+  draining_ = true;
   std::vector<UpstreamConnection*> idle;
   for (const auto& c : connections_) {
-    c->draining_ = true;
-    if (c->ready_ && c->streams_.empty()) idle.push_back(c.get());
+    if (!c->ready_) continue;
+    c->Drain();
+    if (c->streams_.empty()) idle.push_back(c.get());
   }
   for (UpstreamConnection* c : idle) {
     cluster_.process().fabric().Close(c->id_, Fabric::End::kClient, CloseKind::kFin);
     cluster_.CountDestroyed(/*local=*/true, 0);
     Remove(c);
-  }
-  for (const auto& c : connections_) {
-    if (c->listed_) ready_.erase(std::find(ready_.begin(), ready_.end(), c.get()));
-    c->listed_ = false;
   }
 }
 
@@ -333,16 +333,65 @@ void HttpPool::Abort(StopKind kind) {
   connections_.clear();
   ready_.clear();
   pending_.clear();
+  connecting_capacity_ = 0;
 }
 
 // --- UpstreamConnection
+
+namespace {
+
+// Envoy: conn_pool_base.cc (ActiveClient), http2/conn_pool.cc, calculateInitialStreamsLimit
+constexpr uint64_t kUnlimited = std::numeric_limits<uint32_t>::max();
+
+}  // namespace
+
+UpstreamConnection::UpstreamConnection(HttpPool& pool) : pool_(pool) {
+  const ClusterConfig& config = pool.cluster().config();
+  remaining_ = config.max_requests_per_connection > 0 ? config.max_requests_per_connection : kUnlimited;
+  at_a_time_ = multiplexes() ? config.max_concurrent_streams : 1;
+  at_most_ = static_cast<uint32_t>(std::min<uint64_t>(at_a_time_, remaining_));
+}
+
+uint64_t UpstreamConnection::Room() const {
+  if (draining_ || at_a_time_ <= streams_.size()) return 0;
+  return std::min<uint64_t>(remaining_, at_a_time_ - streams_.size());
+}
+
+void UpstreamConnection::List() {
+  if (listed_ || Room() == 0) return;
+  pool_.ready_.push_back(this);
+  listed_ = true;
+}
+
+void UpstreamConnection::Unlist() {
+  if (!listed_) return;
+  pool_.ready_.erase(std::find(pool_.ready_.begin(), pool_.ready_.end(), this));
+  listed_ = false;
+}
+
+// What is on its way when a server's SETTINGS come counts against the limit that they tell.
+// Envoy: http/conn_pool_base.cc, MultiplexedActiveClientBase::onSettings, onGoAway
+void UpstreamConnection::OnHttp2Notice(ConnectionId /*connection*/, const Http2Notice& notice) {
+  if (notice.max_concurrent_streams.has_value()) {
+    at_a_time_ = std::min(*notice.max_concurrent_streams, at_most_);
+    Room() > 0 ? List() : Unlist();
+  }
+  if (!notice.goes_away) return;
+  GoAway();
+  if (streams_.empty()) CloseIdle();
+}
+
+void UpstreamConnection::GoAway() {
+  pool_.cluster().Count(ClusterStat::kCxCloseNotify);
+  Drain();
+}
 
 void UpstreamConnection::OnConnected(ConnectionId /*connection*/) {
   std::shared_ptr<const FirstFlight> flight = pool_.Flight();
   const bool tls = flight->kind == FirstFlight::Kind::kTls;
   if (tls && !flight->tls->complete()) {
     pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kReset);
-    pool_.OnConnectFailed(this, ResetReason::kLocalConnectionFailure, "TLS error: Secret is not supplied by SDS");
+    pool_.OnConnectFailed(this, ResetReason::kLocalConnectionFailure, {"TLS error: Secret is not supplied by SDS", {}});
     return;
   }
   pool_.cluster().process().fabric().SetFlight(
@@ -355,12 +404,13 @@ void UpstreamConnection::OnTls(ConnectionId /*connection*/, const TlsOutcome& ou
   ClusterRuntime& cluster = pool_.cluster();
   cluster.CountHandshake(outcome);
   if (outcome.ok) {
+    if (outcome.refused) finding_ = outcome.finding;
     Ready();
     return;
   }
-  const std::string error = outcome.error;
+  const std::string error = outcome.error, finding = outcome.finding;
   cluster.process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
-  pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, error);
+  pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, {error, finding});
 }
 
 void UpstreamConnection::Ready() {
@@ -381,16 +431,22 @@ void UpstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, st
       failure = words ? "delayed connect error: Connection timed out" : "delayed connect error: 110";
     }
     if (kind == CloseKind::kReset && shaking_hands_) failure = pool_.cluster().ResetInHandshake();
-    pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, failure);
+    pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, {failure, {}});
     return;
   }
   const std::vector<StreamId> streams = std::move(streams_);
+  const std::string finding = std::move(finding_);
   PoolUser& router = pool_.cluster().streams();
   HttpPool& pool = pool_;
   pool.cluster().CountDestroyed(/*local=*/false, streams.size());
+  // Streams count as if they had waited. Envoy: MultiplexedActiveClientBase::onStreamReset
+  if (multiplexes()) {
+    pool.cluster().Count(ClusterStat::kRqPendingFailureEject, static_cast<int64_t>(streams.size()));
+  }
+  const HttpPool::Call call(pool);
   pool.Remove(this);
-  pool.ConnectPending();
-  for (StreamId stream : streams) router.OnUpstreamReset(stream, ResetReason::kConnectionTermination);
+  pool.ConnectForPending(Duration::zero());
+  for (StreamId stream : streams) router.OnUpstreamReset(stream, ResetReason::kConnectionTermination, finding);
 }
 
 void UpstreamConnection::CancelTimers() {
@@ -428,29 +484,30 @@ void UpstreamConnection::CloseIdle() {
   pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kFin);
   pool_.cluster().CountDestroyed(/*local=*/true, 0);
   HttpPool& pool = pool_;
+  const HttpPool::Call call(pool);
   pool.Remove(this);
-  pool.ConnectPending();
+  pool.ConnectForPending(Duration::zero());
 }
 
 void UpstreamConnection::Drain() {
   draining_ = true;
-  if (!listed_) return;
-  pool_.ready_.erase(std::find(pool_.ready_.begin(), pool_.ready_.end(), this));
-  listed_ = false;
+  Unlist();
 }
 
 void UpstreamConnection::Done(StreamId stream) { Release(stream); }
 
 void UpstreamConnection::Reset(StreamId stream) {
-  if (pool_.protocol() == HttpProtocol::kHttp2) {
+  if (multiplexes()) {
+    pool_.cluster().Count(ClusterStat::kRqTxReset);
     Release(stream);
     return;
   }
   pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kReset);
   pool_.cluster().CountDestroyed(/*local=*/true, 1);
   HttpPool& pool = pool_;
+  const HttpPool::Call call(pool);
   pool.Remove(this);
-  pool.ConnectPending();
+  pool.ConnectForPending(Duration::zero());
 }
 
 void UpstreamConnection::Release(StreamId stream) {
@@ -462,11 +519,9 @@ void UpstreamConnection::Release(StreamId stream) {
     if (streams_.empty()) CloseIdle();
     return;
   }
+  if (streams_.empty() && pool_.draining_ && pool_.pending_.empty()) return CloseIdle();
   if (streams_.empty()) ArmIdle();
-  if (!listed_) {
-    pool_.ready_.push_back(this);
-    listed_ = true;
-  }
+  List();
   pool_.ServePending(this);
 }
 

@@ -66,11 +66,13 @@ enum class ClusterStat : uint8_t {
   kCxHttp1Total,
   kCxHttp2Total,
   kCxMaxRequests,
+  kCxCloseNotify,
   kCxMaxDurationReached,
   kCxIdleTimeout,
   kRqPendingTotal,
   kRqCancelled,
   kRqPendingFailureEject,
+  kRqTxReset,
   kRqRetryBackoffExponential,
   kRqMaxDurationReached,
   kEjectionsDetected5xx,
@@ -106,12 +108,19 @@ std::string_view ResetReasonName(ResetReason reason);  // "remote connection fai
 // What became of a try, for outlier detection. kTcpConnected: all that a tcp_proxy will ever know.
 enum class OutlierResult : uint8_t { kHttpCode, kConnected, kTcpConnected, kConnectFailed, kTimeout, kReset };
 
+// Of a connection that came to nothing, beside the reason.
+struct TransportFailure {
+  std::string_view text;     // as in %UPSTREAM_TRANSPORT_FAILURE_REASON%
+  std::string_view finding;  // TlsOutcome::finding
+};
+
 // Whose streams pools serve.
 class PoolUser {
  public:
   virtual void OnPoolReady(StreamId stream, UpstreamConnection* connection, Duration lead) = 0;
-  virtual void OnPoolFailure(StreamId stream, ResetReason reason, std::string_view failure, Duration lead) = 0;
-  virtual void OnUpstreamReset(StreamId stream, ResetReason reason) = 0;
+  virtual void OnPoolFailure(StreamId stream, ResetReason reason, const TransportFailure& failure, Duration lead) = 0;
+  // `finding`: of a connection that the server hung up on, TlsOutcome::finding.
+  virtual void OnUpstreamReset(StreamId stream, ResetReason reason, std::string_view finding) = 0;
 
  protected:
   ~PoolUser() = default;
@@ -202,17 +211,18 @@ class HttpPool {
   };
   bool Overdue(const UpstreamConnection& connection) const;
   void CloseOverdue(UpstreamConnection* connection);
-  void Connect(Duration lead);
+  // Opens what is wanted for the streams that wait, as far as the cluster may have more connections.
+  void ConnectForPending(Duration lead);
+  // False: the cluster has as many as it may have; a pool without any gets one all the same.
+  bool Connect(Duration lead);
   // Whether one more request is too many for the cluster; counts.
   bool Overflows();
   void ServePending(UpstreamConnection* connection);
   void OnConnectionReady(UpstreamConnection* connection);
-  void OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure);
+  void OnConnectFailed(UpstreamConnection* connection, ResetReason reason, const TransportFailure& failure);
   void OnClosed(UpstreamConnection* connection);
   void Serve(UpstreamConnection* connection, StreamId stream, Duration lead);
   void Remove(UpstreamConnection* connection);
-  // Streams that wait although a connection went away get another one. Envoy: ConnPoolImplBase::onConnectionEvent
-  void ConnectPending();
   std::shared_ptr<const FirstFlight> Flight();
 
   ClusterRuntime& cluster_;
@@ -226,18 +236,20 @@ class HttpPool {
   std::vector<std::unique_ptr<UpstreamConnection>> connections_;
   std::vector<UpstreamConnection*> ready_;  // idle HTTP/1.1, or HTTP/2 with room; the last one is used next
   std::deque<StreamId> pending_;
-  uint32_t connecting_ = 0;
+  bool draining_ = false;             // its host is gone: what becomes idle closes
+  uint64_t connecting_capacity_ = 0;  // streams that connections will take which do not stand yet
   uint32_t calls_ = 0;
 };
 
 // One pooled connection.
 class UpstreamConnection final : public ConnectionHandler {
  public:
-  explicit UpstreamConnection(HttpPool& pool) : pool_(pool) {}
+  explicit UpstreamConnection(HttpPool& pool);
 
   ConnectionId id() const { return id_; }
-  // No further request on it; it closes when the present ones are done.
-  void Drain();
+  bool multiplexes() const { return pool_.protocol() == HttpProtocol::kHttp2; }
+  // The server will take no further request; it closes when the present ones are done.
+  void GoAway();
   // The request was answered.
   void Done(StreamId stream);
   // The router gives the request up; HTTP/1.1 can only close.
@@ -249,9 +261,17 @@ class UpstreamConnection final : public ConnectionHandler {
   void OnTls(ConnectionId connection, const TlsOutcome& outcome) override;
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
   void OnRequest(ConnectionId, ExchangeId, const RequestSpec&, Duration) override {}
+  void OnHttp2Notice(ConnectionId connection, const Http2Notice& notice) override;
   void OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) override;
   void Release(StreamId stream);
   void Ready();
+  // No further request on it; it closes when the present ones are done.
+  void Drain();
+  // How many more streams it takes now. Envoy: ActiveClient::currentUnusedCapacity
+  uint64_t Room() const;
+  // Puts it where new streams find it, or takes it away from there.
+  void List();
+  void Unlist();
 
   HttpPool& pool_;
   ConnectionId id_ = kNoConnection;
@@ -268,9 +288,12 @@ class UpstreamConnection final : public ConnectionHandler {
   bool draining_ = false;
   bool shaking_hands_ = false;
   bool listed_ = false;  // in pool_.ready_
-  uint32_t requests_ = 0;
+  uint32_t at_most_;     // streams at a time, as configured
+  uint32_t at_a_time_;   // ... as far as the server allows it, too
+  uint64_t remaining_;   // streams until it has served its time
   Time idle_since_{};
   std::vector<StreamId> streams_;
+  std::string finding_;  // the server will hang up on what is said: why
 };
 
 class ClusterRuntime {

@@ -408,6 +408,7 @@ Lab::Result Lab::Convert(const RequestRecord& record) {
   r.route = record.route;
   r.cluster = record.cluster;
   r.failure = record.transport_failure;
+  r.finding = record.tls_finding;
   plane.fabric().DescribeHops(record.upstream_connection, &r.hops);
   for (const Hop& hop : r.hops) r.hop_snis.emplace_back(hop.sni);
   return r;

@@ -230,7 +230,8 @@ class Lab {
   struct Result {
     bool done = false;
     RequestRecord record;
-    std::string details, body, flags, server, upstream, listener, filter_chain, virtual_host, route, cluster, failure;
+    std::string details, body, flags, server, upstream, listener, filter_chain, virtual_host, route, cluster, failure,
+        finding;
     std::vector<Hop> hops;
     std::vector<std::string> hop_snis;
   };

@@ -205,6 +205,85 @@ TEST(MeshTlsTest, ExpiredServerCertificateIsRefusedAtVirtualTime) {
   EXPECT_THAT(r.details, HasSubstr("expired"));
 }
 
+// What verification found is told beside Envoy's words, of which those of Istio 1.18's Envoy say nothing.
+class TlsFindingTest : public ::testing::Test {
+ protected:
+  static Mesh::Options Istio118() {
+    Mesh::Options o;
+    o.retry = false;
+    o.plane.release = EnvoyRelease{26};
+    return o;
+  }
+  void StartAnew(Mesh& mesh) {  // new connections only
+    mesh.sleep->envoy->Stop(Envoy::StopKind::kKill);
+    mesh.sleep->envoy->Start();
+    mesh.lab.RunFor(1s);
+  }
+};
+
+TEST_F(TlsFindingTest, AnExpiredCertificateSaysWhoseItWasAndSinceWhen) {
+  Mesh mesh(Istio118());
+  mesh.v1->secrets->Set("default", mesh.ca.Identity(kHelloId, 10min));
+  mesh.v2->secrets->Set("default", mesh.ca.Identity(kHelloId, 10min));
+  mesh.Start();
+  mesh.lab.RunFor(11min);
+  StartAnew(mesh);
+  const Lab::Result r = mesh.Ask();
+  EXPECT_THAT(r.finding, HasSubstr("the certificate of spiffe://cluster.local/ns/sample/sa/helloworld expired at 20"));
+  EXPECT_EQ(r.failure, "TLS_error:_268435581:SSL_routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED")
+      << "as this release prints it";
+  EXPECT_EQ(mesh.Ask().finding, r.finding) << "a second later the same words";
+}
+
+TEST_F(TlsFindingTest, ARootThatTheServerDoesNotTrustIsNamedToTheClientsAnswers) {
+  Mesh mesh(Istio118());
+  mesh.Identify(*mesh.sleep, kSleepId, &mesh.foreign);
+  mesh.Start();
+  const Lab::Result r = mesh.Ask();
+  EXPECT_THAT(r.failure, HasSubstr("TLSV1_ALERT_UNKNOWN_CA"));
+  EXPECT_THAT(r.finding, HasSubstr("the root of the certificate of spiffe://cluster.local/ns/sample/sa/sleep, "));
+  EXPECT_THAT(r.finding, HasSubstr(", is not among the trusted ones ("));
+}
+
+TEST_F(TlsFindingTest, TriesThatWereRetriedElsewhereKeepTheirFindings) {
+  Mesh::Options o = Istio118();
+  o.retry = true;
+  Mesh mesh(o);
+  mesh.Identify(*mesh.v2, "spiffe://cluster.local/ns/sample/sa/thief");
+  mesh.Start();
+  int told = 0;
+  for (int i = 0; i < 20; ++i) {
+    mesh.sleep->client->Send(*SocketAddress::Parse(std::string(kVip)), mesh.spec, {}, [&](const RequestRecord& record) {
+      EXPECT_EQ(record.tls_finding, "") << "the last try was answered";
+      if (record.failed_tries == nullptr) return;
+      for (const FailedTry& each : *record.failed_tries) {
+        EXPECT_EQ(each.tls_finding,
+                  "it is of spiffe://cluster.local/ns/sample/sa/thief, and spiffe://cluster.local/ns/sample/sa/"
+                  "helloworld is expected");
+        ++told;
+      }
+    });
+    mesh.lab.RunFor(100ms);
+  }
+  EXPECT_GT(told, 2);
+}
+
+TEST_F(TlsFindingTest, UnderTls13TheClosedConnectionSaysWhyTheServerHungUp) {
+  Mesh mesh(Istio118());
+  const std::string tls = R"({"name": "envoy.transport_sockets.tls", "typed_config": {
+    "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", "sni": ")" +
+                          std::string(kHelloSni) + R"(", "common_tls_context": {"alpn_protocols": ["istio"],
+    "tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},
+    "validation_context_sds_secret_config": {"name": "ROOTCA", "sds_config": {"ads": {}, "resource_api_version": "V3"}}}}})";
+  mesh.sleep->ads->world[XdsType::kCds][std::string(kHelloCluster)] =
+      EdsCluster(kHelloCluster, "\"transport_socket\": " + tls);
+  mesh.Start();
+  const Lab::Result r = mesh.Ask();
+  EXPECT_EQ(r.flags, "UC");
+  EXPECT_EQ(r.failure, "");
+  EXPECT_EQ(r.finding, "none was shown");
+}
+
 TEST(MeshTlsTest, RotatedCertificateServesNewConnectionsAndLeavesOldOnes) {
   Mesh mesh;
   mesh.Start();
@@ -388,6 +467,17 @@ TEST_F(TcpTest, ConnectionsAreBalancedOneByOne) {
   for (int i = 0; i < 40; ++i) ++servers[AskOn(*Open()).server];
   EXPECT_EQ(servers["v1"], 20);
   EXPECT_EQ(servers["v2"], 20);
+}
+
+TEST_F(TcpTest, AConnectionThatTlsEndsTellsItsClientWhatWasWrongWithWhichCertificate) {
+  for (Lab::Proxy* server : {mesh.v1, mesh.v2}) mesh.Identify(*server, "spiffe://elsewhere/ns/sample/sa/helloworld");
+  mesh.lab.RunFor(100ms);
+  auto session = Open();
+  std::string closer;
+  session->Send(mesh.spec, [&](const RequestRecord& r) { closer = r.server_details; });
+  mesh.lab.RunFor(100ms);
+  EXPECT_THAT(closer, HasSubstr("listener 0.0.0.0_5000, cluster outbound|5000||helloworld"));
+  EXPECT_THAT(closer, HasSubstr("whose trust domain elsewhere is not the expected cluster.local"));
 }
 
 TEST_F(TcpTest, ConnectionsOutliveTheRemovalOfTheirHost) {

@@ -26,7 +26,9 @@ TEST(ClockAction, ACertificateOfTheOthersHasExpiredForANodeThatIsADayAhead) {
   ASSERT_TRUE(result.ok()) << result.status();
   const TrafficResult& traffic = result->steps.back().traffic.at(0);
   EXPECT_EQ(traffic.failed, traffic.sent);
-  EXPECT_THAT(CauseOfFailures(*result), HasSubstr("does not believe its certificate"));
+  EXPECT_THAT(CauseOfFailures(*result),
+              HasSubstr("does not believe its certificate: the certificate of "
+                        "spiffe://cluster.local/ns/sample/sa/default expired at 2023-09-02T"));
 }
 
 TEST(ClockAction, WhatAnIstiodSignsAheadOfTimeIsNotYetValidElsewhere) {
@@ -39,7 +41,9 @@ TEST(ClockAction, WhatAnIstiodSignsAheadOfTimeIsNotYetValidElsewhere) {
   ASSERT_TRUE(result.ok()) << result.status();
   // Of helloworld's versions, v1 has a new certificate of that istiod.
   EXPECT_THAT(result->steps.back().traffic.at(0).by_version, testing::ElementsAre(testing::Pair("v2", testing::_)));
-  EXPECT_THAT(CauseOfFailures(*result), HasSubstr("does not believe its certificate"));
+  EXPECT_THAT(CauseOfFailures(*result),
+              HasSubstr("does not believe its certificate: the certificate of "
+                        "spiffe://cluster.local/ns/sample/sa/default is not valid before 2023-09-01T"));
 }
 
 TEST(ClockAction, AClockThatIsRightAgainHarmsNobody) {

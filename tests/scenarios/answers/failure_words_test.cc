@@ -34,6 +34,38 @@ TEST(FailureInWords, ACertificateThatIsNotBelievedSaysWhy) {
       HasSubstr("SAN matcher"));
 }
 
+std::string WithFinding(std::string_view transport, std::string_view finding) {
+  FailureFacts facts{503, envoysim::kNoFlags, "", transport, "outbound|80||a", {}};
+  facts.tls_finding = finding;
+  return FailureInWords(facts);
+}
+
+TEST(FailureInWords, WhatVerificationFoundIsSaidWhateverTheReleaseOfTheEnvoyPrints) {
+  constexpr std::string_view kExpired = "the certificate of spiffe://a/ns/b/sa/c expired at 2023-09-02T00:00:00Z";
+  const std::string told = "the caller does not believe its certificate: " + std::string(kExpired);
+  constexpr char kOf126[] = "TLS_error:_268435581:SSL_routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED";
+  EXPECT_EQ(WithFinding(kOf126, kExpired), told);
+  EXPECT_EQ(WithFinding("TLS_error:|268435581:SSL_routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:verify_cert_"
+                        "failed:_X509_verify_cert:_certificate_verification_error_at_depth_0:_certificate_has_"
+                        "expired:TLS_error_end",
+                        kExpired),
+            told);
+}
+
+TEST(FailureInWords, AnAlertIsFollowedByWhatTheOtherSideFound) {
+  EXPECT_EQ(WithFinding("TLS_error:_268436501:SSL_routines:OPENSSL_internal:SSLV3_ALERT_CERTIFICATE_EXPIRED", "why"),
+            "TLS alert certificate_expired: the caller's certificate is over: why");
+}
+
+TEST(FailureInWords, AConnectionThatTls13ClosesIsToldFromOneThatJustClosed) {
+  FailureFacts facts{503, envoysim::kNoFlags, "upstream_reset_before_response_started{connection_termination}", "",
+                     "outbound|80||a"};
+  EXPECT_THAT(FailureInWords(facts), HasSubstr("closed before"));
+  facts.tls_finding = "none was shown";
+  EXPECT_EQ(FailureInWords(facts),
+            "the other side refused the caller's certificate and closed the connection: none was shown");
+}
+
 TEST(FailureInWords, ResetsAreToldApartByTheirWholeNames) {
   EXPECT_THAT(Words("upstream_reset_before_response_started{connection_termination}"), HasSubstr("closed before"));
   EXPECT_THAT(Words("upstream_reset_before_response_started{connection_timeout}"), HasSubstr("connect timeout"));
