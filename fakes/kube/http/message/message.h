@@ -65,7 +65,7 @@ class Query {
 absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus = false);
 
 class Tunnel;
-class WatchStream;
+class LineStream;
 class LaterResponse;
 
 struct Response {
@@ -76,7 +76,7 @@ struct Response {
   // Instead of `body`, for what is large: appends the next piece, false at the end. Any thread, one at a time.
   std::function<bool(std::string* piece)> produce;
   // Instead of both: the stream that Start() sets going. On the store's thread only.
-  std::unique_ptr<WatchStream> watch;
+  std::unique_ptr<LineStream> watch;
   Duration watch_timeout{};  // zero: none asked for
   bool watch_bookmarks = false;
   // After the head: what the connection becomes, if `code` is 101.

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/json_text.h"
-#include "fakes/kube/http/message/watch_stream.h"
+#include "fakes/kube/http/message/line_stream.h"
 
 namespace wavetank::fakekube::http {
 
