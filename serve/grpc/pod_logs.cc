@@ -31,7 +31,9 @@ bool SaysJson(const nlohmann::json& pod, std::string_view container) {
 
 void PodLogs::Printed::Add(Time at, std::string line) {
   lines.emplace_back(at, std::move(line));
-  if (lines.size() > kKeptLines) lines.pop_front();
+  if (lines.size() <= kKeptLines) return;
+  lines.pop_front();
+  ++forgotten;
 }
 
 void PodLogs::Watch(sim::World& world) {
@@ -75,26 +77,33 @@ void PodLogs::OfProxy(const replay::LoggedEvent& event) {
   log->second.Add(event);
 }
 
-std::vector<std::string> PodLogs::Of(const sim::PodProcess& pod, std::string_view container) const {
+std::vector<std::pair<Time, std::string>> PodLogs::After(Place* place, const sim::PodProcess& pod,
+                                                         std::string_view container) const {
   std::vector<std::pair<Time, std::string>> all;
-  const auto take = [&](const std::map<std::string, Printed>& from, const std::string& name) {
-    if (const auto it = from.find(name); it != from.end()) all.assign(it->second.lines.begin(), it->second.lines.end());
+  const auto take = [&](const auto& lines, uint64_t forgotten, uint64_t* read) {
+    const uint64_t first = std::max(*read, forgotten) - forgotten;
+    *read = forgotten + lines.size();
+    for (size_t i = first; i < lines.size(); ++i) all.push_back(lines[i]);
   };
-  if (container == "discovery") take(istiods_, fmt::format("{}.{}", pod.pod()->meta.name, pod.site().name));
+  const auto printed = [&](const std::map<std::string, Printed>& from, const std::string& name) {
+    if (const auto it = from.find(name); it != from.end())
+      take(it->second.lines, it->second.forgotten, &place->printed);
+  };
+  if (container == "discovery") printed(istiods_, fmt::format("{}.{}", pod.pod()->meta.name, pod.site().name));
   if (container == "istio-proxy") {
-    take(proxies_, pod.name());
+    printed(proxies_, pod.name());
     if (const sim::PodAgent* agent = pod.pod_agent(); agent != nullptr) {
-      for (const auto& [at, line] : agent->log()) all.emplace_back(at, line);
+      take(agent->log(), agent->forgotten_lines(), &place->agent);
       std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     }
   }
   const bool json = SaysJson(pod.pod()->body, container);
-  std::vector<std::string> out;
-  for (const auto& [at, line] : all) {
+  for (auto& [at, line] : all) {
     const bool access_log = line.find('\t') == std::string::npos;
-    out.push_back((json && !access_log ? replay::AsJson(line) : line) + "\n");
+    if (json && !access_log) line = replay::AsJson(line);
+    line += '\n';
   }
-  return out;
+  return all;
 }
 
 }  // namespace wavetank::serve

@@ -2,10 +2,12 @@
 // agents and Envoys, and access logs that go to a terminal. The last 1,000 of each are kept.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "replay/component_log.h"
@@ -22,12 +24,19 @@ class PodLogs {
   // Follows a world from now on, which it must outlive. Without, nothing was printed.
   void Watch(sim::World& world);
 
-  // Oldest first, each with its end of line. Containers that print nothing here have none.
-  std::vector<std::string> Of(const sim::PodProcess& pod, std::string_view container) const;
+  // How far somebody has read a container's log.
+  struct Place {
+    uint64_t printed = 0, agent = 0;  // lines of either source
+  };
+  // What has come after `place`, which then is the log's end: oldest first, each with its end of line. Containers that
+  // print nothing here have none.
+  std::vector<std::pair<Time, std::string>> After(Place* place, const sim::PodProcess& pod,
+                                                  std::string_view container) const;
 
  private:
   struct Printed {
     std::deque<std::pair<Time, std::string>> lines;
+    uint64_t forgotten = 0;  // lines before those
     void Add(Time at, std::string line);
   };
   void OfIstiods(const replay::LoggedEvent& event);

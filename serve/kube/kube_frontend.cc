@@ -8,8 +8,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "core/base/json_text.h"
+#include "fakes/kube/http/message/line_stream.h"
 #include "fakes/kube/http/message/status.h"
-#include "fakes/kube/http/message/watch_stream.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/store/event_store.h"
 #include "fmt/format.h"
@@ -95,8 +95,9 @@ absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, co
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     absl::StatusOr<KubeTls> tls = MakeKubeTls({ip}, now / std::chrono::seconds(1));
     if (!tls.ok()) return tls.status();
+    // Over TLS kubectl asks its user for a name and a password where its kubeconfig names nobody.
+    if (options.client_certificates || options.token.empty()) frontend->admin_ = std::move(tls->admin);
     if (options.client_certificates) {
-      frontend->admin_ = std::move(tls->admin);
       loop.Call([&](sim::World& world) {
         for (const std::string& cluster : clusters) world.KubeApi(cluster)->DemandCredentials();
         return true;

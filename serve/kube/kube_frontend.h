@@ -51,7 +51,7 @@ class KubeFrontend {
   const std::vector<KubeListener>& where() const { return where_; }
   // Of the CA that clients of TLS must hold the server to. Empty: no TLS.
   const std::string& ca_pem() const { return ca_pem_; }
-  // The administrator's certificate and key, for kubeconfigs; null without client certificates.
+  // The administrator's certificate and key, for kubeconfigs; null without TLS, or where a token alone is asked for.
   const fakekube::http::TlsIdentity* admin() const { return admin_.key_pem.empty() ? nullptr : &admin_; }
 
  private:

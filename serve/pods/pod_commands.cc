@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <ctime>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
@@ -81,45 +82,14 @@ CommandResult NotFound(const std::string& command) {
       "OCI runtime exec failed: exec failed: unable to start container process: exec: \"{}\": executable file not "
       "found in $PATH: unknown (simulated pods have curl, pilot-agent request, pilot-discovery request, echo, "
       "date, hostname, "
-      "printenv, netstat, find, true, false, sh -c)",
+      "printenv, netstat, find, ls, sleep, true, false, sh)",
       command);
-  return out;
-}
-
-// The words of a simple command line: quotes and blanks; nothing of a shell's besides.
-absl::StatusOr<std::vector<std::string>> Words(std::string_view line) {
-  std::vector<std::string> out;
-  std::string word;
-  bool in_word = false;
-  char quote = 0;
-  for (const char c : line) {
-    if (quote != 0) {
-      if (c == quote) {
-        quote = 0;
-      } else {
-        word += c;
-      }
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-      in_word = true;
-    } else if (c == ' ' || c == '\t' || c == '\n') {
-      if (in_word) out.push_back(std::exchange(word, {}));
-      in_word = false;
-    } else if (std::string_view("|&;<>$`(){}*?").find(c) != std::string_view::npos) {
-      return absl::InvalidArgumentError(
-          fmt::format("sh: '{}': the shell of simulated pods runs one plain command\n", c));
-    } else {
-      word += c;
-      in_word = true;
-    }
-  }
-  if (in_word) out.push_back(word);
   return out;
 }
 
 }  // namespace
 
-PodCommands::PodCommands(Loop& loop, const HeldConfig& held) : held_(held) {
+PodCommands::PodCommands(Loop& loop, const HeldConfig& held) : loop_(loop), held_(held) {
   sim::World& world = loop.world();
   requests_ = world.commons().on_request.Add([this](const sim::TrafficRecord& record) {
     const auto it = waiting_.find(record.spec.id);
@@ -156,6 +126,18 @@ void PodCommands::Run(sim::World& world, const PodPort& where, const std::vector
   } else if (command == "find" && argv.size() > 1) {
     // Simulated containers have no files: nothing is found, as where no core was dumped.
     out.exit_code = 0;
+  } else if (command == "ls") {
+    out.exit_code = 0;  // no files, as above
+  } else if (command == "sleep" && argv.size() == 2) {
+    double seconds = 0;
+    constexpr double kDay = 86'400;
+    if (absl::SimpleAtod(argv[1], &seconds) && seconds >= 0 && seconds <= kDay) {
+      loop_.PostAfter(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)),
+                      [done = std::move(done)](sim::World&) { done(CommandResult()); });
+      return;
+    }
+    out.exit_code = 1;
+    out.err = fmt::format("sleep: invalid number '{}'\n", argv[1]);
   } else if (command == "true") {
     out.exit_code = 0;
   } else if (command == "false") {
@@ -169,14 +151,28 @@ void PodCommands::Run(sim::World& world, const PodPort& where, const std::vector
   } else if (command == "printenv" || command == "env") {
     out = Environment(*pod, argv);
   } else if ((command == "sh" || command == "bash") && argv.size() == 3 && argv[1] == "-c") {
-    const absl::StatusOr<std::vector<std::string>> words = Words(argv[2]);
-    if (words.ok() && !words->empty()) return Run(world, where, *words, std::move(done));
-    out.exit_code = 2;
-    if (!words.ok()) out.err = std::string(words.status().message());
+    auto all = std::make_shared<CommandResult>();
+    OpenShell(where)->Run(
+        argv[2],
+        [all](const CommandResult& one) {
+          all->out += one.out;
+          all->err += one.err;
+        },
+        [all, done = std::move(done)](int code, bool) {
+          all->exit_code = code;
+          done(*all);
+        });
+    return;
   } else {
     out = NotFound(argv[0]);
   }
   done(std::move(out));
+}
+
+std::shared_ptr<Shell> PodCommands::OpenShell(const PodPort& where) {
+  return std::make_shared<Shell>([this, where](const std::vector<std::string>& argv, Shell::Done done) {
+    Run(loop_.world(), where, argv, std::move(done));
+  });
 }
 
 void PodCommands::Curl(sim::World& world, const PodPort& where, const CurlCall& call, Done done) {

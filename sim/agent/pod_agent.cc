@@ -69,7 +69,9 @@ agent::Log PodAgent::MakeLog() {
   return [this](agent::Level level, std::string_view scope, std::string_view text) {
     if (level == agent::Level::kDebug) return;  // --log_output_level=default:info
     lines_.emplace_back(host_.Now(), agent::LogLine(host_.WallClock(), level, scope, text));
-    if (lines_.size() > kMaxLines) lines_.pop_front();
+    if (lines_.size() <= kMaxLines) return;
+    lines_.pop_front();
+    ++forgotten_lines_;
   };
 }
 

@@ -59,6 +59,7 @@ class PodAgent {
   PodFiles& files() { return *files_; }
   // The newest of what it has said, as "kubectl logs -c istio-proxy" shows it.
   const std::deque<std::pair<Time, std::string>>& log() const { return lines_; }
+  uint64_t forgotten_lines() const { return forgotten_lines_; }  // before those
 
  private:
   agent::Log MakeLog();
@@ -66,6 +67,7 @@ class PodAgent {
 
   Host& host_;
   std::deque<std::pair<Time, std::string>> lines_;
+  uint64_t forgotten_lines_ = 0;
   std::shared_ptr<PodFiles> files_;
   std::vector<std::string> search_;
   std::unique_ptr<agent::DnsTable> dns_;

@@ -10,6 +10,7 @@ struct AccessRequest {
   std::string user;  // "system:serviceaccount:ns:name"
   std::string verb;  // "list"
   std::string group, resource, ns;
+  std::string name;  // of the one object that is meant; "" for all of them
 };
 
 class AccessReviewer {

@@ -15,10 +15,22 @@ bool Holds(const json& list, const std::string& wanted) {
          });
 }
 
+// kubernetes: pkg/apis/rbac/v1/evaluation_helpers.go, ResourceMatches(): `*/scale` is that of every resource.
+bool HoldsResource(const json& list, const std::string& wanted) {
+  if (Holds(list, wanted)) return true;
+  const size_t slash = wanted.find('/');
+  return slash != wanted.npos && Holds(list, "*" + wanted.substr(slash));
+}
+
+// A rule for certain objects allows no list of all, and the creation of none.
+bool HoldsName(const json& names, const std::string& wanted) {
+  return !names.is_array() || names.empty() || std::find(names.begin(), names.end(), json(wanted)) != names.end();
+}
+
 // The groups of a ServiceAccount's user: its namespace's accounts, all accounts, everybody who is authenticated.
 bool InGroup(const std::string& user, const std::string& group) {
   constexpr std::string_view kPrefix = "system:serviceaccount:";
-  if (group == "system:authenticated") return true;
+  if (group == "system:authenticated") return user != "system:anonymous";
   if (!user.starts_with(kPrefix)) return false;
   if (group == "system:serviceaccounts") return true;
   const std::string ns = user.substr(kPrefix.size(), user.find(':', kPrefix.size()) - kPrefix.size());
@@ -52,9 +64,9 @@ bool RbacAuthorizer::Allowed(const kube::AccessRequest& request) const {
     const json& rules = At(role->body, "rules");
     if (!rules.is_array()) return false;
     return std::any_of(rules.begin(), rules.end(), [&](const json& rule) {
-      const json& names = At(rule, "resourceNames");  // a rule for certain objects allows no list of all
       return Holds(At(rule, "verbs"), request.verb) && Holds(At(rule, "apiGroups"), request.group) &&
-             Holds(At(rule, "resources"), request.resource) && !(names.is_array() && !names.empty());
+             HoldsResource(At(rule, "resources"), request.resource) &&
+             HoldsName(At(rule, "resourceNames"), request.name);
     });
   };
   const std::vector<ObjectRef> cluster_wide = server_.List("ClusterRoleBinding");

@@ -13,11 +13,14 @@
 #include <fstream>
 
 #include "core/base/json_text.h"
+#include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/http/transport/fetch.h"
 #include "serve/pods/curl.h"
 #include "serve/pods/websocket.h"
 #include "serve/server.h"
 #include "sim/pod_process.h"
+#include "tests/await.h"
+#include "tests/fakes/kube/http/http2_peer.h"
 #include "tests/left_out.h"
 #include "tests/serve/two_clusters.h"
 
@@ -36,12 +39,13 @@ SessionOptions WithConfiguration() {
 
 class PodsTest : public ::testing::Test {
  protected:
-  PodsTest() {
+  explicit PodsTest(bool tls = false) {
     absl::StatusOr<std::unique_ptr<Session>> made = Session::Create(WithConfiguration());
     EXPECT_TRUE(made.ok()) << made.status();
     ServerOptions options;
     options.listen = options.secure_listen = "127.0.0.1:0";
     options.kube.listen = "127.0.0.1:0";
+    options.kube.tls = tls;
     absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(*std::move(made), options);
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -51,6 +55,7 @@ class PodsTest : public ::testing::Test {
         [&](sim::World& world) { return world.Pods("cluster1", "", app).front()->pod()->meta.name; });
   }
   std::string Api() { return server_->kube()->where()[0].server; }
+  uint16_t ApiPort() { return static_cast<uint16_t>(std::stoi(Api().substr(Api().rfind(':') + 1))); }
   fakekube::http::Answer Get(const std::string& path) {
     const auto answer = fakekube::http::Send({.server = Api(), .path = path}, std::chrono::seconds(30));
     EXPECT_TRUE(answer.ok()) << answer.status();
@@ -104,9 +109,10 @@ class PodsTest : public ::testing::Test {
     const std::filesystem::path folder =
         std::filesystem::path(::testing::TempDir()) / ("pods-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder);
-    std::ofstream(folder / "kubeconfig") << RenderKubeconfig(server_->kube()->where(), "");
-    const std::string line = "HOME=" + folder.string() + " KUBECONFIG=" + (folder / "kubeconfig").string() +
-                             " timeout 60 " + command + " 2>&1";
+    std::ofstream(folder / "kubeconfig") << RenderKubeconfig(server_->kube()->where(), "", server_->kube()->ca_pem(),
+                                                             server_->kube()->admin());
+    const std::string line = "cd " + folder.string() + " && HOME=" + folder.string() +
+                             " KUBECONFIG=" + (folder / "kubeconfig").string() + " timeout 60 " + command + " 2>&1";
     FILE* const pipe = popen(line.c_str(), "r");
     std::string out;
     char piece[4096];
@@ -197,6 +203,51 @@ TEST_F(PodsTest, IstiodsAndAgentsHaveLogs) {
   EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1);
 }
 
+TEST_F(PodsTest, ALogIsFollowedUntilItsPodGoes) {
+  fakekube::http::Peer peer(ApiPort());
+  const std::string pod = PodOf("istiod");
+  peer.Send(fakekube::http::Get("/api/v1/namespaces/istio-system/pods/" + pod +
+                                "/log?follow=true&tailLines=1&timestamps=true"));
+  EXPECT_THAT(peer.Read("\n20"), HasSubstr("Content-Type: text/plain"));
+  const auto change = [&](const char* method, const std::string& path, const std::string& body) {
+    fakekube::http::Peer other(ApiPort());
+    other.Send(std::string(method) + " " + path +
+               " HTTP/1.1\r\nHost: x\r\nContent-Type: application/merge-patch+json\r\nContent-Length: " +
+               std::to_string(body.size()) + "\r\n\r\n" + body);
+    EXPECT_THAT(other.Read("\r\n\r\n"), HasSubstr("HTTP/1.1 200"));
+  };
+  change("PATCH", "/apis/apps/v1/namespaces/sample/deployments/helloworld-v1/scale", R"({"spec":{"replicas":2}})");
+  EXPECT_THAT(peer.Read("Push debounce stable"),
+              ::testing::ContainsRegex("20..-..-..T[0-9:.]+Z 20..-[^\n]*Push debounce stable"));
+  change("DELETE", "/api/v1/namespaces/istio-system/pods/" + pod, R"({"gracePeriodSeconds":0})");
+  EXPECT_THAT(peer.Read("0\r\n\r\n"), ::testing::EndsWith("0\r\n\r\n"));
+}
+
+TEST_F(PodsTest, WhatHasEndedHasALogAndWhatHasSeveralContainersMustBeTold) {
+  const nlohmann::json containers =
+      nlohmann::json::array({{{"name", "a"}, {"image", "busybox"}, {"command", {"true"}}},
+                             {{"name", "b"}, {"image", "busybox"}, {"command", {"true"}}}});
+  ASSERT_TRUE(*server_->loop().Call([&](sim::World& world) {
+    return world.KubeApi("cluster1")
+        ->server()
+        .Apply({{"apiVersion", "v1"},
+                {"kind", "Pod"},
+                {"metadata", {{"name", "once"}, {"namespace", "default"}}},
+                {"spec", {{"restartPolicy", "Never"}, {"containers", containers}}}})
+        .ok();
+  }));
+  const std::string log = "/api/v1/namespaces/default/pods/once/log";
+  ASSERT_TRUE(Await([&] {
+    return Get("/api/v1/namespaces/default/pods/once").body.find("\"phase\":\"Succeeded\"") != std::string::npos;
+  }));
+  EXPECT_EQ(Get(log + "?container=b").status, 200);
+  EXPECT_EQ(ParseJson(Get(log).body)["message"],
+            "a container name must be specified for pod once, choose one of: [a b]");
+  EXPECT_EQ(ParseJson(Get(log + "?container=b&previous=true").body)["message"],
+            "previous terminated container \"b\" in pod \"once\" not found");
+  EXPECT_EQ(Get(log + "?container=b&tailLines=-1").status, 422);
+}
+
 TEST_F(PodsTest, KubectlExecutesForwardsAndReadsLogs) {
   const char* const kubectl = "/usr/bin/kubectl";
   NEEDS_TOOL(std::filesystem::exists(kubectl), "kubectl", "apt install kubernetes-client");
@@ -211,6 +262,64 @@ TEST_F(PodsTest, KubectlExecutesForwardsAndReadsLogs) {
   EXPECT_EQ(code, 1);
   Run(std::string(kubectl) + " -n sample logs " + sleep + " -c istio-proxy", &code);
   EXPECT_EQ(code, 0);
+}
+
+// Where HTTP/2 is offered: `logs -f` goes through it, what is upgraded (SPDY or WebSocket) must get HTTP/1.1.
+class PodsOverTlsTest : public PodsTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  PodsOverTlsTest() : PodsTest(true) {}
+};
+
+TEST_P(PodsOverTlsTest, KubectlExecutesForwardsAndFollowsLogs) {
+  const std::string kubectl = GetParam()[0] == '/' ? GetParam() : std::string(WAVETANK_SOURCE_DIR) + "/" + GetParam();
+  NEEDS_TOOL(std::filesystem::exists(kubectl), kubectl, "tools/kube-clients, or apt install kubernetes-client");
+  const std::string sleep = PodOf("sleep"), istiod = PodOf("istiod");
+  int code = -1;
+  EXPECT_THAT(Run(kubectl + " -n sample exec " + sleep + " -c sleep -- curl -s helloworld.sample:5000/hello", &code),
+              HasSubstr("Hello version: v"));
+  EXPECT_EQ(code, 0);
+  Run(kubectl + " -n sample exec " + sleep + " -c sleep -- false", &code);
+  EXPECT_EQ(code, 1);
+  EXPECT_THAT(Run("sh -c \"printf 'echo a\\necho b >&2; exit 3\\necho c\\n' | " + kubectl + " -n sample exec -i " +
+                      sleep + " -c sleep -- sh\"",
+                  &code),
+              AllOf(HasSubstr("a\n"), HasSubstr("b\n"), Not(HasSubstr("c\n"))));
+  EXPECT_EQ(code, 3);
+
+  // Until the page was asked for through the port that kubectl names.
+  const std::string forward =
+      "bash -c '" + kubectl + " -n sample port-forward pod/" + sleep + " :15000 > forwarded & " +
+      "for i in $(seq 300); do port=$(sed -n \"s/^Forwarding from 127.0.0.1:\\([0-9]*\\).*/\\1/p\" forwarded); "
+      "[ -n \"$port\" ] && break; sleep 0.1; done; curl -sS -m 30 http://127.0.0.1:$port/ready; "
+      "curl -sS -m 30 http://127.0.0.1:$port/clusters | grep -c ::health_flags::; kill $!; wait'";
+  EXPECT_THAT(Run(forward), ::testing::ContainsRegex("LIVE\n[1-9]"));
+
+  // What istiod writes after kubectl has begun to look.
+  const std::string follow =
+      "bash -c '" + kubectl + " -n istio-system logs -f --tail=1 " + istiod + " > lines & " +
+      "for i in $(seq 300); do [ -s lines ] && break; sleep 0.1; done; " + kubectl +
+      " -n sample scale deployment helloworld-v1 --replicas=2; "
+      "for i in $(seq 300); do [ $(wc -l < lines) -gt 1 ] && break; sleep 0.1; done; kill $!; wc -l < lines; wait'";
+  EXPECT_THAT(Run(follow), ::testing::ContainsRegex("scaled\n([2-9]|[1-9][0-9]+)\n"));
+}
+
+// The first speaks SPDY, one from 1.31 on WebSocket.
+INSTANTIATE_TEST_SUITE_P(Kubectls, PodsOverTlsTest,
+                         ::testing::Values("build/kube-clients/bin/kubectl", "/usr/bin/kubectl"),
+                         [](const auto& tested) { return tested.index == 0 ? "OfTools" : "OfTheMachine"; });
+
+class PodsWithHttp2Test : public PodsTest {
+ protected:
+  PodsWithHttp2Test() : PodsTest(true) {}
+};
+
+// HTTP/2 has no upgrades (RFC 9113, 8.6).
+TEST_F(PodsWithHttp2Test, AskedThroughHttp2AnUpgradeIsRefused) {
+  fakekube::http::Http2Peer peer(ApiPort());
+  const auto got = peer.Answer(
+      peer.Ask("POST", "/api/v1/namespaces/sample/pods/" + PodOf("sleep") + "/exec?stdout=true&command=date"));
+  EXPECT_EQ(got.status(), 400);
+  EXPECT_THAT(got.body, HasSubstr("unable to upgrade: missing upgrade headers in request"));
 }
 
 TEST_F(PodsTest, ARealIstioctlShowsProxiesAndTheirConfiguration) {

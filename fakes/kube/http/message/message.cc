@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "fakes/kube/http/message/watch_stream.h"
+#include "fakes/kube/http/message/line_stream.h"
 
 namespace wavetank::fakekube::http {
 namespace {

@@ -31,13 +31,20 @@ class ObjectView {
   virtual const std::string& name() const = 0;
 };
 
+// Whom a request claims to be made for, besides him who sends it (kubectl --as).
+struct Impersonation {
+  std::string user, uid;
+  std::vector<std::string> groups;
+  std::map<std::string, std::vector<std::string>> extra;
+};
+
 struct Request {
   std::string method;  // upper case
   std::string path;    // as it came, percent-encoded, without the query
   std::string query;   // as it came, without '?'
   std::string content_type, accept;
-  std::string authorization;     // the header's value; never for logs
-  std::string impersonate_user;  // kubectl --as
+  std::string authorization;  // the header's value; never for logs
+  Impersonation impersonate;
   // Of the client certificate that the connection's TLS has verified; "": none.
   std::string certificate_user;
   std::vector<std::string> certificate_groups;
@@ -65,7 +72,7 @@ class Query {
 absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus = false);
 
 class Tunnel;
-class WatchStream;
+class LineStream;
 class LaterResponse;
 
 struct Response {
@@ -76,7 +83,7 @@ struct Response {
   // Instead of `body`, for what is large: appends the next piece, false at the end. Any thread, one at a time.
   std::function<bool(std::string* piece)> produce;
   // Instead of both: the stream that Start() sets going. On the store's thread only.
-  std::unique_ptr<WatchStream> watch;
+  std::unique_ptr<LineStream> watch;
   Duration watch_timeout{};  // zero: none asked for
   bool watch_bookmarks = false;
   // After the head: what the connection becomes, if `code` is 101.

@@ -12,13 +12,12 @@
 #include <tuple>
 
 #include "core/kube/label_selector.h"
+#include "fakes/kube/http/message/line_stream.h"
 #include "fakes/kube/http/message/representation.h"
 #include "fakes/kube/objects/selector.h"
 #include "fakes/kube/store/api_server.h"
 
 namespace wavetank::fakekube::http {
-
-using Line = std::shared_ptr<const std::string>;
 
 // The lines that anybody still has to be sent, and those of the change that was sent last: however many watch, and
 // however slowly they read, a line is there once.
@@ -44,7 +43,7 @@ class LineCache {
 };
 
 // On the store's thread only, its end included.
-class WatchStream {
+class WatchStream final : public LineStream {
  public:
   struct Options {
     std::string ns;  // empty: all
@@ -57,16 +56,15 @@ class WatchStream {
   };
 
   WatchStream(ApiServer& server, std::shared_ptr<LineCache> cache, Form form, Options options);
-  ~WatchStream();
+  ~WatchStream() override;
   WatchStream(const WatchStream&) = delete;
   WatchStream& operator=(const WatchStream&) = delete;
 
-  // `write` gets each line, `end` is called at most once when nothing follows; both also from inside Start(). A version
-  // that the server cannot go on from (too old, or of another server's life) is an ERROR line with 410, then the end.
-  void Start(std::function<void(Line)> write, std::function<void()> end);
+  // A version that the server cannot go on from (too old, or of another server's life) is an ERROR line with 410, then
+  // the end.
+  void Start(std::function<void(Line)> write, std::function<void()> end) override;
 
-  // A line that carries nothing but the present version.
-  Line Bookmark() const;
+  Line Bookmark() const override;
 
  private:
   bool Matches(const kube::Object& object) const;

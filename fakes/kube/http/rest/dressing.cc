@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/json_text.h"
-#include "fakes/kube/http/message/watch_stream.h"
+#include "fakes/kube/http/message/line_stream.h"
 
 namespace wavetank::fakekube::http {
 
@@ -88,6 +88,8 @@ json WithCaller(const Call& call, json body) {
   for (const char* field : {"uid", "extra"}) spec->erase(field);
   (*spec)["username"] = call.caller->user;
   (*spec)["groups"] = call.caller->groups;
+  if (!call.caller->uid.empty()) (*spec)["uid"] = call.caller->uid;
+  if (!call.caller->extra.empty()) (*spec)["extra"] = call.caller->extra;
   body.erase("status");
   return body;
 }

@@ -19,6 +19,7 @@
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/discovery.h"
 #include "fakes/kube/http/rest/dressing.h"
+#include "fakes/kube/http/rest/impersonation.h"
 #include "fakes/kube/http/rest/observability.h"
 #include "fakes/kube/http/rest/openapi.h"
 #include "fakes/kube/http/rest/preconditions.h"
@@ -172,23 +173,19 @@ absl::StatusOr<Caller> RestApi::Authenticate(const Request& request) const {
   if (!request.certificate_user.empty()) {
     caller.user = request.certificate_user;
     caller.groups = request.certificate_groups;
-    caller.admin = std::find(caller.groups.begin(), caller.groups.end(), "system:masters") != caller.groups.end();
+    caller.admin = std::find(caller.groups.begin(), caller.groups.end(), kMasters) != caller.groups.end();
     caller.groups.push_back("system:authenticated");
     caller.checked = demanded;
   } else if (!demanded || token.empty() || token != options_.bearer_token) {
     absl::StatusOr<kube::TokenClaims> claims = absl::UnauthenticatedError("no token");
     if (!token.empty() && options_.tokens != nullptr) claims = options_.tokens->Verify(token, {}, server_.host().Now());
     if (claims.ok() && CheckBinding(server_, *claims).ok()) {
-      caller = CallerOf(*claims);
+      caller = CallerOf(server_, *claims);
       caller.checked = demanded;
       // A cluster that demands no token lets everybody do everything; reviews then answer for the account.
     } else if (demanded) {
       return absl::UnauthenticatedError("Unauthorized");
     }
-  }
-  if (!request.impersonate_user.empty()) {
-    if (!caller.admin) return absl::PermissionDeniedError(caller.user);
-    caller = {request.impersonate_user, {"system:authenticated"}, false, true};
   }
   return caller;
 }
@@ -196,6 +193,16 @@ absl::StatusOr<Caller> RestApi::Authenticate(const Request& request) const {
 Call RestApi::Open(Request request) const {
   Call call;
   call.caller = Authenticate(request);
+  if (call.caller.ok()) {
+    if (auto other = Impersonate(server_, *call.caller, request)) {
+      if (Caller* caller = std::get_if<Caller>(&*other)) {
+        call.caller = std::move(*caller);
+      } else {
+        call.refusal = std::make_shared<const Refusal>(std::get<Refusal>(*std::move(other)));
+        call.caller = absl::PermissionDeniedError(call.refusal->message);
+      }
+    }
+  }
   call.target = Resolve(request.path).value_or(Target());
   absl::StatusOr<Query> query = Query::Parse(request.query);
   call.query_status = query.status();
@@ -233,11 +240,13 @@ std::optional<Response> RestApi::Refuse(const Call& call) const {
   if (std::optional<Response> refused = RefuseByFault(server_.FateOf(FaultyCall(call)))) return refused;
   const absl::StatusOr<Caller>& caller = call.caller;
   if (absl::IsUnauthenticated(caller.status())) return Unauthorized();
-  if (!caller.ok()) {
-    return Failure(403, "Forbidden",
-                   fmt::format("users \"{}\" is forbidden: User \"{}\" cannot impersonate resource \"users\" in API "
-                               "group \"\" at the cluster scope",
-                               call.request->impersonate_user, Message(caller.status())));
+  if (call.refusal != nullptr) {
+    if (call.refusal->code == 403) return Failure(403, "Forbidden", call.refusal->message, call.refusal->details);
+    Response response;
+    response.code = call.refusal->code;
+    response.content_type = "text/plain; charset=utf-8";
+    response.body = call.refusal->message + "\n";
+    return response;
   }
   if (caller->admin || !caller->checked) return std::nullopt;
   if (!call.of_resource() || !call.query_status.ok()) return std::nullopt;
@@ -250,7 +259,8 @@ std::optional<Response> RestApi::Refuse(const Call& call) const {
                            {"group", resource.group},
                            {"resource", resource.plural},
                            {"subresource", target->subresource},
-                           {"namespace", target->ns}};
+                           {"namespace", target->ns},
+                           {"name", call.ObjectName()}};
   if (MayDo(server_, *caller, {{"resourceAttributes", attributes}})) return std::nullopt;
   const std::string what =
       target->subresource.empty() ? resource.plural : fmt::format("{}/{}", resource.plural, target->subresource);

@@ -40,7 +40,7 @@ Response RestApi::Review(const Call& call) {
   absl::StatusOr<Caller> caller = call.caller;
   if (!caller.ok()) return Unauthorized();
   if (resource.kind == "SelfSubjectReview") {
-    out["status"] = {{"userInfo", {{"username", caller->user}, {"groups", caller->groups}}}};
+    out["status"] = {{"userInfo", UserInfo(*caller)}};
   } else if (resource.kind == "TokenReview") {
     out["status"] = ReviewToken(server_, options_.tokens, spec);
   } else if (resource.kind == "SelfSubjectRulesReview") {
@@ -49,9 +49,12 @@ Response RestApi::Review(const Call& call) {
   } else {
     if (resource.kind != "SelfSubjectAccessReview") {
       const json user = spec.value("user", json(""));
-      *caller = {user.is_string() ? user.get<std::string>() : "", {}, false, true};
+      *caller = Caller();
+      caller->user = user.is_string() ? user.get<std::string>() : "";
+      caller->checked = true;
       for (const json& group : spec.value("groups", json::array())) {
-        if (group == "system:masters") caller->admin = true;
+        if (group == kMasters) caller->admin = true;
+        if (group.is_string()) caller->groups.push_back(group);
       }
       if (caller->user == kAdminUser) caller->admin = true;
     }

@@ -20,11 +20,24 @@ json Section(const json& in, const char* key) {
 
 }  // namespace
 
-Caller CallerOf(const kube::TokenClaims& claims) {
+Caller CallerOf(const ApiServer& server, const kube::TokenClaims& claims) {
   Caller caller;
   caller.user = kube::ServiceAccountUser(claims.ns, claims.service_account);
   caller.groups = {"system:serviceaccounts", "system:serviceaccounts:" + claims.ns, "system:authenticated"};
+  if (const ObjectRef account = server.Get("ServiceAccount.", {claims.ns, claims.service_account}); account != nullptr)
+    caller.uid = account->meta.uid;
+  if (!claims.pod_name.empty()) {
+    caller.extra = {{"authentication.kubernetes.io/pod-name", {claims.pod_name}},
+                    {"authentication.kubernetes.io/pod-uid", {claims.pod_uid}}};
+  }
   return caller;
+}
+
+json UserInfo(const Caller& caller) {
+  json user = {{"username", caller.user}, {"groups", caller.groups}};
+  if (!caller.uid.empty()) user["uid"] = caller.uid;
+  if (!caller.extra.empty()) user["extra"] = caller.extra;
+  return user;
 }
 
 absl::Status CheckBinding(const ApiServer& server, const kube::TokenClaims& claims) {
@@ -48,6 +61,7 @@ bool MayDo(const ApiServer& server, const Caller& caller, const json& spec) {
   request.resource = Text(attributes, "resource");
   if (const std::string sub = Text(attributes, "subresource"); !sub.empty()) request.resource += "/" + sub;
   request.ns = Text(attributes, "namespace");
+  request.name = Text(attributes, "name");
   return RbacAuthorizer(server, caller.groups).Allowed(request);
 }
 
@@ -70,7 +84,10 @@ json RulesOf(const ApiServer& server, const Caller& caller, const std::string& n
         if (!verbs.is_array() || !groups.is_array() || !names.is_array() || verbs.empty() || groups.empty() ||
             names.empty() || !verbs[0].is_string() || !groups[0].is_string() || !names[0].is_string())
           continue;
-        const kube::AccessRequest sample{caller.user, verbs[0], groups[0], names[0], role_namespace};
+        const json objects = rule.value("resourceNames", json());
+        const bool named = objects.is_array() && !objects.empty() && objects[0].is_string();
+        const kube::AccessRequest sample{caller.user, verbs[0],       groups[0],
+                                         names[0],    role_namespace, named ? objects[0].get<std::string>() : ""};
         if (authorizer.Allowed(sample) && std::find(resources.begin(), resources.end(), rule) == resources.end())
           resources.push_back(rule);
       }
@@ -92,16 +109,7 @@ json ReviewToken(ApiServer& server, const kube::TokenAuthority* tokens, const js
   if (status.ok()) status = CheckBinding(server, *claims);
   if (!status.ok())
     return {{"authenticated", false}, {"user", json::object()}, {"error", std::string(status.message())}};
-  const Caller caller = CallerOf(*claims);
-  json user = {{"username", caller.user}, {"groups", caller.groups}};
-  if (const ObjectRef account = server.Get("ServiceAccount.", {claims->ns, claims->service_account});
-      account != nullptr)
-    user["uid"] = account->meta.uid;
-  if (!claims->pod_name.empty()) {
-    user["extra"] = {{"authentication.kubernetes.io/pod-name", json::array({claims->pod_name})},
-                     {"authentication.kubernetes.io/pod-uid", json::array({claims->pod_uid})}};
-  }
-  json out = {{"authenticated", true}, {"user", user}};
+  json out = {{"authenticated", true}, {"user", UserInfo(CallerOf(server, *claims))}};
   if (!audiences.empty()) {
     json common = json::array();
     for (const std::string& audience : audiences) {

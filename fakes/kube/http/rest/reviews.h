@@ -21,8 +21,11 @@ nlohmann::json RulesOf(const ApiServer& server, const Caller& caller, const std:
 // TokenReview's status. Never shows the token.
 nlohmann::json ReviewToken(ApiServer& server, const kube::TokenAuthority* tokens, const nlohmann::json& spec);
 
-// The user and groups that a ServiceAccount's token stands for.
-Caller CallerOf(const kube::TokenClaims& claims);
+// The user, uid, groups and pod that a ServiceAccount's token stands for.
+Caller CallerOf(const ApiServer& server, const kube::TokenClaims& claims);
+
+// The same as the UserInfo of reviews.
+nlohmann::json UserInfo(const Caller& caller);
 
 // NotFound: the pod that the token is bound to has gone.
 absl::Status CheckBinding(const ApiServer& server, const kube::TokenClaims& claims);

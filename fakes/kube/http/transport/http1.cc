@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/message/tunnel.h"
 #include "fakes/kube/http/transport/gzip.h"
@@ -163,12 +164,9 @@ class Session final : public Receiver, public Connection, public std::enable_sha
     const auto text = [](boost::string_view view) { return std::string(view.data(), view.size()); };
     const std::string target = text(message.target());
     if (target.empty() || target[0] != '/') return Answer(BadRequest("the request names no path"));
-    const auto headers = [&](std::string_view name) {
-      std::vector<std::string> values;
-      const auto [begin, end] = message.equal_range(boost::string_view(name.data(), name.size()));
-      for (auto it = begin; it != end; ++it) values.push_back(text(it->value()));
-      return values;
-    };
+    HeadersByName headers;
+    for (const auto& field : message)
+      headers[absl::AsciiStrToLower(text(field.name_string()))].push_back(text(field.value()));
     Request request = ReadHead(text(message.method_string()), target, headers, client_);
     takes_gzip_ = !head_only_ && AcceptsGzip(text(message[bhttp::field::accept_encoding]));
     request.upgrade = text(message[bhttp::field::upgrade]);

@@ -90,11 +90,7 @@ void Http2Exchange::OnRequestEnd() {
   if (answered_ || host_ == nullptr) return;
   const std::string target = Header(":path");
   if (target.empty() || target[0] != '/') return Answer(BadRequest("the request names no path"));
-  const auto headers = [this](std::string_view name) {
-    const auto it = headers_.find(name);
-    return it == headers_.end() ? std::vector<std::string>() : it->second;
-  };
-  Request request = ReadHead(Header(":method"), target, headers, host_->client());
+  Request request = ReadHead(Header(":method"), target, headers_, host_->client());
   request.body = std::move(body_);
   asked_ = true;
   server_->Ask(id_, kOnlyWatch, shared_from_this(), host_->handler(), std::move(request));

@@ -26,6 +26,25 @@ std::string WithFieldManager(const Request& request, std::string_view user_agent
   return fmt::format("{}{}fieldManager={}", request.query, request.query.empty() ? "" : "&", name);
 }
 
+// apiserver: pkg/endpoints/filters/impersonation.go, buildImpersonationRequests().
+Impersonation ReadImpersonation(const HeadersByName& headers) {
+  constexpr std::string_view kExtra = "impersonate-extra-";
+  Impersonation out;
+  const auto first = [&](std::string_view name) {
+    const auto it = headers.find(name);
+    return it == headers.end() ? std::string() : it->second.front();
+  };
+  out.user = first("impersonate-user");
+  out.uid = first("impersonate-uid");
+  if (const auto it = headers.find("impersonate-group"); it != headers.end()) out.groups = it->second;
+  for (auto it = headers.lower_bound(kExtra); it != headers.end() && it->first.starts_with(kExtra); ++it) {
+    const std::string key = it->first.substr(kExtra.size());
+    std::vector<std::string>& values = out.extra[PercentDecode(key).value_or(key)];
+    values.insert(values.end(), it->second.begin(), it->second.end());
+  }
+  return out;
+}
+
 }  // namespace
 
 ClientName VerifiedClient(SSL* ssl) {
@@ -53,8 +72,8 @@ ClientName VerifiedClient(SSL* ssl) {
 
 Request ReadHead(std::string method, std::string_view target, const HeadersByName& headers, const ClientName& client) {
   const auto header = [&](std::string_view name) {
-    std::vector<std::string> values = headers(name);
-    return values.empty() ? std::string() : std::move(values.front());
+    const auto it = headers.find(name);
+    return it == headers.end() ? std::string() : it->second.front();
   };
   Request request;
   request.method = std::move(method);
@@ -64,7 +83,7 @@ Request ReadHead(std::string method, std::string_view target, const HeadersByNam
   request.content_type = header("content-type");
   request.accept = header("accept");
   request.authorization = header("authorization");
-  request.impersonate_user = header("impersonate-user");
+  request.impersonate = ReadImpersonation(headers);
   const std::string user_agent = header("user-agent");
   request.query = WithFieldManager(request, user_agent);
   // apiserver: pkg/endpoints/handlers/negotiation, isPrettyPrint(): at these programs people look.

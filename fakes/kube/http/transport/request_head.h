@@ -4,6 +4,7 @@
 #include <openssl/types.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,7 @@ struct ClientName {
 ClientName VerifiedClient(SSL* ssl);
 
 // The values under a name in small letters, as they came.
-using HeadersByName = std::function<std::vector<std::string>(std::string_view)>;
+using HeadersByName = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 // A request without its body. `target` begins with a slash.
 Request ReadHead(std::string method, std::string_view target, const HeadersByName& headers, const ClientName& client);

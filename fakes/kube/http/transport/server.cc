@@ -111,11 +111,11 @@ void Server::Impl::Ask(uint64_t id, uint64_t watch, const std::shared_ptr<Receiv
       });
     }
     const bool watches = response->watch != nullptr;
-    std::unique_ptr<WatchStream> starting = std::move(response->watch);
+    std::unique_ptr<LineStream> starting = std::move(response->watch);
     // The header goes first; then what the watch begins with.
     asio::post(self->io_, [receiver, response, watches] { receiver->Deliver(std::move(*response), watches); });
     if (!watches) return;
-    std::unique_ptr<WatchStream>& stream = side.streams[id];
+    std::unique_ptr<LineStream>& stream = side.streams[id];
     stream = std::move(starting);
     const std::weak_ptr<Receiver> weak = receiver;
     Impl* const server = self.get();

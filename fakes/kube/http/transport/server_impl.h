@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "fakes/kube/http/message/watch_stream.h"
+#include "fakes/kube/http/message/line_stream.h"
 #include "fakes/kube/http/transport/server.h"
 
 namespace wavetank::fakekube::http {
@@ -44,7 +44,7 @@ class Connection {
 
 // What lives on the store's thread: the watches, by the number of who receives them.
 struct StoreSide {
-  std::map<uint64_t, std::unique_ptr<WatchStream>> streams;
+  std::map<uint64_t, std::unique_ptr<LineStream>> streams;
   bool closed = false;
 };
 

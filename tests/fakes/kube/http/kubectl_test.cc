@@ -198,5 +198,15 @@ TEST_F(PythonClient, FollowsAClusterAcrossARestartOfItsServer) {
   EXPECT_EQ(follower.get(), "all well\n");
 }
 
+using Helm = ClientTest;
+
+TEST_F(Helm, InstallsUpgradesRollsBackTestsAndUninstalls) {
+  const char* const helm = ::getenv("WAVETANK_HELM");
+  NEEDS_BROUGHT(helm != nullptr, "helm", "WAVETANK_HELM names a Helm 3 (tests/README.md)");
+  NEEDS_TOOL(fs::exists(Clients() / "stamp"), "kubectl", "tools/kube-clients fetches it");
+  Serve();
+  EXPECT_EQ(Run("cd \"$HOME\" && '" + (Here() / "helm.sh").string() + "' '" + helm + "' kubectl"), "all well\n");
+}
+
 }  // namespace
 }  // namespace wavetank::fakekube::http

@@ -69,7 +69,7 @@ class RestTest : public ::testing::Test {
 
   // A watch that keeps what it got.
   struct Watcher {
-    std::unique_ptr<WatchStream> stream;
+    std::unique_ptr<LineStream> stream;
     std::vector<json> events;
     bool ended = false;
     // "ADDED a", "DELETED b".

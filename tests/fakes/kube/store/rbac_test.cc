@@ -63,5 +63,28 @@ TEST_F(RbacTest, ARuleForNamedObjectsAllowsNoList) {
   EXPECT_FALSE(Allowed("gw", "edge"));
 }
 
+// kubernetes: pkg/apis/rbac/v1/evaluation_helpers.go.
+TEST_F(RbacTest, ARuleMayNameObjectsAndASubresourceOfWhateverResource) {
+  json role = Role({"secrets", "*/scale"});
+  role["rules"][0]["resourceNames"] = {"one"};
+  Apply("Role", "gw", "reader", role);
+  Apply("RoleBinding", "gw", "b", Binding("Role", "reader", {{"kind", "ServiceAccount"}, {"name", "edge"}}));
+  const auto allowed = [&](const char* resource, const char* name) {
+    return RbacAuthorizer(server).Allowed({kube::ServiceAccountUser("gw", "edge"), "get", "", resource, "gw", name});
+  };
+  EXPECT_TRUE(allowed("secrets", "one"));
+  EXPECT_FALSE(allowed("secrets", "two"));
+  EXPECT_TRUE(allowed("replicationcontrollers/scale", "one"));
+  EXPECT_FALSE(allowed("replicationcontrollers/status", "one"));
+}
+
+TEST_F(RbacTest, WhoeverIsAnonymousIsNotAuthenticated) {
+  Apply("ClusterRole", "", "reader", Role());
+  Apply("ClusterRoleBinding", "", "all",
+        Binding("ClusterRole", "reader", {{"kind", "Group"}, {"name", "system:authenticated"}}));
+  EXPECT_TRUE(RbacAuthorizer(server).Allowed({"dave", "list", "", "secrets", "gw", ""}));
+  EXPECT_FALSE(RbacAuthorizer(server).Allowed({"system:anonymous", "list", "", "secrets", "gw", ""}));
+}
+
 }  // namespace
 }  // namespace wavetank::fakekube

@@ -98,7 +98,7 @@ class Reflector {
 
   WatchedApi& api_;
   const std::string path_, selector_;
-  std::unique_ptr<WatchStream> stream_;
+  std::unique_ptr<LineStream> stream_;
   State seen_;
   int64_t version_ = 0;
   bool gone_ = false;

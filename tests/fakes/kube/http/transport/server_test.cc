@@ -75,6 +75,20 @@ TEST_F(ServerTest, KeepsAConnectionForManyRequests) {
   EXPECT_THAT(both, HasSubstr("page not found"));
 }
 
+TEST_F(ServerTest, HeadersSayInWhoseNameARequestIs) {
+  Serve();
+  Peer peer(port());
+  const std::string target = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews HTTP/1.1\r\nHost: x\r\n";
+  peer.Send(target +
+            "Impersonate-User: dave\r\nImpersonate-Group: dev\r\nimpersonate-group: ops\r\nImpersonate-Uid: 7\r\n"
+            "Impersonate-Extra-Acme.com%2fProject: a\r\nContent-Length: 2\r\n\r\n{}");
+  const std::string answer = peer.Read("username");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 201 "));
+  EXPECT_THAT(answer, HasSubstr(R"("extra":{"acme.com/project":["a"]})"));
+  EXPECT_THAT(answer, HasSubstr(R"("groups":["dev","ops","system:authenticated"])"));
+  EXPECT_THAT(answer, HasSubstr(R"("uid":"7")"));
+}
+
 // What a whole answer's gzip body says; its head is before it. Chunks are taken apart.
 std::string Unzipped(const std::string& answer) {
   const size_t head = answer.find("\r\n\r\n");
