@@ -73,6 +73,8 @@ class HttpStream {
   virtual const RequestSpec& request() const = 0;
   // From here on this is the request.
   virtual void Replace(std::shared_ptr<const RequestSpec> request) = 0;
+  // A filter before this one has held it back: all of its body is here by now.
+  virtual bool held_back() const = 0;
   // The route as chosen last; nullptr: none.
   virtual const RouteEntry* route() const = 0;
   // Chooses the route again, by what the request and the notes are now.

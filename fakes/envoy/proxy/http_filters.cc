@@ -18,6 +18,7 @@ class Router::FilteredStream final : public HttpStream {
     s_.own_spec = std::move(request);
     s_.spec = s_.own_spec.get();
   }
+  bool held_back() const override { return s_.held_back; }
   const RouteEntry* route() const override { return s_.route; }
   void ClearRouteCache() override { Reroute(&s_); }
   const RouteFilterConfig* RouteConfig() const override {
@@ -99,7 +100,10 @@ class Router::FilteredStream final : public HttpStream {
   void OfferAlpn(const AlpnOffers& offers) override { s_.alpn = &offers; }
 
   void Answer(const LocalReply& reply, Duration lead) override { router_.Local(id_, reply, lead); }
-  void Continue(Duration lead) override { router_.RunFilters(id_, lead); }
+  void Continue(Duration lead) override {
+    s_.held_back = true;
+    router_.RunFilters(id_, lead);
+  }
   void After(Duration wait, Go go) override {
     s_.backoff = s_.envoy->host().RunAfter(wait, [&router = router_, id = id_, go = std::move(go)] {
       Stream* const s = router.streams_.Get(id);

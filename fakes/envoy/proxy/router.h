@@ -108,6 +108,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     std::string_view transport_failure, tls_finding;
     std::vector<FailedTry> failed_tries;
     size_t next_filter = 0;  // of the manager's
+    bool held_back = false;  // by one of them
     DynamicMetadata notes;   // what they wrote down
     // What they keep of the request, by their places in the chain; sorted by nothing, mostly empty.
     std::vector<std::pair<size_t, std::shared_ptr<FilterState>>> memory;

@@ -36,6 +36,8 @@ class BufferFilter final : public HttpFilter {
   FilterStatus OnRequest(HttpStream& stream, Duration lead) const override {
     const auto* const of_route = dynamic_cast<const BufferLimit*>(stream.RouteConfig());
     if (of_route != nullptr && of_route->disabled) return FilterStatus::kContinue;
+    // What comes at once, to its end, is not held against the limit. Envoy: buffer_filter.cc, decodeData
+    if (stream.held_back()) return FilterStatus::kContinue;
     const uint64_t most = of_route != nullptr ? of_route->max_bytes : max_bytes_;
     uint64_t bytes = 0;
     const std::optional<std::string_view> length = FindHeader(stream.request(), "content-length");
