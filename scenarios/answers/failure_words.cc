@@ -94,7 +94,10 @@ std::string Transport(std::string_view reason, std::string_view finding) {
   if (reason.find("CERTIFICATE_VERIFY_FAILED") != reason.npos) {
     return "the caller does not believe its certificate";
   }
-  if (reason.find("Connection_refused") != reason.npos) return "connection refused: nothing listens there";
+  // Of Envoys before 1.32 the system's number alone.
+  if (reason.find("Connection_refused") != reason.npos || reason == "delayed_connect_error:_111")
+    return "connection refused: nothing listens there";
+  if (reason == "delayed_connect_error:_110") return "the connection timed out";
   if (reason.find("Secret_is_not_supplied_by_SDS") != reason.npos) return "the proxy has no certificate of its own yet";
   return Spaced(reason);
 }
@@ -107,6 +110,12 @@ std::string ResetWords(std::string_view reset) {
     if (each.sign == name) return std::string(each.words);
   }
   return Spaced(reset);
+}
+
+// "reason}" of such details.
+std::string_view WithoutBrace(std::string_view text) {
+  if (text.ends_with('}')) text.remove_suffix(1);
+  return text;
 }
 
 // The reset's name inside "upstream_reset_before_response_started{name|...}".
@@ -138,6 +147,22 @@ std::string Denial(std::string_view details) {
 
 }  // namespace
 
+FailureFacts FactsOf(const envoysim::FailedTry& tried, std::string_view cluster) {
+  return {tried.code,
+          tried.flags,
+          tried.server_details.empty() ? "" : "via_upstream",
+          tried.transport_failure,
+          cluster,
+          tried.reason,
+          tried.server_details,
+          tried.tls_finding};
+}
+
+FailureFacts FactsOf(const envoysim::RequestRecord& record) {
+  return {record.code,    record.flags, record.details,        record.transport_failure,
+          record.cluster, {},           record.server_details, record.tls_finding};
+}
+
 std::string FailureInWords(const FailureFacts& facts) {
   if (facts.details == "via_upstream" && !facts.closer.empty() && facts.closer != "via_upstream") {
     FailureFacts its = facts;
@@ -158,7 +183,7 @@ std::string FailureInWords(const FailureFacts& facts) {
   if (const std::string_view reset = ResetIn(facts.details); !reset.empty()) {
     const size_t bar = facts.details.find('|');
     if (bar != facts.details.npos) {
-      if (std::string words = Transport(facts.details.substr(bar + 1), {}); !words.empty()) return words;
+      if (std::string words = Transport(WithoutBrace(facts.details.substr(bar + 1)), {}); !words.empty()) return words;
     }
     return ResetWords(reset);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "fakes/envoy/tcp/http.h"
 #include "fakes/envoy/tcp/response_flags.h"
 
 namespace wavetank::scenario {
@@ -19,6 +20,10 @@ struct FailureFacts {
   std::string_view closer;             // what the next proxy said that answered or closed in the application's place
   std::string_view tls_finding;        // what was wrong with a certificate, in plain words (TlsOutcome::finding)
 };
+
+// Of a try that another followed, and of a request's end.
+FailureFacts FactsOf(const envoysim::FailedTry& tried, std::string_view cluster);
+FailureFacts FactsOf(const envoysim::RequestRecord& record);
 
 // "TLS alert unknown_ca: the far side does not believe our certificate's root". Never empty.
 std::string FailureInWords(const FailureFacts& facts);

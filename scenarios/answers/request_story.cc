@@ -35,15 +35,7 @@ void TellTries(const AddressNames& names, const sim::TrafficRecord& t, bool fail
       out->tries.push_back(
           {names.Of(each.upstream),
            fmt::format("failed ({}): {}; the route's retry policy allows another", Code(each.code, each.flags),
-                       WithObstacle(names, t.client, each.upstream,
-                                    FailureInWords({each.code,
-                                                    each.flags,
-                                                    "",
-                                                    each.transport_failure,
-                                                    r.cluster,
-                                                    each.reason,
-                                                    {},
-                                                    each.tls_finding})))});
+                       WithObstacle(names, t.client, each.upstream, FailureInWords(FactsOf(each, r.cluster))))});
     }
   }
   if (r.upstream == envoysim::SocketAddress{}) return;
@@ -139,15 +131,7 @@ RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim
   out.asked = fmt::format("{} {}:{}{}", t.spec.method, t.spec.host, t.spec.port, t.spec.path);
   out.sent = t.sent;
   out.answer = failed ? fmt::format("{}: {}", Code(r.code, r.flags),
-                                    WithObstacle(names, t.client, r.upstream,
-                                                 FailureInWords({r.code,
-                                                                 r.flags,
-                                                                 r.details,
-                                                                 r.transport_failure,
-                                                                 r.cluster,
-                                                                 {},
-                                                                 r.server_details,
-                                                                 r.tls_finding})))
+                                    WithObstacle(names, t.client, r.upstream, FailureInWords(FactsOf(r))))
                       : fmt::format("{} from {}@{}", r.code, t.server->name, t.server->cluster);
   out.remark = PortRemark(world, t);
   out.answer += fmt::format(", after {} and {} {}", FormatDuration(t.done - t.sent), r.attempts,

@@ -68,20 +68,15 @@ void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
   if (r.failed_tries != nullptr) {
     for (const envoysim::FailedTry& each : *r.failed_tries) {
       AddTry(each.upstream, true);
-      std::string cause =
-          CauseOf({each.code, each.flags, "", each.transport_failure, r.cluster, each.reason, {}, each.tls_finding}, t,
-                  each.upstream);
+      std::string cause = CauseOf(FactsOf(each, r.cluster), t, each.upstream);
       AddFailure(true, each.code, envoysim::ResponseFlagsToString(each.flags), each.upstream, std::move(cause),
                  each.at);
     }
   }
   if (r.upstream != envoysim::SocketAddress{}) AddTry(r.upstream, failed);
   if (failed) {
-    AddFailure(
-        false, r.code, envoysim::ResponseFlagsToString(r.flags), r.upstream,
-        CauseOf({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details, r.tls_finding}, t,
-                r.upstream),
-        t.done);
+    AddFailure(false, r.code, envoysim::ResponseFlagsToString(r.flags), r.upstream, CauseOf(FactsOf(r), t, r.upstream),
+               t.done);
   }
 }
 

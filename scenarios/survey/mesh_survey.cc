@@ -262,13 +262,11 @@ class Surveyor {
     };
     if (r.failed_tries != nullptr) {
       for (const envoysim::FailedTry& each : *r.failed_tries) {
-        count(each.upstream, true,
-              {each.code, each.flags, "", each.transport_failure, r.cluster, each.reason, {}, each.tls_finding});
+        count(each.upstream, true, FactsOf(each, r.cluster));
       }
     }
     const bool ok = t.server != nullptr && r.code >= 200 && r.code < 400;
-    count(r.upstream, !ok,
-          {r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details, r.tls_finding});
+    count(r.upstream, !ok, FactsOf(r));
   }
 
   void TellOfDeadWays() {

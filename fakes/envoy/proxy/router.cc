@@ -459,7 +459,9 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   // An answer that is not waited for to its end ends the connection, if that is HTTP/1.1's.
   const bool cut = retriable && reply.has_body && MayRetry(*s);
   EndTry(*s, id, /*reset=*/cut);
-  if (retriable && MaybeRetry(id, {.code = reply.code}, lead)) {
+  std::string_view said;
+  if (retriable && reply.from_proxy) said = plane_.configs().Keep(std::string(reply.details));
+  if (retriable && MaybeRetry(id, {.code = reply.code, .server_details = said}, lead)) {
     s->cluster->CountCode(reply.code, /*retried=*/true);
     return;
   }

@@ -74,6 +74,7 @@ struct FailedTry {
   std::string_view reason;             // of the reset, "remote connection failure"; empty: it was answered with `code`
   std::string_view transport_failure;  // %UPSTREAM_TRANSPORT_FAILURE_REASON%
   std::string_view tls_finding;        // TlsOutcome::finding
+  std::string_view server_details;     // of the far sidecar, if it answered instead of the application
   Time at{};
 };
 

@@ -75,6 +75,23 @@ TEST(FailureInWords, ResetsAreToldApartByTheirWholeNames) {
       << "of a try alone";
 }
 
+TEST(FailureInWords, ARefusedConnectionIsOneByItsNumber) {
+  constexpr char kRefused[] = "connection refused: nothing listens there";
+  EXPECT_EQ(Words("upstream_reset_before_response_started{remote_connection_failure|delayed_connect_error:_111}"),
+            kRefused);
+  EXPECT_EQ(FailureInWords({503, envoysim::kNoFlags, "", "delayed_connect_error:_111"}), kRefused);
+  EXPECT_EQ(FailureInWords({503, envoysim::kNoFlags, "", "delayed_connect_error:_Connection_refused"}), kRefused);
+}
+
+TEST(FailureInWords, OfATryThatTheFarProxyAnsweredSaysWhyItDid) {
+  envoysim::FailedTry tried;
+  tried.code = 503;
+  EXPECT_EQ(FailureInWords(FactsOf(tried, "outbound|80||a")), "answered 503");
+  tried.server_details = "upstream_reset_before_response_started{remote_connection_failure|delayed_connect_error:_111}";
+  EXPECT_EQ(FailureInWords(FactsOf(tried, "outbound|80||a")),
+            "the proxy before the application answered: connection refused: nothing listens there");
+}
+
 TEST(FailureInWords, LocalRepliesNameTheirCluster) {
   EXPECT_THAT(Words("no_healthy_upstream"), HasSubstr("(outbound|80||a)"));
   EXPECT_THAT(Words("route_not_found", {}, 404), HasSubstr("no route matches"));

@@ -114,6 +114,26 @@ TEST(Clients, GiveUpAfterTheirOwnPatience) {
   EXPECT_LE(t.p99, 210ms);
 }
 
+TEST(Clients, TriesThatFarProxiesAnsweredSayWhyAsRequestsDo) {
+  std::string wrong;
+  for (const char* cluster : {"cluster1", "cluster2"}) {
+    wrong += std::string("{apply: {cluster: ") + cluster +
+             ", objects: [{apiVersion: v1, kind: Service, metadata: {name: helloworld, namespace: sample}, spec: "
+             "{selector: {app: helloworld}, ports: [{name: http, port: 5000, targetPort: 5999}]}}]}}, ";
+  }
+  const auto result = RunClients("rate: 50/s", "  - {name: s, do: [" + wrong + "], then: [{flow: f, requests: 50}]}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  const TrafficResult& t = result->steps[0].traffic[0];
+  EXPECT_EQ(t.failed, 50);
+  ASSERT_FALSE(t.failures.empty());
+  bool tries = false;
+  for (const TrafficResult::Failure& failure : t.failures) {
+    EXPECT_THAT(failure.cause, testing::HasSubstr("connection refused: nothing listens there")) << failure.flags;
+    tries = tries || failure.retried;
+  }
+  EXPECT_TRUE(tries);
+}
+
 TEST(Clients, ACircleOfCallsEndsWithAnError) {
   const auto result =
       RunClients("rate: 5/s",
