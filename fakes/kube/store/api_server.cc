@@ -49,6 +49,19 @@ bool SameButStatus(const json& a, const json& b) {
   return covers(a, b) && covers(b, a);
 }
 
+// What is wanted is the same: all but metadata and status, whatever the version in which it is said (apiextensions-
+// apiserver: pkg/registry/customresource/strategy.go, PrepareForUpdate()).
+bool SameDesire(const json& a, const json& b) {
+  const auto covers = [](const json& one, const json& other) {
+    for (const auto& [key, value] : one.items()) {
+      const bool counts = key != "metadata" && key != "status" && key != "apiVersion" && key != "kind";
+      if (counts && value != At(other, key)) return false;
+    }
+    return true;
+  };
+  return covers(a, b) && covers(b, a);
+}
+
 bool SameMetadata(const json& a, const json& b) {
   const auto written = [](const std::string& field) { return field == "resourceVersion" || field == "generation"; };
   const auto fields = [&](const json& in) { return in.size() - in.count("resourceVersion") - in.count("generation"); };
@@ -382,7 +395,6 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
   if (!body.contains("status") && previous->body.contains("status")) body["status"] = previous->body["status"];
   if (group_kind.Is("Service")) KeepAllocated(*previous, &body);
   // What defaulting would add anyway is no change.
-  const bool has_spec = body.contains("spec");
   SetDefaults(body);
   // A list says who manages what; without one, or with the one that was read, nothing is said about it.
   const bool edited = was_tracked && said.is_array() && said != At(old_metadata, "managedFields");
@@ -392,10 +404,8 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
     if (absl::Status status = Validate(body, previous.get()); !status.ok()) return status;
     if (absl::Status status = CheckSize(body); !status.ok()) return status;
   }
-  if (CountsGeneration(group_kind) &&
-      (!has_spec || !previous->body.contains("spec") || body["spec"] != previous->body["spec"])) {
+  if (CountsGeneration(group_kind) && options.subresource != "status" && !SameDesire(body, previous->body))
     metadata["generation"] = previous->meta.generation + 1;
-  }
   if (tracked) {
     const bool status_only = SameButStatus(body, previous->body);
     if (was_tracked || !status_only) {

@@ -219,6 +219,27 @@ std::optional<Response> RefuseEphemeral(const json& pod, const ObjectRef& previo
 
 }  // namespace
 
+namespace {
+
+// kubernetes: plugin/pkg/admission/namespace/lifecycle, by whose cause controllers know it.
+std::optional<Response> RefuseNewInTerminating(const ApiServer& server, const Resource& resource, const std::string& ns,
+                                               const std::string& name) {
+  const ObjectRef in = resource.namespaced ? server.Get("Namespace.", {"", ns}) : nullptr;
+  if (in == nullptr || !in->meta.deleting) return std::nullopt;
+  json details = {{"kind", resource.plural}, {"name", name}};
+  if (!resource.group.empty()) details["group"] = resource.group;
+  details["causes"] = json::array({{{"reason", "NamespaceTerminating"},
+                                    {"message", fmt::format("namespace {} is being terminated", ns)},
+                                    {"field", "metadata.namespace"}}});
+  return Failure(403, "Forbidden",
+                 fmt::format("{} \"{}\" is forbidden: unable to create new content in namespace {} because it is being "
+                             "terminated",
+                             resource.Qualified(), name, ns),
+                 std::move(details));
+}
+
+}  // namespace
+
 std::optional<Response> RestApi::CheckNamespace(const Call& call) const {
   // Worlds make namespaces as scenarios name them; clients are told, as by any cluster.
   if (server_.Get("Namespace.", {"", call.target.ns}) != nullptr) return std::nullopt;
@@ -263,6 +284,8 @@ Response RestApi::Create(const Call& call) {
        {"uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
     metadata.erase(field);
   }
+  if (std::optional<Response> wrong = RefuseNewInTerminating(server_, resource, call.target.ns, name))
+    return *std::move(wrong);
   if (StoreOf(resource).Get(resource.StoreKind(), {call.target.ns, name}) != nullptr)
     return AlreadyExists(resource, name);
   if (std::optional<Response> wrong = RefuseEphemeral(body, nullptr, call)) return *std::move(wrong);
@@ -463,6 +486,8 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
     return *std::move(wrong);
   if (resource.namespaced && previous == nullptr) {
     if (std::optional<Response> wrong = CheckNamespace(call)) return *std::move(wrong);
+    if (std::optional<Response> wrong = RefuseNewInTerminating(server_, resource, call.target.ns, call.target.name))
+      return *std::move(wrong);
   }
   if (call.target.subresource.empty() && resource.HasSubresource("status")) applied.erase("status");
   if (std::optional<Response> refused = RefuseUnreadable(resource, previous, applied)) return *std::move(refused);

@@ -198,6 +198,17 @@ TEST_F(PythonClient, FollowsAClusterAcrossARestartOfItsServer) {
   EXPECT_EQ(follower.get(), "all well\n");
 }
 
+using GoClient = ClientTest;
+
+// client-go and controller-runtime.
+TEST_F(GoClient, AControllerWithLeaderElectionAndInformersIsAtHome) {
+  const char* const program = ::getenv("WAVETANK_GO_CLIENT");
+  NEEDS_BROUGHT(program != nullptr, "go-client",
+                "WAVETANK_GO_CLIENT names what is built in tests/fakes/kube/http/go_client (tests/README.md)");
+  Serve();
+  EXPECT_THAT(Run("'" + std::string(program) + "' 2>/dev/null"), ::testing::EndsWith("\nall well\n"));
+}
+
 using Helm = ClientTest;
 
 TEST_F(Helm, InstallsUpgradesRollsBackTestsAndUninstalls) {

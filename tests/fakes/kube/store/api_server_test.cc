@@ -125,6 +125,26 @@ TEST_F(ClusterTest, GenerationCountsChangesOfTheSpecOfWhatHasOne) {
   }
 }
 
+// Seen with controller-runtime: whose controller notes the generation in the status of an object that has no spec would
+// never come to an end.
+TEST_F(ClusterTest, GenerationOfWhatHasNoSpecCountsItsOtherFieldsAndNoStatus) {
+  ASSERT_TRUE(api()
+                  .Apply({{"apiVersion", "a.example/v1"},
+                          {"kind", "Widget"},
+                          {"metadata", {{"name", "w"}, {"namespace", "default"}}},
+                          {"size", 1}})
+                  .ok());
+  const auto write = [&](const char* field, const json& value) {
+    json body = api().Get("Widget", {"default", "w"})->body;
+    body[field] = value;
+    EXPECT_TRUE(api().Update(body).ok());
+    return api().Get("Widget", {"default", "w"})->meta.generation;
+  };
+  EXPECT_EQ(write("status", {{"observedGeneration", 1}}), 1);
+  EXPECT_EQ(write("size", 2), 2);
+  EXPECT_EQ(write("apiVersion", "a.example/v2"), 2) << "the same in another version";
+}
+
 // Most writes are patches of a status, which go a shorter way.
 TEST_F(ClusterTest, APatchOfTheStatusEndsWhereAnUpdateOfTheWholeDoes) {
   json deep = 1;

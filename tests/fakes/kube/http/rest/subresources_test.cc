@@ -65,6 +65,42 @@ TEST_F(SubresourceTest, ABudgetStopsEvictionsThatItDoesNotAllow) {
   EXPECT_FALSE(Going("b"));
 }
 
+TEST_F(SubresourceTest, ACustomResourceIsScaledWhereItsDefinitionSays) {
+  const json scale = {{"specReplicasPath", ".spec.size"},
+                      {"statusReplicasPath", ".status.ready"},
+                      {"labelSelectorPath", ".status.selector"}};
+  const json version = {
+      {"name", "v1"},
+      {"served", true},
+      {"storage", true},
+      {"subresources", {{"scale", scale}}},
+      {"schema", {{"openAPIV3Schema", {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}}}}}};
+  ASSERT_EQ(Send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                 {{"metadata", {{"name", "widgets.example.com"}}},
+                  {"spec",
+                   {{"group", "example.com"},
+                    {"scope", "Namespaced"},
+                    {"names", {{"plural", "widgets"}, {"kind", "Widget"}}},
+                    {"versions", json::array({version})}}}})
+                .code,
+            201);
+  const std::string widgets = "/apis/example.com/v1/namespaces/default/widgets";
+  ASSERT_EQ(
+      Send("POST", widgets,
+           {{"metadata", {{"name", "w"}}}, {"spec", {{"size", 2}}}, {"status", {{"ready", 1}, {"selector", "a=b"}}}})
+          .code,
+      201);
+  json shown = Get(widgets + "/w/scale").body;
+  EXPECT_EQ(shown["spec"], (json{{"replicas", 2}})) << shown;
+  EXPECT_EQ(shown["status"], (json{{"replicas", 1}, {"selector", "a=b"}})) << shown;
+  shown["spec"]["replicas"] = 5;
+  EXPECT_EQ(Send("PUT", widgets + "/w/scale", shown).code, 200);
+  EXPECT_EQ(Get(widgets + "/w").body["spec"], (json{{"size", 5}}));
+  ASSERT_EQ(Send("POST", widgets, {{"metadata", {{"name", "none"}}}}).code, 201);
+  EXPECT_EQ(Get(widgets + "/none/scale").body["message"],
+            "Internal error occurred: the spec replicas field \".spec.size\" does not exist");
+}
+
 TEST_F(SubresourceTest, ABindingPutsAPodOnANodeOnce) {
   MakePod("a", {{"schedulerName", "mine"}});
   const json binding = {{"target", {{"kind", "Node"}, {"name", "node1"}}}};
@@ -84,6 +120,7 @@ TEST_F(SubresourceTest, ANamespaceWaitsForItsFinalizers) {
   const Answer refused = Send("POST", "/api/v1/namespaces/held/configmaps", ConfigMap("late"));
   EXPECT_EQ(refused.code, 403);
   EXPECT_THAT(refused.body["message"].get<std::string>(), HasSubstr("because it is being terminated"));
+  EXPECT_EQ(refused.body["details"]["causes"][0]["reason"], "NamespaceTerminating") << refused.body;
   body = Get("/api/v1/namespaces/held").body;
   // Not by an ordinary write.
   body["spec"]["finalizers"] = json::array();
