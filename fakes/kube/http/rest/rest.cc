@@ -19,7 +19,6 @@
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/discovery.h"
 #include "fakes/kube/http/rest/dressing.h"
-#include "fakes/kube/http/rest/impersonation.h"
 #include "fakes/kube/http/rest/observability.h"
 #include "fakes/kube/http/rest/openapi.h"
 #include "fakes/kube/http/rest/preconditions.h"

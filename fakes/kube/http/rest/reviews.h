@@ -1,7 +1,10 @@
-// The API's answers about rights and tokens: access reviews, rules reviews, token reviews, tokens.
+// The API's answers about rights and tokens: access reviews, rules reviews, token reviews, tokens; and in whose name
+// somebody may ask (kubectl --as, --as-group, --as-uid).
 #pragma once
 
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/kube/credentials/service_account_token.h"
@@ -11,6 +14,8 @@
 namespace wavetank::fakekube::http {
 
 struct Caller;
+struct Refusal;
+struct Request;
 
 // May `caller` do what `attributes` (resourceAttributes or nonResourceAttributes of a review) says?
 bool MayDo(const ApiServer& server, const Caller& caller, const nlohmann::json& spec);
@@ -29,5 +34,10 @@ nlohmann::json UserInfo(const Caller& caller);
 
 // NotFound: the pod that the token is bound to has gone.
 absl::Status CheckBinding(const ApiServer& server, const kube::TokenClaims& claims);
+
+// Whom `requestor` speaks for, if `request` names somebody: each user, group, uid and extra value is something that he
+// must be allowed to impersonate. nullopt: he speaks for himself.
+std::optional<std::variant<Caller, Refusal>> Impersonate(const ApiServer& server, const Caller& requestor,
+                                                         const Request& request);
 
 }  // namespace wavetank::fakekube::http

@@ -1,6 +1,4 @@
 // Requests in somebody else's name, as kube-apiserver lets them in (pkg/endpoints/filters/impersonation.go).
-#include "fakes/kube/http/rest/impersonation.h"
-
 #include "tests/fakes/kube/http/rest_fixture.h"
 
 namespace wavetank::fakekube::http {
