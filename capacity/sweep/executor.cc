@@ -44,7 +44,8 @@ bool WriteWhole(const fs::path& path, const std::string& text) {
 }
 
 // In the child; does not return.
-[[noreturn]] void Work(const SweepTask& task, const CostModel& model, const ExecutorOptions& options) {
+// What is thrown ends the task's process, which says so; unwound into the parent's program it would go on twice.
+[[noreturn]] void Work(const SweepTask& task, const CostModel& model, const ExecutorOptions& options) noexcept {
   if (options.memory_mb > 0) {
     const auto bytes = static_cast<rlim_t>(options.memory_mb) << 20;
     const rlimit limit{bytes, bytes};

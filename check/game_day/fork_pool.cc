@@ -44,8 +44,10 @@ absl::StatusOr<Child> Start(size_t index, const std::vector<Child>& others,
   if (pid == 0) {
     close(ends[0]);
     for (const Child& other : others) close(other.fd);
-    // The end mark tells a whole answer from a fork that died.
-    WriteAll(ends[1], work(index) + '\0');
+    // What is thrown here ends this process: unwound into the caller's, its program would go on twice. The end mark
+    // tells a whole answer from a fork that died.
+    const auto alone = [&]() noexcept { WriteAll(ends[1], work(index) + '\0'); };
+    alone();
     _exit(0);
   }
   close(ends[1]);

@@ -2,8 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <unistd.h>
+
+#include <stdexcept>
 
 #include "check/diff/diff.h"
 #include "check/game_day/fork_pool.h"
@@ -40,6 +41,14 @@ TEST(ForkPool, AnswersComeInOrderAndTheDeadAreTold) {
       },
       nullptr);
   EXPECT_FALSE(dead.ok());
+}
+
+TEST(ForkPool, WhatIsThrownInAForkEndsTheForkAlone) {
+  const pid_t parent = getpid();
+  const auto thrown = InForks(
+      1, 1, [](size_t) -> std::string { throw std::runtime_error("in a fork"); }, nullptr);
+  ASSERT_EQ(getpid(), parent) << "the fork went on with its parent's program";
+  EXPECT_FALSE(thrown.ok());
 }
 
 TEST(GameDay, OfTheMainMeshIsTheSameWithAnyNumberOfProcesses) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/host.h"
-#include "fakes/kube/http/message/watch_stream.h"
+#include "fakes/kube/http/message/line_stream.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "record/recording.h"
 #include "record/transport.h"
@@ -84,7 +84,7 @@ class FakeTransport final : public Transport {
   struct State {
     std::string target;
     Callbacks callbacks;
-    std::unique_ptr<fakekube::http::WatchStream> watch;
+    std::unique_ptr<fakekube::http::LineStream> watch;
     bool alive = true;
   };
   class Handle final : public Call {
