@@ -23,6 +23,11 @@ std::vector<int64_t> Draw(RandomStream& random, const std::vector<int64_t>& orde
 // Which Services have an endpoint in every cluster.
 std::vector<bool> Answering(const Fleet& fleet) {
   std::vector<bool> out(static_cast<size_t>(fleet.services), true);
+  using Kind = EndpointsSpec::Kind;
+  const EndpointsSpec& spec = fleet.endpoints;
+  const bool may_be_none =
+      (spec.kind == Kind::kFixed && spec.fixed == 0) || (spec.kind == Kind::kRange && spec.least == 0);
+  if (!may_be_none) return out;
   for (int64_t cluster = 0; cluster < fleet.clusters; ++cluster) {
     const std::vector<int64_t> endpoints = DrawEndpoints(fleet, cluster);
     for (size_t i = 0; i < out.size(); ++i) out[i] = out[i] && endpoints[i] > 0;

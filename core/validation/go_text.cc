@@ -207,13 +207,14 @@ std::string UrlProblem(std::string_view text, UrlParts* out) {
     text.remove_prefix(slash);
     const size_t at = authority.rfind('@');
     const bool user = at != std::string_view::npos;
-    if (std::string wrong = HostProblem(user ? authority.substr(at + 1) : authority, &out->port); !wrong.empty()) {
-      return wrong;
-    }
+    const std::string_view host = user ? authority.substr(at + 1) : authority;
+    if (std::string wrong = HostProblem(host, &out->port); !wrong.empty()) return wrong;
+    out->host = host;
     if (user) {
       if (std::string wrong = UserProblem(authority.substr(0, at)); !wrong.empty()) return wrong;
     }
   }
+  out->path = text;
   std::string wrong = EscapeProblem(text, false);
   return wrong.empty() ? EscapeProblem(fragment, false) : wrong;
 }

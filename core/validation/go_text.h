@@ -27,6 +27,7 @@ HostPort SplitHostPort(const std::string& text);
 // net/url.Parse.
 struct UrlParts {
   std::string scheme, port, error;  // scheme in lower case; port as it stands there
+  std::string host, path;           // host with its port, and neither unescaped
 };
 UrlParts ParseUrl(const std::string& text);
 

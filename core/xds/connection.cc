@@ -318,7 +318,8 @@ bool Connection::ShouldRespondDelta(const DeltaDiscoveryRequest& request) {
     refused.response_nonce = request.response_nonce;
     refused.resource_names = request.resource_names_subscribe;
     refused.error_detail = request.error_detail;
-    return !Rejected(refused);
+    Rejected(refused);
+    return false;
   }
   const auto it = proxy_.watched_resources.find(request.type);
   if (it == proxy_.watched_resources.end()) {

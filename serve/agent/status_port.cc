@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/transport/fetch.h"
 #include "fakes/kube/http/transport/server.h"
 #include "fmt/format.h"
@@ -27,14 +28,6 @@ namespace wavetank::serve {
 namespace {
 
 namespace http = fakekube::http;
-
-http::Response Plain(int code, std::string body) {
-  http::Response out;
-  out.code = code;
-  out.content_type = "text/plain; charset=utf-8";
-  out.body = std::move(body);
-  return out;
-}
 
 // Whether somebody takes a connection.
 bool Connects(const std::string& ip, uint16_t port, Duration timeout) {
@@ -134,24 +127,24 @@ class StatusPortImpl final : public StatusPort {
       const absl::Status status = Ready();
       if (status.ok()) {
         if (!std::exchange(was_ready_, true)) Say(options_.log, agent::Level::kInfo, "", "Envoy proxy is ready");
-        return Plain(200, "");
+        return http::PlainResponse(200, "");
       }
       Say(options_.log, agent::Level::kWarn, "", fmt::format("Envoy proxy is NOT ready: {}", Message(status)));
       was_ready_ = false;
-      return Plain(503, "");
+      return http::PlainResponse(503, "");
     }
     if (request.path == "/quitquitquit") {
-      if (request.method != "POST") return Plain(405, "Method Not Allowed\n");
+      if (request.method != "POST") return http::PlainResponse(405, "Method Not Allowed\n");
       options_.quit();
-      return Plain(200, "OK");
+      return http::PlainResponse(200, "OK");
     }
     if (request.path == "/stats/prometheus" || request.path == "/metrics") {
       absl::StatusOr<std::string> page = EnvoyChild::Page(options_.admin_port, "GET", "/stats/prometheus");
-      return Plain(200, page.ok() ? *std::move(page) : "");
+      return http::PlainResponse(200, page.ok() ? *std::move(page) : "");
     }
     if (request.path == "/debug/ndsz") {
       std::string names = options_.names();
-      http::Response out = Plain(names.empty() ? 404 : 200, names.empty() ? "{}" : std::move(names));
+      http::Response out = http::PlainResponse(names.empty() ? 404 : 200, names.empty() ? "{}" : std::move(names));
       out.content_type = "application/json";
       return out;
     }
@@ -161,13 +154,13 @@ class StatusPortImpl final : public StatusPort {
         Say(options_.log, agent::Level::kError, "",
             fmt::format("Request to probe app failed: original URL path = {}", request.path));
       }
-      return Plain(agent::AppProbeStatus(status), "");
+      return http::PlainResponse(agent::AppProbeStatus(status), "");
     }
     if (request.path.starts_with("/app-health/")) {
       Say(options_.log, agent::Level::kError, "", fmt::format("Prober does not exists url {}", request.path));
-      return Plain(400, fmt::format("app prober config does not exists for {}", request.path));
+      return http::PlainResponse(400, fmt::format("app prober config does not exists for {}", request.path));
     }
-    return Plain(404, "404 page not found\n");
+    return http::PlainResponse(404, "404 page not found\n");
   }
 
   http::Response AnswerTap(const http::Request& request) {

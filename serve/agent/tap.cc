@@ -12,6 +12,7 @@
 #include "core/envoyapi/descriptors.h"
 #include "core/envoyapi/json_printer.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
+#include "fakes/kube/http/message/status.h"
 
 namespace wavetank::serve {
 namespace {
@@ -19,14 +20,6 @@ namespace {
 namespace http = fakekube::http;
 using Json = nlohmann::ordered_json;
 using envoy::service::discovery::v3::DiscoveryResponse;
-
-http::Response Text(int code, std::string body) {
-  http::Response out;
-  out.code = code;
-  out.content_type = "text/plain; charset=utf-8";
-  out.body = std::move(body);
-  return out;
-}
 
 // encoding/json of the generated structure: snake_case, what is empty left out.
 Json GoJson(const DiscoveryResponse& response) {
@@ -48,9 +41,9 @@ Json GoJson(const DiscoveryResponse& response) {
 
 TapQuestion ReadTap(const http::Request& request) {
   if (request.path != "/debug" && !request.path.starts_with("/debug/"))
-    return {std::nullopt, Text(404, "404 page not found\n")};
+    return {std::nullopt, http::PlainResponse(404, "404 page not found\n")};
   const absl::StatusOr<http::Query> query = http::Query::Parse(request.query);
-  if (!query.ok()) return {std::nullopt, Text(400, std::string(Message(query.status())) + "\n")};
+  if (!query.ok()) return {std::nullopt, http::PlainResponse(400, std::string(Message(query.status())) + "\n")};
   agent::OwnRequest ask;
   ask.type_url = "istio.io" + request.path;
   if (const std::string& name = query->Get("resourceName"); !name.empty()) ask.resource_names = {name};
@@ -77,8 +70,8 @@ http::Response TapResponse(const absl::StatusOr<std::string>& json) {
     out.body = *json;
     return out;
   }
-  if (absl::IsDeadlineExceeded(json.status())) return Text(504, "");
-  return Text(503, std::string(Message(json.status())) + "\n");
+  if (absl::IsDeadlineExceeded(json.status())) return http::PlainResponse(504, "");
+  return http::PlainResponse(503, std::string(Message(json.status())) + "\n");
 }
 
 }  // namespace wavetank::serve

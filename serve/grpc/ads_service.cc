@@ -1,5 +1,6 @@
 #include <grpcpp/impl/codegen/proto_buffer_reader.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -109,31 +110,33 @@ class AdsReactor final : public RawReactor {
     if (message.response_nonce().starts_with(kStatusNonce)) return outbox_->Read(&in_);
     StatusQuestion question{
         cluster_, peer_, message.type_url(), {message.resource_names().begin(), message.resource_names().end()}};
-    frontend_.Post(
-        peer_, [outbox = outbox_, in = &in_, followed = followed_, question = std::move(question)](sim::World& world) {
-          const absl::StatusOr<std::string> answer = AnswerStatus(world, question);
-          if (!answer.ok()) return outbox->Finish(ToGrpc(answer.status()));
-          const auto write = [outbox](const std::string& response) {
-            grpc::Slice slice(response);
-            outbox->Write(grpc::ByteBuffer(&slice, 1));
-          };
-          write(*answer);
-          // Once for each type, however often it is asked for.
-          if (!(*followed)[question.type_url].active())
-            (*followed)[question.type_url] = FollowStatus(world, question, write);
-          outbox->Read(in);
-        });
+    const auto write = [outbox = outbox_](const std::string& response) {
+      const grpc::Slice slice(response);
+      outbox->Write(grpc::ByteBuffer(&slice, 1));
+    };
+    AnswerBeside([followed = followed_, write, question = std::move(question)](sim::World& world) {
+      // Once for each type, however often it is asked for; events come after the answer, as both are of one thread.
+      if (!(*followed)[question.type_url].active())
+        (*followed)[question.type_url] = FollowStatus(world, question, write);
+      return AnswerStatus(world, question);
+    });
   }
 
-  // Beside the world's streams, as what is asked about istiod: the Envoy that it is for has not started yet.
+  // The Envoy that it is for has not started yet.
   void AnswerWithBootstrap(const discovery::DiscoveryRequest& message) {
     if (message.response_nonce().starts_with(kStatusNonce)) return outbox_->Read(&in_);
     if (!message.has_node()) return Refuse(absl::InvalidArgumentError("missing node information"));
-    frontend_.Post(peer_, [outbox = outbox_, in = &in_, cluster = cluster_,
-                           node = pilot::FromProto(message.node())](sim::World& world) {
-      const absl::StatusOr<std::string> answer = AnswerBootstrap(world, cluster, *node);
+    AnswerBeside([cluster = cluster_, node = pilot::FromProto(message.node())](sim::World& world) {
+      return AnswerBootstrap(world, cluster, *node);
+    });
+  }
+
+  // With a response that is made beside the world's streams, encoded.
+  void AnswerBeside(std::function<absl::StatusOr<std::string>(sim::World&)> make) {
+    frontend_.Post(peer_, [outbox = outbox_, in = &in_, make = std::move(make)](sim::World& world) {
+      const absl::StatusOr<std::string> answer = make(world);
       if (!answer.ok()) return outbox->Finish(ToGrpc(answer.status()));
-      grpc::Slice slice(*answer);
+      const grpc::Slice slice(*answer);
       outbox->Write(grpc::ByteBuffer(&slice, 1));
       outbox->Read(in);
     });

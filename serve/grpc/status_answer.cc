@@ -24,6 +24,24 @@ std::string IdentityOf(const sim::World& world, const TransportPeer& peer) {
   return {};
 }
 
+envoy::service::discovery::v3::DiscoveryResponse ResponseOf(const sim::World& world, const pilot::Istiod& istiod,
+                                                            std::string_view type_url,
+                                                            std::vector<debug::StatusResource> resources) {
+  envoy::service::discovery::v3::DiscoveryResponse response;
+  for (debug::StatusResource& resource : resources) {
+    google::protobuf::Any& any = *response.add_resources();
+    any.set_type_url(std::move(resource.type_url));
+    any.set_value(std::move(resource.bytes));
+  }
+  response.set_type_url(std::string(type_url));
+  // istioctl waits for a version that it has not seen: any.
+  const pilot::PushContextRef& push = istiod.discovery().last_push_context();
+  response.set_version_info(push == nullptr ? "" : push->version());
+  response.set_nonce(fmt::format("{}{}", kStatusNonce, world.Now().time_since_epoch().count()));
+  response.mutable_control_plane()->set_identifier(debug::ControlPlaneIdentifier(istiod));
+  return response;
+}
+
 }  // namespace
 
 absl::StatusOr<envoy::service::discovery::v3::DiscoveryResponse> StatusOfIstiod(const sim::World& world,
@@ -36,19 +54,7 @@ absl::StatusOr<envoy::service::discovery::v3::DiscoveryResponse> StatusOfIstiod(
   absl::StatusOr<std::vector<debug::StatusResource>> resources =
       debug::StatusResources(process->istiod(), type_url, names, identity);
   if (!resources.ok()) return resources.status();
-  envoy::service::discovery::v3::DiscoveryResponse response;
-  for (debug::StatusResource& resource : *resources) {
-    google::protobuf::Any& any = *response.add_resources();
-    any.set_type_url(std::move(resource.type_url));
-    any.set_value(std::move(resource.bytes));
-  }
-  response.set_type_url(std::string(type_url));
-  // istioctl waits for a version that it has not seen: any.
-  const pilot::PushContextRef& push = process->istiod().discovery().last_push_context();
-  response.set_version_info(push == nullptr ? "" : push->version());
-  response.set_nonce(fmt::format("{}{}", kStatusNonce, world.Now().time_since_epoch().count()));
-  response.mutable_control_plane()->set_identifier(debug::ControlPlaneIdentifier(process->istiod()));
-  return response;
+  return ResponseOf(world, process->istiod(), type_url, *std::move(resources));
 }
 
 absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQuestion& question) {
@@ -68,15 +74,8 @@ absl::StatusOr<std::string> AnswerBootstrap(const sim::World& world, std::string
   if (push == nullptr) return absl::UnavailableError("istiod has no configuration yet");
   absl::StatusOr<std::string> bootstrap = pilot::BootstrapFor(*push, istiod.options().profile, node);
   if (!bootstrap.ok()) return bootstrap.status();
-  envoy::service::discovery::v3::DiscoveryResponse response;
-  google::protobuf::Any& any = *response.add_resources();
-  any.set_type_url(std::string(pilot::kBootstrapTypeUrl));
-  any.set_value(*std::move(bootstrap));
-  response.set_type_url(std::string(pilot::kBootstrapTypeUrl));
-  response.set_version_info(push->version());
-  response.set_nonce(fmt::format("{}{}", kStatusNonce, world.Now().time_since_epoch().count()));
-  response.mutable_control_plane()->set_identifier(debug::ControlPlaneIdentifier(istiod));
-  return response.SerializeAsString();
+  const std::string type_url(pilot::kBootstrapTypeUrl);
+  return ResponseOf(world, istiod, type_url, {{type_url, *std::move(bootstrap)}}).SerializeAsString();
 }
 
 // istiod: pushStatusEvent; such responses have neither version nor nonce.

@@ -178,11 +178,7 @@ http::Response NotRunning(const kube::Object& pod, const http::Request& request)
   const std::string container = !asked.empty()       ? asked.front()
                                 : containers.empty() ? std::string()
                                                      : Text(containers[0], "name");
-  http::Response out;
-  out.code = 500;
-  out.content_type = "text/plain; charset=utf-8";
-  out.body = fmt::format("container not found (\"{}\")", container);
-  return out;
+  return http::PlainResponse(500, fmt::format("container not found (\"{}\")", container));
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ class ExecOwner final : public StreamOwner, public std::enable_shared_from_this<
     if (stream != stdin_) return;
     loop_.Post([self = shared_from_this(), text = std::string(bytes)](sim::World&) {
       self->Say("stdout", self->typed_.Feed(text));
+      if (self->typed_.too_much()) return self->Refuse();
       self->Next();
     });
   }
@@ -119,15 +120,22 @@ class ExecOwner final : public StreamOwner, public std::enable_shared_from_this<
     if (terminal_) Say("stdout", kPrompt);
     Next();
   }
-  // The next line, unless one is under way.
+  void Refuse() {
+    if (shell_ == nullptr) return;
+    Say(terminal_ ? "stdout" : "stderr",
+        fmt::format("sh: too much input: {} bytes may wait for what runs; send it in parts\n", kMaxTypedAhead));
+    Exit(2);
+  }
+  // The lines that are there, unless one is under way.
   void Next() {
-    if (shell_ == nullptr || busy_) return;
-    if (typed_.lines.empty()) {
-      if (typed_.ended) Exit(code_);
-      return;
-    }
-    const std::string line = std::move(typed_.lines.front());
-    typed_.lines.pop_front();
+    if (going_) return;  // one that ended at once: the loop below goes on
+    going_ = true;
+    while (shell_ != nullptr && !busy_ && !typed_.lines.empty()) RunLine();
+    going_ = false;
+    if (shell_ != nullptr && !busy_ && typed_.ended) Exit(code_);
+  }
+  void RunLine() {
+    const std::string line = typed_.Take();
     busy_ = true;
     shell_->Run(
         line,
@@ -192,7 +200,7 @@ class ExecOwner final : public StreamOwner, public std::enable_shared_from_this<
   // Of the loop's thread.
   TypedLines typed_;
   std::shared_ptr<Shell> shell_;  // null: none, or it has ended
-  bool busy_ = false;
+  bool busy_ = false, going_ = false;
   int code_ = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include "core/base/json_access.h"
 #include "fakes/envoy/envoy.h"
+#include "fakes/kube/http/message/status.h"
 #include "serve/admin/envoy_admin.h"
 #include "serve/agent/tap.h"
 #include "serve/debug/debug_ports.h"
@@ -24,20 +25,14 @@ const sim::PodProcess* Find(const sim::World& world, const PodPort& where) {
 // The agent: readiness, and its Envoy's statistics (istiod: pilot/cmd/pilot-agent/status/server.go).
 std::optional<http::Response> AgentAnswer(const sim::PodProcess& pod, const HeldConfig& held,
                                           const http::Request& request) {
-  http::Response out;
-  out.content_type = "text/plain; charset=utf-8";
-  if (request.path == "/healthz/ready") {
-    out.code = pod.envoy() != nullptr && pod.envoy()->live() ? 200 : 503;
-    return out;
-  }
+  if (request.path == "/healthz/ready")
+    return http::PlainResponse(pod.envoy() != nullptr && pod.envoy()->live() ? 200 : 503, "");
   if (request.path == "/stats/prometheus" || request.path == "/metrics") {
     http::Request stats = request;
     stats.path = "/stats/prometheus";
     return AdminAnswer(pod, held, stats);
   }
-  out.code = 404;
-  out.body = "404 page not found\n";
-  return out;
+  return http::PlainResponse(404, "404 page not found\n");
 }
 
 // The agent's port for istiod's debug pages, with the pod's own identity (serve/agent/tap.h).
@@ -47,14 +42,10 @@ http::Response TapAnswer(const sim::World& world, const sim::PodProcess& pod, co
   if (!question.ask) return std::move(question.refusal);
   if (pod.envoy() == nullptr || !pod.envoy()->ads_connected())
     return TapResponse(absl::UnavailableError("proxy not connected to Istiod"));
-  std::string control_plane = where.cluster;
-  for (const sim::WorldCluster& cluster : world.options().clusters) {
-    if (cluster.name == where.cluster && !cluster.primary()) control_plane = cluster.control_plane;
-  }
   const std::string identity = fmt::format("spiffe://cluster.local/ns/{}/sa/{}", where.ns,
                                            Text(At(pod.pod()->body, "spec"), "serviceAccountName", "default"));
   const auto response =
-      StatusOfIstiod(world, control_plane, question.ask->type_url, question.ask->resource_names, identity);
+      StatusOfIstiod(world, where.cluster, question.ask->type_url, question.ask->resource_names, identity);
   // What istiod refuses ends the stream, and the agent waits for an answer in vain.
   if (!response.ok()) return TapResponse(absl::DeadlineExceededError(""));
   return TapResponse(TapJson(*response));

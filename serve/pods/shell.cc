@@ -81,6 +81,7 @@ struct Shell::Running {
   size_t at = 0;
   std::function<void(const CommandResult&)> tell;
   std::function<void(int, bool)> done;
+  bool asking = false, answered = false;  // a command is being begun; it has ended already
 };
 
 void Shell::Run(std::string_view line, std::function<void(const CommandResult&)> tell,
@@ -112,6 +113,8 @@ void Shell::Go(const std::shared_ptr<Running>& running) {
       return running->done(code_, true);
     }
     const bool plain = !step.out_to_err && !step.err_to_out;
+    running->asking = true;
+    running->answered = false;
     command_(step.words, [self = shared_from_this(), running, &step, plain](CommandResult result) {
       if (!result.failure.empty()) {
         result = CommandResult();
@@ -124,9 +127,12 @@ void Shell::Go(const std::shared_ptr<Running>& running) {
       }
       self->code_ = result.exit_code;
       running->tell(result);
-      self->Go(running);
+      // What ends at once goes on in the loop below: a line may have very many commands.
+      running->answered = true;
+      if (!running->asking) self->Go(running);
     });
-    return;
+    running->asking = false;
+    if (!running->answered) return;
   }
   running->done(code_, false);
 }
@@ -136,7 +142,7 @@ std::string TypedLines::Feed(std::string_view bytes) {
   std::string shown;
   for (const char c : bytes) {
     if (c == '\n' || (terminal_ && c == '\r')) {
-      lines.push_back(std::exchange(line_, {}));
+      AddLine();
       shown += "\r\n";
     } else if (terminal_ && (c == kBackspace || c == kDelete)) {
       if (line_.empty()) continue;
@@ -144,7 +150,7 @@ std::string TypedLines::Feed(std::string_view bytes) {
       shown += "\b \b";
     } else if (terminal_ && c == kEndOfText) {
       line_.clear();
-      lines.emplace_back();
+      AddLine();
       shown += "^C\r\n";
     } else if (terminal_ && c == kEndOfTransmission) {
       if (line_.empty()) ended = true;
@@ -156,8 +162,20 @@ std::string TypedLines::Feed(std::string_view bytes) {
   return terminal_ ? shown : "";
 }
 
+void TypedLines::AddLine() {
+  waiting_ += line_.size() + 1;
+  lines.push_back(std::exchange(line_, {}));
+}
+
+std::string TypedLines::Take() {
+  std::string line = std::move(lines.front());
+  lines.pop_front();
+  waiting_ -= line.size() + 1;
+  return line;
+}
+
 void TypedLines::End() {
-  if (!line_.empty()) lines.push_back(std::exchange(line_, {}));
+  if (!line_.empty()) AddLine();
   ended = true;
 }
 

@@ -43,21 +43,30 @@ class Shell : public std::enable_shared_from_this<Shell> {
   int code_ = 0;  // of the last command, also of an earlier line
 };
 
+// So many bytes may be typed ahead of what is run.
+inline constexpr size_t kMaxTypedAhead = 1 << 20;
+
 // What somebody types into a shell, as lines. With a terminal it is shown to him, and he may correct it.
 class TypedLines {
  public:
   explicit TypedLines(bool terminal) : terminal_(terminal) {}
   // What the terminal shows of `bytes`; nothing without one.
   std::string Feed(std::string_view bytes);
+  // The first line that is there.
+  std::string Take();
   // Nothing follows: what has no end of line is a line, too.
   void End();
 
   std::deque<std::string> lines;
   bool ended = false;
+  bool too_much() const { return waiting_ + line_.size() > kMaxTypedAhead; }
 
  private:
+  void AddLine();
+
   const bool terminal_;
   std::string line_;
+  size_t waiting_ = 0;  // bytes of `lines`, each with its end
 };
 
 }  // namespace wavetank::serve

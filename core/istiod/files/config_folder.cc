@@ -16,13 +16,10 @@
 namespace wavetank::pilot {
 namespace {
 
-std::string_view GroupOf(std::string_view api_version) {
-  const size_t slash = api_version.find('/');
-  return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
-}
-
+// Whatever the version; Istio's kinds all have a group.
 bool IsOf(const kube::ResourceKind& kind, std::string_view api_version, std::string_view name) {
-  return kind.kind == name && kind.group == GroupOf(api_version);
+  return kind.kind == name && api_version.starts_with(kind.group) &&
+         api_version.substr(kind.group.size()).starts_with('/');
 }
 
 // istiod: collections.Pilot.

@@ -2,34 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "core/base/json_access.h"
+#include "core/validation/go_text.h"
 
 namespace wavetank::pilot {
-namespace {
-
-struct Url {
-  std::string_view scheme, host, path;
-};
-
-// What istiod asks of Go's url.Parse here: SCHEME://HOST/PATH.
-Url SplitUrl(std::string_view text) {
-  Url out;
-  const size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return {{}, {}, text};
-  out.scheme = text.substr(0, colon);
-  text.remove_prefix(colon + 1);
-  if (!text.starts_with("//")) return {out.scheme, {}, text};
-  text.remove_prefix(2);
-  const size_t slash = text.find('/');
-  out.host = text.substr(0, slash);
-  if (slash != std::string_view::npos) out.path = text.substr(slash);
-  return out;
-}
-
-}  // namespace
-
 absl::StatusOr<ConfigSources> ChooseConfigSources(const nlohmann::json& mesh, const std::string& config_dir) {
   ConfigSources out;
   const auto named = Items(At(mesh, "configSources"));
@@ -43,12 +19,14 @@ absl::StatusOr<ConfigSources> ChooseConfigSources(const nlohmann::json& mesh, co
   }
   for (const nlohmann::json& source : named) {
     const std::string address = Text(source, "address");
-    const Url url = SplitUrl(address);
+    const validation::UrlParts url = validation::ParseUrl(address);
+    if (!url.error.empty())
+      return absl::InvalidArgumentError(fmt::format("invalid config URL {} {}", address, url.error));
     if (url.scheme == "fs") {
       if (url.path.empty()) {
         return absl::InvalidArgumentError(fmt::format("invalid fs config URL {}, contains no file path", address));
       }
-      out.sources.push_back({ConfigSource::Kind::kFolder, address, std::string(url.path)});
+      out.sources.push_back({ConfigSource::Kind::kFolder, address, url.path});
     } else if (url.scheme == "k8s") {
       if (url.path.empty() || url.path == "/") {
         out.sources.push_back({ConfigSource::Kind::kCluster, address, ""});

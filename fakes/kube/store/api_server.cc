@@ -35,31 +35,32 @@ std::string Describe(std::string_view kind, const NamespacedName& name) {
   return name.ns.empty() ? fmt::format("{} {}", kind, name.name) : fmt::format("{} {}/{}", kind, name.ns, name.name);
 }
 
-// Equal but for the status and what the server itself writes.
-bool SameButStatus(const json& a, const json& b) {
-  for (const char* field : {"labels", "annotations", "ownerReferences", "finalizers"}) {
-    if (At(a, {"metadata", field}) != At(b, {"metadata", field})) return false;
-  }
-  const auto covers = [](const json& one, const json& other) {
+// Equal in all fields of the first level that count.
+template <typename Counts>
+bool SameFields(const json& a, const json& b, Counts counts) {
+  const auto covers = [&](const json& one, const json& other) {
     for (const auto& [key, value] : one.items()) {
-      if (key != "metadata" && key != "status" && value != At(other, key)) return false;
+      if (counts(key) && value != At(other, key)) return false;
     }
     return true;
   };
   return covers(a, b) && covers(b, a);
 }
 
+// Equal but for the status and what the server itself writes.
+bool SameButStatus(const json& a, const json& b) {
+  for (const char* field : {"labels", "annotations", "ownerReferences", "finalizers"}) {
+    if (At(a, {"metadata", field}) != At(b, {"metadata", field})) return false;
+  }
+  return SameFields(a, b, [](const std::string& key) { return key != "metadata" && key != "status"; });
+}
+
 // What is wanted is the same: all but metadata and status, whatever the version in which it is said (apiextensions-
 // apiserver: pkg/registry/customresource/strategy.go, PrepareForUpdate()).
 bool SameDesire(const json& a, const json& b) {
-  const auto covers = [](const json& one, const json& other) {
-    for (const auto& [key, value] : one.items()) {
-      const bool counts = key != "metadata" && key != "status" && key != "apiVersion" && key != "kind";
-      if (counts && value != At(other, key)) return false;
-    }
-    return true;
-  };
-  return covers(a, b) && covers(b, a);
+  return SameFields(a, b, [](const std::string& key) {
+    return key != "metadata" && key != "status" && key != "apiVersion" && key != "kind";
+  });
 }
 
 bool SameMetadata(const json& a, const json& b) {

@@ -88,6 +88,17 @@ TEST(MeshTest, FirstCopyOfAnAddressWinsWithinOneAssignment) {
 
 // --- TLS
 
+// Sleep's connections to helloworld show no certificate; `more`: of their CommonTlsContext.
+void ConnectWithoutACertificate(Mesh& mesh, const std::string& more = "") {
+  const std::string tls = R"({"name": "envoy.transport_sockets.tls", "typed_config": {
+    "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", "sni": ")" +
+                          std::string(kHelloSni) + R"(", "common_tls_context": {"alpn_protocols": ["istio"], )" + more +
+                          R"(
+    "validation_context_sds_secret_config": {"name": "ROOTCA", "sds_config": {"ads": {}, "resource_api_version": "V3"}}}}})";
+  mesh.sleep->ads->world[XdsType::kCds][std::string(kHelloCluster)] =
+      EdsCluster(kHelloCluster, "\"transport_socket\": " + tls);
+}
+
 TEST(MeshTlsTest, CertificateOfAnotherCaIsRefusedByTheServerAndShownToTheClient) {
   Mesh mesh;
   mesh.Identify(*mesh.sleep, kSleepId, &mesh.foreign);
@@ -114,12 +125,7 @@ TEST(MeshTlsTest, MissingClientCertificateIsCountedByTheServer) {
   o.retry = false;
   Mesh mesh(o);
   // A context without a certificate of its own.
-  const std::string tls = R"({"name": "envoy.transport_sockets.tls", "typed_config": {
-    "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", "sni": ")" +
-                          std::string(kHelloSni) + R"(", "common_tls_context": {"alpn_protocols": ["istio"],
-    "validation_context_sds_secret_config": {"name": "ROOTCA", "sds_config": {"ads": {}, "resource_api_version": "V3"}}}}})";
-  mesh.sleep->ads->world[XdsType::kCds][std::string(kHelloCluster)] =
-      EdsCluster(kHelloCluster, "\"transport_socket\": " + tls);
+  ConnectWithoutACertificate(mesh);
   mesh.Start();
   for (int i = 0; i < 10; ++i) {
     const Lab::Result r = mesh.Ask();
@@ -134,13 +140,7 @@ TEST(MeshTlsTest, MissingClientCertificateIsCountedByTheServer) {
 
 TEST(MeshTlsTest, UnderTls13ARefusedClientIsConnectedAndLosesItsRequest) {
   Mesh mesh{Mesh::Options()};
-  const std::string tls = R"({"name": "envoy.transport_sockets.tls", "typed_config": {
-    "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", "sni": ")" +
-                          std::string(kHelloSni) + R"(", "common_tls_context": {"alpn_protocols": ["istio"],
-    "tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},
-    "validation_context_sds_secret_config": {"name": "ROOTCA", "sds_config": {"ads": {}, "resource_api_version": "V3"}}}}})";
-  mesh.sleep->ads->world[XdsType::kCds][std::string(kHelloCluster)] =
-      EdsCluster(kHelloCluster, "\"transport_socket\": " + tls);
+  ConnectWithoutACertificate(mesh, R"("tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},)");
   mesh.Start();
   for (int i = 0; i < 10; ++i) {
     const Lab::Result r = mesh.Ask();
@@ -270,13 +270,7 @@ TEST_F(TlsFindingTest, TriesThatWereRetriedElsewhereKeepTheirFindings) {
 
 TEST_F(TlsFindingTest, UnderTls13TheClosedConnectionSaysWhyTheServerHungUp) {
   Mesh mesh(Istio118());
-  const std::string tls = R"({"name": "envoy.transport_sockets.tls", "typed_config": {
-    "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", "sni": ")" +
-                          std::string(kHelloSni) + R"(", "common_tls_context": {"alpn_protocols": ["istio"],
-    "tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},
-    "validation_context_sds_secret_config": {"name": "ROOTCA", "sds_config": {"ads": {}, "resource_api_version": "V3"}}}}})";
-  mesh.sleep->ads->world[XdsType::kCds][std::string(kHelloCluster)] =
-      EdsCluster(kHelloCluster, "\"transport_socket\": " + tls);
+  ConnectWithoutACertificate(mesh, R"("tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},)");
   mesh.Start();
   const Lab::Result r = mesh.Ask();
   EXPECT_EQ(r.flags, "UC");

@@ -69,6 +69,24 @@ TEST_F(ShellTest, WhatItDoesNotKnowItNames) {
   }
 }
 
+TEST_F(ShellTest, ALineOfVeryManyCommandsRunsToItsEnd) {
+  std::string line;
+  for (int i = 0; i < 200'000; ++i) line += "true;";
+  EXPECT_EQ(Run(line + "echo end"), "end\n0");
+}
+
+TEST(TypedLines, MoreThanMayBeTypedAheadIsSeen) {
+  TypedLines typed(false);
+  typed.Feed(std::string(kMaxTypedAhead - 2, 'a') + "\n");
+  EXPECT_FALSE(typed.too_much());
+  EXPECT_EQ(typed.Take().size(), kMaxTypedAhead - 2);
+  typed.Feed(std::string(kMaxTypedAhead - 2, 'a') + "\nbb");
+  EXPECT_TRUE(typed.too_much());
+  TypedLines empty(false);
+  empty.Feed(std::string(kMaxTypedAhead + 1, '\n'));
+  EXPECT_TRUE(empty.too_much()) << "lines without anything take room, too";
+}
+
 TEST(TypedLines, ArriveWhenTheyEndWhicheverPiecesTheyCameIn) {
   TypedLines typed(false);
   EXPECT_EQ(typed.Feed("ec"), "") << "who has no terminal is shown nothing";

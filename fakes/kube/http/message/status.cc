@@ -53,11 +53,16 @@ Response NotFound(const Resource& resource, std::string_view name) {
 
 Response NoSuchPath() {
   // From this clients make a message of their own, which names what they asked for.
-  Response response;
-  response.code = 404;
-  response.content_type = "text/plain; charset=utf-8";
+  Response response = PlainResponse(404, "404 page not found\n");
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  response.body = "404 page not found\n";
+  return response;
+}
+
+Response PlainResponse(int code, std::string text) {
+  Response response;
+  response.code = code;
+  response.content_type = "text/plain; charset=utf-8";
+  response.body = std::move(text);
   return response;
 }
 

@@ -30,5 +30,7 @@ Response Unauthorized();
 Response FromStore(const absl::Status& status, const Resource& resource, std::string_view name);
 
 Response JsonResponse(int code, const nlohmann::json& body);
+// As Go's http.Error types it.
+Response PlainResponse(int code, std::string text);
 
 }  // namespace wavetank::fakekube::http

@@ -98,13 +98,6 @@ Response ResourceListDocument(const std::string& group_version, const std::vecto
   return response;
 }
 
-Response PlainText(std::string text) {
-  Response response;
-  response.content_type = "text/plain; charset=utf-8";
-  response.body = std::move(text);
-  return response;
-}
-
 }  // namespace
 
 std::optional<Response> Discover(const ResourceTable& table, std::string_view path) {
@@ -119,7 +112,7 @@ std::optional<Response> Discover(const ResourceTable& table, std::string_view pa
                               {"compiler", "g++"},
                               {"platform", "linux/amd64"}});
   }
-  if (path == "/healthz" || path == "/livez" || path == "/readyz") return PlainText("ok");
+  if (path == "/healthz" || path == "/livez" || path == "/readyz") return PlainResponse(200, "ok");
   if (path == "/api") {
     return JsonResponse(
         200,

@@ -241,11 +241,7 @@ std::optional<Response> RestApi::Refuse(const Call& call) const {
   if (absl::IsUnauthenticated(caller.status())) return Unauthorized();
   if (call.refusal != nullptr) {
     if (call.refusal->code == 403) return Failure(403, "Forbidden", call.refusal->message, call.refusal->details);
-    Response response;
-    response.code = call.refusal->code;
-    response.content_type = "text/plain; charset=utf-8";
-    response.body = call.refusal->message + "\n";
-    return response;
+    return PlainResponse(call.refusal->code, call.refusal->message + "\n");
   }
   if (caller->admin || !caller->checked) return std::nullopt;
   if (!call.of_resource() || !call.query_status.ok()) return std::nullopt;

@@ -161,10 +161,6 @@ void Warn(const std::vector<std::string>& unknown, const Query& query, Response*
   }
 }
 
-}  // namespace
-
-namespace {
-
 // What a write of a subresource makes of the object (kubernetes: pkg/registry/*/strategy.go): status, finalizers of a
 // namespace, conditions of a certificate's request. Of Kubernetes' own kinds labels and annotations come along with a
 // status, but a Deployment's labels.
@@ -191,10 +187,6 @@ json WithSubresource(const Resource& resource, std::string_view subresource, jso
   return whole;
 }
 
-}  // namespace
-
-namespace {
-
 // Ephemeral containers come by their subresource alone.
 std::optional<Response> RefuseEphemeral(const json& pod, const ObjectRef& previous, const Call& call) {
   const Resource& resource = *call.target.resource;
@@ -216,10 +208,6 @@ std::optional<Response> RefuseEphemeral(const json& pod, const ObjectRef& previo
   return FromStore(InvalidObject({resource.kind, resource.group}, TextOf(At(pod, {"metadata", "name"})), errors),
                    resource, TextOf(At(pod, {"metadata", "name"})));
 }
-
-}  // namespace
-
-namespace {
 
 // kubernetes: plugin/pkg/admission/namespace/lifecycle, by whose cause controllers know it.
 std::optional<Response> RefuseNewInTerminating(const ApiServer& server, const Resource& resource, const std::string& ns,

@@ -40,6 +40,8 @@ TEST(ConfigSources, WhatIstiodLeavesOutIsTold) {
 }
 
 TEST(ConfigSources, OfWhichOneCannotBeEndIstiod) {
+  EXPECT_THAT(Chosen({"fs:// /a"}),
+              ElementsAre("invalid config URL fs:// /a parse \"fs:// /a\": invalid character \" \" in host name"));
   EXPECT_THAT(Chosen({"fs://folder"}), ElementsAre("invalid fs config URL fs://folder, contains no file path"));
   EXPECT_THAT(Chosen({"xds://mcp.example:15010"}),
               ElementsAre(testing::AllOf(StartsWith("MCP: failed running"), HasSubstr("mcp.example:15010"))));
