@@ -228,6 +228,10 @@ void PodProcess::StartProxy() {
   secrets.identity = {bootstrap.trust_domain, pod_->meta.ns, bootstrap.service_account};
   secrets.secret_ttl = bootstrap.secret_ttl;
   secrets.rotation_grace_ppm = bootstrap.secret_rotation_grace_ppm;
+  if (AgentsRelease().Has(pilot::Change::kRotationJitter)) {
+    constexpr int64_t kAHundredth = 10'000;
+    secrets.rotation_jitter_ppm = bootstrap.secret_rotation_jitter_ppm.value_or(kAHundredth);
+  }
   secrets.file_mounted_certs = bootstrap.file_mounted_certs;
   secrets.output_dir = bootstrap.output_certs;
   secrets.parser = commons.certificates;
@@ -331,14 +335,17 @@ envoysim::AppClient& PodProcess::client() {
 }
 
 // An agent does as its own release, whatever istiod's is.
-bool PodProcess::SpeaksDelta() const {
+pilot::Profile PodProcess::AgentsRelease() const {
   const Commons& commons = *site_.commons;
-  if (commons.delta_for_all) return true;
-  if (bootstrap_->delta_xds) return *bootstrap_->delta_xds;
   const std::string version = Text(node_->metadata, "ISTIO_VERSION");
   // Switches of the world's profile are about proxies of its release.
-  const bool of_world = version == commons.profile.istio;
-  return (of_world ? commons.profile : pilot::ProfileOf({"", version, ""})).Has(pilot::Change::kDeltaByDefault);
+  return version == commons.profile.istio ? commons.profile : pilot::ProfileOf({"", version, ""});
+}
+
+bool PodProcess::SpeaksDelta() const {
+  if (site_.commons->delta_for_all) return true;
+  if (bootstrap_->delta_xds) return *bootstrap_->delta_xds;
+  return AgentsRelease().Has(pilot::Change::kDeltaByDefault);
 }
 
 void PodProcess::FillNode(envoy::config::core::v3::Node* node) {

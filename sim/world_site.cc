@@ -11,6 +11,7 @@
 #include "core/inject/injection_webhook.h"
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/credentials/kubeconfig.h"
+#include "core/profile/changes.h"
 #include "core/registry/network_manager.h"
 #include "core/settings/istiod_settings.h"
 #include "fakes/envoy/apps/app.h"
@@ -580,6 +581,14 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
   options.debounce_max = timing.debounce_max;
   options.push_throttle = static_cast<int>(timing.push_throttle);
   options.requests_per_second = static_cast<int>(timing.connections_per_second);
+  if (options.profile.Has(pilot::Change::kLimitsByProcessors)) {
+    // istiod: pilot/pkg/features/tuning.go, min(15+5*procs, 100). Where istiod's work takes no time it has as many as
+    // by default.
+    const int64_t processors = timing.istiod_cpus > 0 ? timing.istiod_cpus : Timing().istiod_cpus;
+    const int limit = static_cast<int>(std::min<int64_t>(15 + 5 * processors, 100));
+    if (!world_.options_.timing.contains("istiod.push_throttle")) options.push_throttle = limit;
+    if (!world_.options_.timing.contains("istiod.connections_per_second")) options.requests_per_second = limit;
+  }
 
   const auto key_of = [this, &name](std::string_view kind, const std::string& of,
                                     const std::string& key) -> std::optional<std::string> {

@@ -1,9 +1,12 @@
 #include "core/inject/proxy_bootstrap.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "core/base/bounds.h"
 #include "core/base/json_text.h"
@@ -450,6 +453,10 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
       return Invalid(fmt::format("SECRET_GRACE_PERIOD_RATIO must be from 0 to 1: {}", ratio));
     }
     out.secret_rotation_grace_ppm = static_cast<int64_t>(value * 1e6 + 0.5);
+  }
+  double jitter = 0;
+  if (absl::SimpleAtod(Lookup(env, "SECRET_GRACE_PERIOD_RATIO_JITTER"), &jitter) && !std::isnan(jitter)) {
+    out.secret_rotation_jitter_ppm = static_cast<int64_t>(std::min(std::abs(jitter), 1.0) * 1e6 + 0.5);
   }
   out.file_mounted_certs = IsTrue(Lookup(env, "FILE_MOUNTED_CERTS"));
   out.output_certs = Lookup(env, "OUTPUT_CERTS");

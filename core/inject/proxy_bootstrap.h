@@ -52,11 +52,12 @@ struct ProxyBootstrap {
   std::string root_cert_config_map;  // "istio-ca-root-cert"; empty: Kubernetes' own root or a mounted one
   Duration secret_ttl = 24h;
   int64_t secret_rotation_grace_ppm = 500'000;
-  bool file_mounted_certs = false;  // FILE_MOUNTED_CERTS
-  std::string output_certs;         // OUTPUT_CERTS
-  bool dns_capture = false;         // ISTIO_META_DNS_CAPTURE
-  bool dynamic_config = false;      // PROXY_CONFIG_XDS_AGENT
-  std::optional<bool> delta_xds;    // ISTIO_DELTA_XDS; none: as the agent's release does
+  std::optional<int64_t> secret_rotation_jitter_ppm;  // SECRET_GRACE_PERIOD_RATIO_JITTER; none: the agent's default
+  bool file_mounted_certs = false;                    // FILE_MOUNTED_CERTS
+  std::string output_certs;                           // OUTPUT_CERTS
+  bool dns_capture = false;                           // ISTIO_META_DNS_CAPTURE
+  bool dynamic_config = false;                        // PROXY_CONFIG_XDS_AGENT
+  std::optional<bool> delta_xds;                      // ISTIO_DELTA_XDS; none: as the agent's release does
 
   int concurrency = 0;  // worker threads; 0: one per core of the node
   Duration drain = 45s, termination_drain = 5s;

@@ -81,6 +81,8 @@ enum class Change : uint8_t {
   kGatewaysByFamily,
   kNamesOfReadyPods,
   kDeltaRemembersAll,
+  kLimitsByProcessors,
+  kRotationJitter,
 };
 
 }  // namespace wavetank::pilot

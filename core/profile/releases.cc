@@ -228,6 +228,13 @@ const std::vector<ProfileRow>& ProfileRows() {
        "of proxies that speak delta xDS istiod remembers all that they hold, not what the last push had: so it removes "
        "all that went",
        "1.22", "", ""},
+      {Change::kLimitsByProcessors, "limits-by-processors",
+       "PILOT_PUSH_THROTTLE and PILOT_MAX_REQUESTS_PER_SECOND are 15 and five for each processor, 100 at most, where "
+       "nothing positive is said; 100 and 25 before",
+       "1.21", "", "https://github.com/istio/istio/blob/1.30.3/releasenotes/notes/pilot-autoscale.yaml"},
+      {Change::kRotationJitter, "rotation-jitter",
+       "agents renew certificates up to a hundredth of their life sooner or later (SECRET_GRACE_PERIOD_RATIO_JITTER)",
+       "1.24", "", ""},
   };
   return *rows;
 }

@@ -1,6 +1,7 @@
 // The table of variables: what is known of each stands in istiod_variables.tsv, what those that act set stands here.
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cmath>
 #include <iterator>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "absl/strings/str_split.h"
 #include "core/base/assert.h"
+#include "core/profile/changes.h"
 #include "core/settings/istiod_settings.h"
 #include "core/settings/istiod_variables_text.h"
 
@@ -26,6 +28,9 @@ struct Setter {
 std::vector<std::string> SplitAtCommas(std::string_view text) {
   return absl::StrSplit(absl::string_view(text.data(), text.size()), ',', absl::SkipEmpty());
 }
+
+// Whether what is not positive leaves the limit that follows from istiod's processors.
+bool LimitsByProcessors(const Settings& s) { return s.options.profile.Has(Change::kLimitsByProcessors); }
 
 // By name.
 constexpr Setter kSetters[] = {
@@ -92,9 +97,16 @@ constexpr Setter kSetters[] = {
      [](const Value& v, Settings* s) { s->options.entry_health_checks = v.flag; }},
     {"PILOT_ENABLE_XDS_CACHE", [](const Value& v, Settings* s) { s->options.xds_cache = v.flag; }},
     {"PILOT_MAX_REQUESTS_PER_SECOND",
-     [](const Value& v, Settings* s) { s->options.requests_per_second = static_cast<int>(std::ceil(v.number)); }},
+     [](const Value& v, Settings* s) {
+       if (v.number > 0 || !LimitsByProcessors(*s))
+         s->options.requests_per_second = static_cast<int>(std::ceil(v.number));
+     }},
     {"PILOT_PUSH_THROTTLE",
-     [](const Value& v, Settings* s) { s->options.push_throttle = static_cast<int>(v.integer); }},
+     [](const Value& v, Settings* s) {
+       if (v.integer > 0 || !LimitsByProcessors(*s)) {
+         s->options.push_throttle = static_cast<int>(std::clamp<int64_t>(v.integer, INT_MIN, INT_MAX));
+       }
+     }},
     {"PILOT_REMOTE_CLUSTER_TIMEOUT",
      [](const Value& v, Settings* s) { s->options.remote_cluster_timeout = v.duration; }},
     {"PILOT_STATUS_UPDATE_INTERVAL",

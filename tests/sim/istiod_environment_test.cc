@@ -24,8 +24,9 @@ using ::testing::Not;
 
 class IstiodEnvironment : public TwoClusterWorld {
  protected:
-  void Begin(const std::string& mend = "") {
+  void Begin(const std::string& mend = "", const std::string& profile = "") {
     WorldOptions options = TwoClusters(false);
+    if (!profile.empty()) options.profile = profile;
     options.mending = *Mending::Parse(mend);
     absl::StatusOr<std::unique_ptr<World>> world = World::Create(options);
     ASSERT_TRUE(world.ok()) << world.status();
@@ -132,6 +133,25 @@ TEST_F(IstiodEnvironment, ProxiesOfAnotherClusterIdAreRefusedAndSayWhy) {
   Istiod(json::array({{{"name", "CLUSTER_ID"}, {"value", "west"}}}));
   Sleep();
   EXPECT_THAT(world_->Unready(), ElementsAre(HasSubstr("rpc error: code = Unauthenticated")));
+}
+
+TEST_F(IstiodEnvironment, LimitsFollowFromTheProcessorsSince121) {
+  struct Case {
+    const char* profile;
+    const char* throttle;
+    int pushes, streams;
+  };
+  // Of two processors: 15 + 5 * 2.
+  for (const Case& each : {Case{"istio-1.18", "", 100, 25}, Case{"istio-1.30", "", 25, 25},
+                           Case{"istio-1.30", "0", 25, 25}, Case{"istio-1.30", "7", 7, 25}}) {
+    Begin("", each.profile);
+    json env = json::array({{{"name", "CLUSTER_ID"}, {"value", "cluster1"}}});
+    if (*each.throttle != '\0') env.push_back({{"name", "PILOT_PUSH_THROTTLE"}, {"value", each.throttle}});
+    Istiod(env);
+    const pilot::IstiodOptions& options = world_->IstiodOf("cluster1")->istiod().options();
+    EXPECT_EQ(options.push_throttle, each.pushes) << each.profile << " " << each.throttle;
+    EXPECT_EQ(options.requests_per_second, each.streams) << each.profile << " " << each.throttle;
+  }
 }
 
 TEST_F(IstiodEnvironment, WithoutACaServerNoPodIsAdmitted) {
