@@ -164,8 +164,8 @@ absl::StatusOr<OutlierConfig> OutlierOf(const cluster_v3::OutlierDetection& p) {
         std::pair{"EnforcingConsecutiveLocalOriginFailure", p.enforcing_consecutive_local_origin_failure().value()}}) {
     if (percent > 100) return refused(field, "less than or equal to 100");
   }
-  if (p.has_interval() && ToDuration(p.interval()) <= Duration::zero()) return refused("Interval", "greater than 0s");
-  if (p.has_base_ejection_time() && ToDuration(p.base_ejection_time()) <= Duration::zero()) {
+  if (p.has_interval() && IsZero(p.interval())) return refused("Interval", "greater than 0s");
+  if (p.has_base_ejection_time() && IsZero(p.base_ejection_time())) {
     return refused("BaseEjectionTime", "greater than 0s");
   }
   OutlierConfig o;
@@ -179,7 +179,7 @@ absl::StatusOr<OutlierConfig> OutlierOf(const cluster_v3::OutlierDetection& p) {
       &o.consecutive_local_origin_failure);
   Set(p.has_enforcing_consecutive_local_origin_failure(), p.enforcing_consecutive_local_origin_failure(),
       &o.enforcing_consecutive_local_origin_failure);
-  if (p.has_interval()) o.interval = ToDuration(p.interval());
+  if (p.has_interval()) o.interval = ToPeriod(p.interval());
   if (p.has_base_ejection_time()) o.base_ejection_time = ToDuration(p.base_ejection_time());
   // Envoy: the maximum is at least the base. source/common/upstream/outlier_detection_impl.cc
   o.max_ejection_time =
@@ -338,10 +338,7 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
   out->type = *type;
   if (cluster.has_connect_timeout()) {
     out->connect_timeout = ToDuration(cluster.connect_timeout());
-    if (out->connect_timeout < Duration::zero()) {
-      return absl::InvalidArgumentError("Invalid duration: Expected positive duration");
-    }
-    if (out->connect_timeout == Duration::zero()) {
+    if (IsZero(cluster.connect_timeout())) {
       return absl::InvalidArgumentError(
           "Proto constraint validation failed (ClusterValidationError.ConnectTimeout: "
           "value must be greater than 0s)");
@@ -367,8 +364,8 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
   }
   out->respect_dns_ttl = cluster.respect_dns_ttl();
   if (cluster.has_cleanup_interval()) {
-    out->cleanup_interval = ToDuration(cluster.cleanup_interval());
-    if (out->cleanup_interval <= Duration::zero()) {
+    out->cleanup_interval = ToPeriod(cluster.cleanup_interval());
+    if (IsZero(cluster.cleanup_interval())) {
       return absl::InvalidArgumentError(
           "Proto constraint validation failed (ClusterValidationError.CleanupInterval: value must be greater than 0s)");
     }

@@ -1,11 +1,13 @@
 #include "fakes/envoy/config/config_store.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/route/v3/route.pb.h"
+#include "fakes/envoy/match/durations.h"
 #include "google/protobuf/arena.h"
 
 namespace wavetank::envoysim {
@@ -66,6 +68,11 @@ void DecodeAs(std::string_view resource, Decoded<T>* out, Name name, Compile com
     return;
   }
   out->name = name(proto);
+  // Of an assignment nothing that lasts is read.
+  if constexpr (!std::is_same_v<Proto, envoy::config::endpoint::v3::ClusterLoadAssignment>) {
+    out->status = CheckDurations(proto);
+    if (!out->status.ok()) return;
+  }
   absl::StatusOr<std::shared_ptr<const T>> value = compile(proto);
   if (value.ok()) {
     out->value = *std::move(value);

@@ -79,7 +79,7 @@ absl::StatusOr<RetryPolicy> CompileRetry(const route_v3::RetryPolicy& proto, con
   }
   if (proto.has_retry_back_off()) {
     const auto& back_off = proto.retry_back_off();
-    if (ToDuration(back_off.base_interval()) <= Duration::zero()) {
+    if (IsZero(back_off.base_interval())) {
       return absl::InvalidArgumentError(
           "Proto constraint validation failed (RetryBackOffValidationError.BaseInterval: value must be greater than "
           "0s)");

@@ -6,6 +6,7 @@
 
 #include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
 #include "fakes/envoy/extensions/catalogue.h"
+#include "fakes/envoy/match/durations.h"
 #include "fmt/format.h"
 #include "google/protobuf/any.pb.h"
 #include "google/protobuf/util/json_util.h"
@@ -97,13 +98,23 @@ std::string ConfigType(const google::protobuf::Any& config) {
   return wrapped.type_url().substr(wrapped.type_url().rfind('/') + 1);
 }
 
+namespace {
+
+// Not InvalidArgument, by which a resource takes the whole response with it: what it holds is looked at later.
+absl::Status CheckDurationsOfExtension(const google::protobuf::Message& message) {
+  const absl::Status status = CheckDurations(message);
+  return status.ok() ? status : absl::OutOfRangeError(status.message());
+}
+
+}  // namespace
+
 absl::Status UnpackConfig(const google::protobuf::Any& config, google::protobuf::Message* out) {
   const auto refused = [&](std::string_view why) {
     return absl::InvalidArgumentError(fmt::format("Unable to parse JSON as proto ({})", why));
   };
   if (!IsTypedStruct(TypeName(config))) {
     if (TypeName(config) == out->GetDescriptor()->full_name() && out->ParseFromString(config.value())) {
-      return absl::OkStatus();
+      return CheckDurationsOfExtension(*out);
     }
     if (config.type_url().empty()) return absl::OkStatus();  // named alone: all defaults
     return absl::InvalidArgumentError(
@@ -114,7 +125,7 @@ absl::Status UnpackConfig(const google::protobuf::Any& config, google::protobuf:
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(wrapped.value(), &json).ok()) return refused("Struct");
   const auto read = google::protobuf::util::JsonStringToMessage(json, out);
-  return read.ok() ? absl::OkStatus() : refused(std::string(read.message()));
+  return read.ok() ? CheckDurationsOfExtension(*out) : refused(std::string(read.message()));
 }
 
 absl::Status Extensions::Check(std::string_view name, const google::protobuf::Any& config) const {

@@ -298,7 +298,9 @@ int32_t LoadBalancer::PickFrom(Source* source) {
     case LbPolicy::kLeastRequest: {
       // Power of random choices, with replacement; the earlier draw keeps a tie.
       uint32_t best = source->hosts[random_.Below(n)];
-      for (uint32_t i = 1; i < config_.choice_count; ++i) {
+      // After so many draws every host was seen; an Envoy takes seconds for more, and finds no other.
+      constexpr uint32_t kMostDraws = 1 << 16;
+      for (uint32_t i = 1; i < std::min(config_.choice_count, kMostDraws); ++i) {
         const uint32_t other = source->hosts[random_.Below(n)];
         if (hosts_[other]->active_requests < hosts_[best]->active_requests) best = other;
       }

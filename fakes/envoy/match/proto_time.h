@@ -10,9 +10,21 @@
 
 namespace wavetank::envoysim {
 
+// Envoy: source/common/protobuf/utility.cc, kMaxSecondsValue.
+inline constexpr int64_t kMaxDurationSeconds = 9'223'372'035;
+
+// Whole milliseconds, as Envoy's timers count (source/common/protobuf/utility.cc, durationToMilliseconds). What no
+// Envoy takes (durations.h) ends at the ends of the range.
 inline Duration ToDuration(const google::protobuf::Duration& d) {
-  return std::chrono::seconds(d.seconds()) + std::chrono::nanoseconds(d.nanos());
+  const std::chrono::seconds seconds(std::clamp(d.seconds(), -kMaxDurationSeconds, kMaxDurationSeconds));
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      seconds + Duration(std::clamp<int32_t>(d.nanos(), -999'999'999, 999'999'999)));
 }
+
+// Of what comes again and again. Envoy's timer of no millisecond comes with each turn of its event loop.
+inline Duration ToPeriod(const google::protobuf::Duration& d) { return std::max<Duration>(ToDuration(d), 1ms); }
+
+inline bool IsZero(const google::protobuf::Duration& d) { return d.seconds() == 0 && d.nanos() == 0; }
 
 inline uint32_t PartsPerMillion(const envoy::type::v3::FractionalPercent& percent) {
   uint64_t scale = 10'000;

@@ -56,7 +56,7 @@ absl::StatusOr<TokenBucketSpec> BucketSpecOf(const envoy::type::v3::TokenBucket&
     return broken("TokensPerFill", "value must be greater than 0");
   }
   if (!proto.has_fill_interval()) return broken("FillInterval", "value is required");
-  if (out.fill_interval <= Duration::zero()) return broken("FillInterval", "value must be greater than 0s");
+  if (IsZero(proto.fill_interval())) return broken("FillInterval", "value must be greater than 0s");
   if (out.fill_interval < 50ms) {
     return absl::InvalidArgumentError("local rate limit token bucket fill timer must be >= 50ms");
   }
