@@ -51,6 +51,7 @@ class Queue {
       const Duration finished = done->task ? done->until : Duration::max();
       const Duration next = std::min({event, timer, finished});
       if (next == Duration::max()) break;
+      WAVETANK_ASSERT(next >= now_, next, now_);  // time never runs backwards
       now_ = next;
       OpenBuckets();
       if (finished == next) {
@@ -151,6 +152,8 @@ class Queue {
     timer_ = now_ + options_.debounce_after - quiet;
   }
   void StartPush() {
+    WAVETANK_ASSERT(!pushing_, last_push_);  // contexts are made one after the other
+    WAVETANK_ASSERT(!pending_.empty(), last_push_);
     Push push;
     push.start = now_;
     push.events.swap(pending_);
@@ -178,6 +181,8 @@ class Queue {
   }
   // Its context stands: every proxy is told.
   void Enqueue(int64_t number) {
+    WAVETANK_ASSERT(pushing_, number);
+    WAVETANK_ASSERT(number == last_push_, number, last_push_);
     pushing_ = false;
     if (!pending_.empty()) {
       timer_.reset();
@@ -209,10 +214,14 @@ class Queue {
       ++in_flight_;
       ++result_.proxy_pushes;
       Proxy& proxy = proxies_[static_cast<size_t>(at)];
+      WAVETANK_ASSERT(!proxy.processing, at);
+      WAVETANK_ASSERT(proxy.from > 0, at);
+      WAVETANK_ASSERT(proxy.from <= proxy.to, proxy.from, proxy.to);
       proxy.processing = true;
       Task task{at, 0, 0, false, proxy.from, proxy.to};
       for (int64_t n = proxy.from; n <= proxy.to; ++n) task.kinds |= KindsOf(n);
       task.stage = CostOf(task.kinds).first;
+      WAVETANK_ASSERT(task.stage >= 0, task.kinds);  // a push that waits brings something
       proxy.from = proxy.to = 0;
       Ready(task, CostOf(task));
     }
@@ -293,11 +302,14 @@ class Queue {
     const Duration other = task.client ? istiod_time_ : client_time_;
     own = std::max(own, other - kSlice) + slow;
     if (!task.client) CountBusy(cost, slow);
+    WAVETANK_ASSERT(!p.task, now_);
+    WAVETANK_ASSERT(cost >= Duration::zero(), cost);
     p.task = task;
     p.slice = slice;
     p.until = now_ + slow;
   }
   void Finish(Processor& p) {
+    WAVETANK_ASSERT(p.task.has_value(), now_);
     const Task task = *p.task;
     p.task.reset();
     p.until = Duration::max();
@@ -357,6 +369,8 @@ class Queue {
   }
   void Done(const Task& task) {
     Proxy& proxy = proxies_[static_cast<size_t>(task.proxy)];
+    WAVETANK_ASSERT(proxy.processing, task.proxy);
+    WAVETANK_ASSERT(in_flight_ > 0, in_flight_);
     --in_flight_;
     proxy.processing = false;
     if (proxy.busy_to != 0) {
@@ -371,11 +385,13 @@ class Queue {
       const auto it = pushes_.find(number);
       if (it == pushes_.end()) continue;
       Push& push = it->second;
+      WAVETANK_ASSERT(push.arrived.size() < proxies_.size(), number);  // once at each proxy
       push.arrived.push_back((now_ + options_.wire - push.start).count());
       if (push.arrived.size() == proxies_.size()) Complete(number, push);
     }
   }
   void Complete(int64_t number, Push& push) {
+    WAVETANK_ASSERT(push.arrived.size() == proxies_.size(), number, push.arrived.size(), proxies_.size());
     std::vector<int64_t>& at = push.arrived;
     std::sort(at.begin(), at.end());
     const auto rank = [&](size_t ppm) {

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/base/assert.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 
@@ -67,6 +68,7 @@ void EnvoyLife::After(Duration delay, Callback fn) {
 }
 
 void EnvoyLife::Start() {
+  WAVETANK_ASSERT(state_ == State::kNew, state_);  // the agent starts its Envoy once
   Tell(Level::kInfo, "Starting proxy agent");
   Tell(Level::kInfo, "starting");
   state_ = State::kRunning;
@@ -80,6 +82,7 @@ void EnvoyLife::Start() {
 }
 
 void EnvoyLife::OnExit(const ProcessEnd& end) {
+  WAVETANK_ASSERT(state_ != State::kNew);
   const State before = std::exchange(state_, State::kEnded);
   if (before == State::kEnded) return;
   const std::string why = Describe(end);
@@ -154,6 +157,7 @@ void EnvoyLife::WaitForConnections() {
 }
 
 void EnvoyLife::Abort() {
+  WAVETANK_ASSERT(state_ == State::kDraining, state_);  // killed after the drain, never instead of it
   state_ = State::kKilled;
   Tell(Level::kWarn, "Aborting proxy");
   envoy_.Kill();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
@@ -67,7 +68,11 @@ HealthChecker::HealthChecker(Host& host, HealthProbe probe, Probe ask, OnChange 
       ask_(std::move(ask)),
       on_change_(std::move(on_change)),
       log_(std::move(log)),
-      tally_(probe_.success_threshold, probe_.failure_threshold) {}
+      tally_(probe_.success_threshold, probe_.failure_threshold) {
+  WAVETANK_ASSERT(probe_.period > Duration::zero(), probe_.period);  // else it would ask without end at one instant
+  WAVETANK_ASSERT(ask_ != nullptr);
+  WAVETANK_ASSERT(on_change_ != nullptr);
+}
 
 void HealthChecker::After(Duration delay, Callback fn) {
   host_.RunAfter(delay, [alive = std::weak_ptr(alive_), fn = std::move(fn)]() mutable {
@@ -91,6 +96,7 @@ void HealthChecker::Check() {
 }
 
 void HealthChecker::OnAnswer(const absl::Status& status) {
+  WAVETANK_ASSERT(asking_);  // each probe is answered once
   asking_ = false;
   const std::optional<bool> changed = tally_.OnProbe(status.ok());
   if (!changed) return;

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 
@@ -161,6 +162,9 @@ void SecretManager::Serve(const ListenerRef& listener) {
 }
 
 absl::StatusOr<SecretItem> SecretManager::Cached(const std::string& name) const {
+  WAVETANK_ASSERT(cached_);
+  WAVETANK_ASSERT(!chain_.empty());
+  WAVETANK_ASSERT(key_ != nullptr);
   if (name == kRootSecretName) return Roots(roots_pem_);
   // Any other name is served the workload's certificate, as in istiod's agent.
   return SecretItem{name, key_, chain_, nullptr,
@@ -168,6 +172,10 @@ absl::StatusOr<SecretItem> SecretManager::Cached(const std::string& name) const 
 }
 
 void SecretManager::Give(const ListenerRef& listener, SecretItem item) {
+  WAVETANK_ASSERT(!listener->over, listener->name);
+  // Exactly one of the two is given, and a chain never without its key.
+  WAVETANK_ASSERT((item.roots == nullptr) != item.chain.empty(), listener->name);
+  WAVETANK_ASSERT((item.key == nullptr) == item.chain.empty(), listener->name);
   listener->waiting = false;
   listener->backoff = kStreamFirst;
   Output(item);
@@ -178,6 +186,10 @@ void SecretManager::Give(const ListenerRef& listener, SecretItem item) {
 }
 
 void SecretManager::Fail(const ListenerRef& listener, absl::Status why) {
+  WAVETANK_ASSERT(!listener->over, listener->name);
+  WAVETANK_ASSERT(!why.ok(), listener->name);
+  WAVETANK_ASSERT(listener->backoff >= kStreamFirst, listener->backoff);
+  WAVETANK_ASSERT(listener->backoff <= kStreamMax, listener->backoff);
   listener->waiting = false;
   if (listener->again) {
     const Duration wait(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(listener->backoff.count()))));
@@ -194,6 +206,8 @@ void SecretManager::Fail(const ListenerRef& listener, absl::Status why) {
 }
 
 void SecretManager::Generate() {
+  WAVETANK_ASSERT(!generating_);  // one CSR is under way at most
+  WAVETANK_ASSERT(!options_.file_mounted_certs);
   generating_ = true;
   After(options_.key_generation, [this] {
     absl::StatusOr<x509::KeyPairRef> made =
@@ -212,6 +226,9 @@ void SecretManager::Generate() {
 }
 
 void SecretManager::SendCsr(x509::KeyPairRef key, std::string csr, int attempt) {
+  WAVETANK_ASSERT(generating_);
+  WAVETANK_ASSERT(attempt >= 1, attempt);
+  WAVETANK_ASSERT(attempt <= kCsrAttempts, attempt);
   ++csr_count_;
   client_.CreateCertificate(csr, options_.secret_ttl,
                             [this, alive = std::weak_ptr(alive_), key = std::move(key), csr,
@@ -231,6 +248,7 @@ void SecretManager::SendCsr(x509::KeyPairRef key, std::string csr, int attempt) 
 }
 
 void SecretManager::OnSigned(x509::KeyPairRef key, absl::StatusOr<std::vector<std::string>> answer) {
+  WAVETANK_ASSERT(generating_);  // each CSR is answered once
   generating_ = false;
   absl::Status status = answer.status();
   if (answer.ok()) status = Accept(std::move(key), *answer);
@@ -248,7 +266,7 @@ void SecretManager::OnSigned(x509::KeyPairRef key, absl::StatusOr<std::vector<st
     const std::weak_ptr<char> alive = alive_;
     for (const auto& listener : std::vector(listeners_)) {
       if (alive.expired()) return;
-      if (listener->waiting) Fail(listener, why);
+      if (listener->waiting && !listener->over) Fail(listener, why);
     }
     return;
   }
@@ -292,10 +310,12 @@ absl::Status SecretManager::Accept(x509::KeyPairRef key, const std::vector<std::
 }
 
 void SecretManager::ScheduleRotation() {
+  WAVETANK_ASSERT(leaf_ != nullptr);
   const Duration life = leaf_->not_after() - host_.WallClock();
   Duration grace = Scale(life, options_.rotation_grace_ppm);
   if (options_.rotation_jitter_ppm > 0) {
     grace += Scale(life, random_.Between(-options_.rotation_jitter_ppm, options_.rotation_jitter_ppm));
+    grace = std::max(grace, Duration::zero());  // istiod: rotateTime; none waits beyond the end
   }
   host_.Cancel(rotation_);
   rotation_ = host_.RunAfter(std::max(Duration::zero(), life - grace), [this, alive = std::weak_ptr(alive_)] {
@@ -387,6 +407,8 @@ absl::StatusOr<SecretItem> SecretManager::ReadFiles(const std::string& name) con
 
 void SecretManager::ServeFiles(const ListenerRef& listener, Duration waited, Duration wait) {
   if (listener->over) return;
+  WAVETANK_ASSERT(listener->reading, listener->name);
+  WAVETANK_ASSERT(waited <= kFilePatience, waited);
   absl::StatusOr<SecretItem> item = ReadFiles(listener->name);
   if (item.ok()) {
     listener->reading = false;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/kube/yaml.h"
 #include "core/xds/connection.h"
@@ -110,6 +111,7 @@ DistributionReport DistributionReporter::Report() const {
 }
 
 void DistributionReporter::Start() {
+  WAVETANK_ASSERT(options_.interval > Duration::zero(), options_.interval);
   host_.RunAfter(options_.interval, [this, alive = std::weak_ptr<char>(alive_)] {
     if (alive.expired() || stopped_) return;
     Write();
@@ -122,7 +124,9 @@ void DistributionReporter::Write() {
   const DistributionReport report = Report();
   for (auto it = in_progress_.begin(); it != in_progress_.end();) {
     InProgress& progress = it->second;
-    const bool everywhere = report.in_progress.at(progress.resource) >= report.data_planes;
+    const int64_t proxies = report.in_progress.at(progress.resource);
+    WAVETANK_ASSERT(proxies <= report.data_planes, proxies, report.data_planes);
+    const bool everywhere = proxies == report.data_planes;
     if (everywhere) ++progress.completed;
     it = everywhere && progress.completed > Duration(1min) / options_.interval ? in_progress_.erase(it) : std::next(it);
   }

@@ -303,6 +303,10 @@ struct Istiod::Impl {
 // controllers at once, then the wait for their caches and for the first push context.
 void Istiod::Impl::Start() {
   lines.Begun();
+  // istiod: NewDiscoveryServer, make(chan struct{}, features.PushThrottle)
+  if (options.push_throttle < 0) {
+    return Fail(absl::InvalidArgumentError("panic: makechan: size out of range: PILOT_PUSH_THROTTLE is negative"));
+  }
   config::MeshConfigRef fallback;
   if (!options.mesh_config.empty()) {
     absl::StatusOr<config::MeshConfigRef> parsed = config::ApplyMeshConfigDefaults(options.mesh_config);
@@ -532,6 +536,7 @@ void Istiod::Impl::StartControllers() {
         [this] { ingresses->SetWritesStatus(false); });
   }
   if (options.auto_registration && reads_cluster) {
+    if (absl::Status grace = WorkloadEntryController::CheckGrace(options.entry_grace); !grace.ok()) return Fail(grace);
     WorkloadEntryController::Options entries{options.name, options.entry_grace, options.validate_entry_identity,
                                              options.entry_health_checks};
     workload_entries = std::make_unique<WorkloadEntryController>(

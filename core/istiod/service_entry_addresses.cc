@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/ip.h"
 #include "core/base/json_access.h"
 #include "fmt/format.h"
@@ -17,6 +18,7 @@ bool IsServiceEntry(const kube::Object& object) { return object.kind == "Service
 json StatusOf(const AllocatedAddresses& addresses) {
   json out = json::array();
   for (const AllocatedAddress& one : addresses) {
+    WAVETANK_ASSERT(one.number <= 0xffff, one.number, one.host);  // the range has sixteen bits
     out.push_back({{"host", one.host}, {"value", fmt::format("240.240.{}.{}", one.number >> 8, one.number & 0xff)}});
     out.push_back({{"host", one.host}, {"value", fmt::format("2001:2::{:x}", one.number)}});
   }

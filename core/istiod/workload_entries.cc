@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
+#include "core/base/assert.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/time_format.h"
 #include "core/security/spiffe.h"
+#include "core/x509/calendar.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {
@@ -50,7 +52,13 @@ std::optional<Time> ReadNano(const std::string& text) {
       nanos += (text[i] - '0') * scale;
     }
   }
-  return Time{} + std::chrono::seconds(*seconds - kWorldEpochUnixSeconds) + Duration(nanos);
+  const Time whole = x509::FromUnixSeconds(*seconds);  // anybody may write the annotation: dates far off are at the end
+  return whole > Time::max() - Duration(nanos) ? Time::max() : whole + Duration(nanos);
+}
+
+// Ten grace periods; a product beyond 64 bits is what Go makes of it.
+Duration BetweenLooks(Duration grace) {
+  return Duration(static_cast<int64_t>(static_cast<uint64_t>(grace.count()) * 10));
 }
 
 std::string Annotation(const kube::Object& object, const char* name) {
@@ -81,8 +89,20 @@ std::string AutoRegisteredName(const Proxy& proxy) {
 WorkloadEntryController::WorkloadEntryController(Host& host, kube::Client& client, Objects objects, Options options)
     : host_(host), client_(client), objects_(std::move(objects)), options_(std::move(options)) {}
 
+absl::Status WorkloadEntryController::CheckGrace(Duration grace) {
+  // istiod: periodicWorkloadEntryCleanup, time.NewTicker
+  if (BetweenLooks(grace) > Duration::zero()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "panic: non-positive interval for NewTicker: PILOT_WORKLOAD_ENTRY_GRACE_PERIOD must be positive");
+}
+
 void WorkloadEntryController::Start() {
-  After(options_.grace * 10, [this] { LookAtAll(); });
+  WAVETANK_ASSERT(CheckGrace(options_.grace).ok(), options_.grace);
+  LookAgain();
+}
+
+void WorkloadEntryController::LookAgain() {
+  After(BetweenLooks(options_.grace), [this] { LookAtAll(); });
 }
 
 void WorkloadEntryController::After(Duration delay, Callback fn) {
@@ -130,6 +150,7 @@ void WorkloadEntryController::Write(json entry, absl::AnyInvocable<void(absl::St
 void WorkloadEntryController::Register(const Proxy& proxy, const ProxyLocality& locality, Time connected,
                                        absl::AnyInvocable<void(absl::Status)> done) {
   const std::string name = AutoRegisteredName(proxy), ns = proxy.metadata.ns;
+  WAVETANK_ASSERT(!name.empty(), proxy.id);  // Wants() was asked
   ++streams_[StreamKey(proxy)];
   const auto later = [this](absl::Status status, absl::AnyInvocable<void(absl::Status)> then) {
     After(Duration::zero(), [status = std::move(status), then = std::move(then)]() mutable { then(status); });
@@ -166,6 +187,7 @@ void WorkloadEntryController::Register(const Proxy& proxy, const ProxyLocality& 
 
 void WorkloadEntryController::Create(const Proxy& proxy, const ProxyLocality& locality, Time connected,
                                      const kube::Object& group, absl::AnyInvocable<void(absl::Status)> done) {
+  WAVETANK_ASSERT(!proxy.ip_addresses.empty(), proxy.id);
   const json& of_group = At(group.body, "spec");
   json spec = At(of_group, "template");
   if (!spec.is_object()) spec = json::object();
@@ -242,6 +264,7 @@ void WorkloadEntryController::WriteHealth(const HealthReport& report, int tries)
 
 void WorkloadEntryController::Unregister(const Proxy& proxy, Time connected) {
   const auto streams = streams_.find(StreamKey(proxy));
+  WAVETANK_ASSERT(streams == streams_.end() || streams->second > 0, streams->second);
   if (streams != streams_.end() && streams->second > 1) {
     --streams->second;
     return;
@@ -280,13 +303,14 @@ bool WorkloadEntryController::IsOver(const kube::Object& entry) const {
   const std::string gone = Annotation(entry, kDisconnectedAnnotation);
   if (gone.empty()) return false;
   const std::optional<Time> at = ReadNano(gone);
-  return !at || host_.Now() - *at >= options_.grace;
+  return !at || *at <= host_.Now() - options_.grace;
 }
 
 void WorkloadEntryController::CleanUp(const kube::Object& entry) {
   // istiod: cleanupLimit, and the deletion names the version that was looked at.
   next_cleanup_ = std::max(next_cleanup_, host_.Now());
   const Duration wait = next_cleanup_ - host_.Now();
+  WAVETANK_ASSERT(wait >= Duration::zero(), wait);
   next_cleanup_ += kBetweenCleanups;
   const auto clean_up = [this, ns = entry.meta.ns, name = entry.meta.name, version = entry.meta.resource_version] {
     const kube::ObjectRef now = Find(ns, name);
@@ -301,7 +325,7 @@ void WorkloadEntryController::LookAtAll() {
   for (const kube::ObjectRef& object : objects_()) {
     if (object->kind == "WorkloadEntry" && IsOver(*object)) CleanUp(*object);
   }
-  After(options_.grace * 10, [this] { LookAtAll(); });
+  LookAgain();
 }
 
 }  // namespace wavetank::pilot

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "core/base/host.h"
 #include "core/kube/client.h"
 #include "core/xds/workload_registrar.h"
@@ -33,6 +34,9 @@ class WorkloadEntryController final : public WorkloadRegistrar {
 
   // `host` and `client`, of the config cluster, outlive it.
   WorkloadEntryController(Host& host, kube::Client& client, Objects objects, Options options);
+
+  // InvalidArgument: istiod ends by a panic as it starts with that grace period.
+  static absl::Status CheckGrace(Duration grace);
 
   void Start();
 
@@ -59,6 +63,7 @@ class WorkloadEntryController final : public WorkloadRegistrar {
   bool IsOver(const kube::Object& entry) const;
   void CleanUp(const kube::Object& entry);
   void LookAtAll();
+  void LookAgain();
   void After(Duration delay, Callback fn);
 
   Host& host_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/assert.h"
 #include "fmt/format.h"
 
 namespace wavetank::security {
@@ -21,6 +22,7 @@ x509::CertificateSpec SelfSignedSpec(std::string_view trust_domain, Time now, Du
 
 absl::StatusOr<std::unique_ptr<IstioCa>> IstioCa::Create(KeyCertBundleRef bundle, const IstioCaOptions& options,
                                                          Time now) {
+  WAVETANK_ASSERT(bundle != nullptr);
   IstioCaOptions own = options;
   if (const x509::CertificateRef& head = bundle->chain_head()) {
     const Duration left = std::chrono::floor<std::chrono::seconds>(head->not_after() - now);
@@ -42,6 +44,7 @@ absl::StatusOr<SignedCertificate> IstioCa::Issue(std::string_view public_key, co
   auto leaf = x509::Certificate::Issue(spec, public_key, bundle_->certificate(), bundle_->key());
   if (!leaf.ok()) return leaf.status();
   SignedCertificate out{*std::move(leaf), {}};
+  WAVETANK_ASSERT(!out.leaf->is_ca());  // whatever the request asked for
   out.cert_chain.push_back(out.leaf->ToPem());
   if (!bundle_->chain_pem().empty()) out.cert_chain.push_back(bundle_->chain_pem());
   out.cert_chain.push_back(bundle_->roots_pem());

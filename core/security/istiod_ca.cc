@@ -67,6 +67,8 @@ void IstiodCa::After(Duration delay, Callback fn) {
 }
 
 void IstiodCa::Start(absl::AnyInvocable<void(absl::Status)> done) {
+  WAVETANK_ASSERT(done != nullptr);
+  WAVETANK_ASSERT(ca_ == nullptr);
   on_started_ = std::move(done);
   start_ = host_.Now();
   LoadPlugged();
@@ -82,6 +84,8 @@ void IstiodCa::RetryStart(absl::Status why) {
         why.code(),
         fmt::format("failed to create a self-signed istiod CA: deadline exceeded with last error: {}", Message(why))));
   }
+  WAVETANK_ASSERT(ca_ == nullptr);  // once it is there, nothing starts again
+  WAVETANK_ASSERT(backoff_ <= 60s, backoff_);
   // istiod: pkg/backoff, 0.5 s growing by half up to 60 s, each wait jittered by half.
   const int64_t half = backoff_.count() / 2;
   After(Duration(half + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(2 * half) + 1))),
@@ -155,6 +159,7 @@ void IstiodCa::Use(KeyCertPem pem, std::string_view what, bool plugged) {
   }
   absl::StatusOr<std::unique_ptr<IstioCa>> ca = IstioCa::Create(*std::move(bundle), options_.ca, host_.WallClock());
   if (!ca.ok()) return Finish(ca.status());
+  WAVETANK_ASSERT(ca_ == nullptr);
   ca_ = *std::move(ca);
   plugged_in_ = plugged;
   if (absl::Status renewed = Renew(); !renewed.ok()) return Finish(renewed);
@@ -237,6 +242,8 @@ void IstiodCa::ScheduleRootCheck(Duration delay) {
 }
 
 void IstiodCa::CheckRoot() {
+  WAVETANK_ASSERT(ca_ != nullptr);
+  WAVETANK_ASSERT(!plugged_in_);  // who brought a root renews it himself
   Fetch(kSelfSignedCaSecret, [this](absl::StatusOr<kube::SecretData> data) {
     const std::string what = fmt::format("Secret {}/{}", options_.system_namespace, kSelfSignedCaSecret);
     last_reload_ = data.status();

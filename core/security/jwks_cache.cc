@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/base/json_text.h"
 
 namespace wavetank::security {
@@ -102,6 +103,8 @@ void JwksCache::Tell(Teller teller) {
 }
 
 void JwksCache::Take() {
+  WAVETANK_ASSERT(channel_ <= kChannel, channel_);
+  WAVETANK_ASSERT(blocked_.empty() || channel_ == kChannel, channel_);  // who waits, waits for a full channel
   if (refreshing_ || channel_ == 0) return;
   --channel_;
   refreshing_ = true;
@@ -130,6 +133,7 @@ void JwksCache::Arm() {
     failed_before_ = false;
     next += interval_;
   }
+  WAVETANK_ASSERT(next > now, next, now);
   timer_ = host_.RunAfter(next - now, [this] {
     timer_ = kNoTimer;
     if (!refreshing_) Refresh(false, std::map<Key, Entry>(entries_));
@@ -172,6 +176,8 @@ void JwksCache::RefreshOne(Key key, const Entry& entry) {
 }
 
 void JwksCache::Attempt(const Key& key, Entry entry, int more_times) {
+  WAVETANK_ASSERT(refreshing_);
+  WAVETANK_ASSERT(more_times >= 0, more_times);
   const std::optional<std::string> keys = fetch_(key.second);
   if (!keys && more_times > 0) {
     host_.RunAfter(kRetryInterval,
@@ -194,6 +200,8 @@ void JwksCache::Attempt(const Key& key, Entry entry, int more_times) {
 }
 
 void JwksCache::DoneOne() {
+  WAVETANK_ASSERT(refreshing_);
+  WAVETANK_ASSERT(under_way_ > 0, under_way_);  // each ends once
   if (--under_way_ > 0) return;
   if (differs_) changed_();
   if (!failed_) {

@@ -96,6 +96,8 @@ void NamespaceController::Enqueue(std::string ns) {
 }
 
 void NamespaceController::Reconcile(const std::string& ns) {
+  WAVETANK_ASSERT(work_.contains(ns), ns);
+  WAVETANK_ASSERT(namespaces_.synced(), ns);
   const kube::ObjectRef space = namespaces_.Get("", ns);
   const std::string bundle = ca_bundle_();
   const kube::ObjectRef old = config_maps_.Get(ns, kCaRootConfigMap);

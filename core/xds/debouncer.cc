@@ -1,5 +1,6 @@
 #include "core/xds/debouncer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/assert.h"
@@ -13,7 +14,7 @@ void Debouncer::Add(PushRequest request) {
   if (!options_.debounce_eds && !request.full) return Start(std::move(request), 1, false);
   last_ = host_.Now();
   if (events_ == 0) {
-    SetTimer(options_.after);
+    SetTimer(std::max(options_.after, Duration::zero()));  // as Go's timers: at once
     start_ = last_;
   }
   WAVETANK_ASSERT(pending_.has_value() == (events_ > 0), events_);
@@ -28,7 +29,7 @@ void Debouncer::Add(PushRequest request) {
 }
 
 void Debouncer::SetTimer(Duration delay) {
-  WAVETANK_ASSERT(delay > Duration::zero(), delay);  // else it would spin at one instant
+  WAVETANK_ASSERT(delay >= Duration::zero(), delay);
   host_.Cancel(timer_);
   timer_ = host_.RunAfter(delay + BuggifyDelay(BuggifyPoint::kDebounceLate), [this] {
     timer_ = kNoTimer;
@@ -39,6 +40,7 @@ void Debouncer::SetTimer(Duration delay) {
 void Debouncer::MaybePush() {
   WAVETANK_ASSERT(free_);  // one push at a time
   const Duration since_first = host_.Now() - start_, quiet = host_.Now() - last_;
+  // What is not over yet ends later than now, so that nothing spins at one instant.
   if (since_first < options_.max && quiet < options_.after) return SetTimer(options_.after - quiet);
   if (!pending_) return;
   free_ = false;

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "fmt/format.h"
 #include "sim/invariants/catalogue.h"
 #include "sim/world.h"
@@ -97,6 +98,7 @@ void InvariantWatch::ArmTick() {
 }
 
 void InvariantWatch::AtRest() {
+  WAVETANK_ASSERT(rest_armed_);  // one look is armed at most
   rest_armed_ = false;
   const Duration quiet = world_.Now() - last_event_;
   if (quiet < kQuiet) return ArmRest(kQuiet - quiet);
@@ -123,6 +125,7 @@ void InvariantWatch::LookNow() {
 }
 
 void InvariantWatch::Tick() {
+  WAVETANK_ASSERT(tick_armed_);
   tick_armed_ = false;
   const bool quiet = std::exchange(ticked_, true);
   bool waiting = false;
@@ -131,6 +134,8 @@ void InvariantWatch::Tick() {
 }
 
 void InvariantWatch::Tell(size_t checker, const std::string& scope, std::vector<Breach> breaches, Duration patience) {
+  WAVETANK_ASSERT(checker < checkers_.size(), checker, checkers_.size());
+  WAVETANK_ASSERT(patience >= Duration::zero(), patience);
   Entry& entry = checkers_[checker];
   auto known = entry.scopes.find(scope);
   if (known == entry.scopes.end()) {
@@ -165,7 +170,11 @@ void InvariantWatch::Tell(size_t checker, const std::string& scope, std::vector<
     known->second.emplace(std::move(key), std::move(state));
   }
   for (const auto& [key, state] : before) {
-    if (state.violation > 0) violations_[state.violation - 1].until = now;
+    if (state.violation == 0) continue;
+    WAVETANK_ASSERT(state.violation <= violations_.size(), state.violation, violations_.size());
+    Violation& over = violations_[state.violation - 1];
+    WAVETANK_ASSERT(!over.until, over.invariant, key);  // it ends once; what comes back is another
+    over.until = now;
   }
   if (known->second.empty()) entry.scopes.erase(known);
 }
@@ -180,6 +189,7 @@ void InvariantWatch::Flush() {
     w.flush_armed_ = false;
     Host& host = *w.world_.commons().host;
     for (const auto& [index, cause] : std::exchange(w.untold_, {})) {
+      WAVETANK_ASSERT(index < w.violations_.size(), index, w.violations_.size());
       const Violation& v = w.violations_[index];
       const ScopedCause because(host, cause);
       host.Emit({kInvariantViolated, host.Intern(v.subject), host.Intern(v.invariant), 0, 0, v.what});

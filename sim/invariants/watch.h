@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/host.h"
+#include "core/base/observers.h"
 #include "sim/invariants/held.h"
 #include "sim/invariants/invariant.h"
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "core/base/assert.h"
 #include "core/inject/proxy_bootstrap.h"
 #include "fmt/format.h"
 
@@ -65,6 +66,7 @@ void MeshNetwork::SetUnderlay(Underlay underlay) {
 NetworkIndex MeshNetwork::Network(std::string_view name) {
   const auto it = std::find(networks_.begin(), networks_.end(), name);
   if (it != networks_.end()) return NetworkIndex(static_cast<uint16_t>(it - networks_.begin()));
+  WAVETANK_ASSERT(networks_.size() < kPrivate, name);  // a scope holds its number beside that bit
   networks_.emplace_back(name);
   return NetworkIndex(static_cast<uint16_t>(networks_.size() - 1));
 }
@@ -80,6 +82,8 @@ NodeIndex MeshNetwork::Node(SiteId site, std::string_view name) {
 
 WorkloadId MeshNetwork::Add(Workload workload) {
   if (workloads_.empty()) workloads_.push_back(nullptr);
+  WAVETANK_ASSERT(workloads_.size() < UINT32_MAX, workloads_.size());
+  WAVETANK_ASSERT(workload.up);  // what is added is there
   const auto id = WorkloadId(static_cast<uint32_t>(workloads_.size()));
   by_address_[{static_cast<uint16_t>(workload.network), workload.ip}] = id;
   if (ranges_shared_) by_site_[{static_cast<uint16_t>(workload.site), workload.ip}] = id;
@@ -88,6 +92,7 @@ WorkloadId MeshNetwork::Add(Workload workload) {
 }
 
 void MeshNetwork::Remove(WorkloadId id) {
+  WAVETANK_ASSERT(id != WorkloadId{});
   Workload& workload = at(id);
   const auto it = by_address_.find({static_cast<uint16_t>(workload.network), workload.ip});
   if (it != by_address_.end() && it->second == id) by_address_.erase(it);
@@ -363,6 +368,7 @@ Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, 
   // A Service's endpoints may be a load balancer themselves (istiod's Service in a remote cluster), which is as far as
   // it goes.
   for (int hops = 0; way.service != nullptr; ++hops) {
+    WAVETANK_ASSERT(hops <= 2, hops);  // or two Services lead to each other for ever
     const VirtualPort& service = *way.service;
     const SocketAddress* backend = Pick(service, Mix64(flow + static_cast<uint64_t>(hops)), from, inside);
     if (backend == nullptr || hops > 1) {

@@ -112,7 +112,10 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
   options.profile = *options_.profile;
   options.mcs = options_.mcs;
   options.mesh_service = [this](std::string_view hostname) { return aggregate_.GetService(hostname); };
-  if (!config_cluster) options.sync_timeout = options_.remote_cluster_timeout;
+  // istiod: pkg/kube/multicluster/cluster.go, Run: without a positive one it waits for ever.
+  if (!config_cluster && options_.remote_cluster_timeout > Duration::zero()) {
+    options.sync_timeout = options_.remote_cluster_timeout;
+  }
   all_controllers_.push_back(
       std::make_unique<KubeController>(client, host_, updater, std::move(options), options_.networks));
   KubeController& made = *all_controllers_.back();
@@ -241,9 +244,11 @@ void Registries::Prepare(const ClusterId& id, kube::Client& client) {
   successors_[id].push_back(std::move(next));
   host_.Spend({WorkKind::kSecretSync, 1}, [alive = std::weak_ptr<int>(alive_), this, id, &client, &controller] {
     if (alive.expired() || FindSuccessor(controller) == nullptr) return;
-    host_.RunAfter(options_.remote_cluster_timeout, [alive, this, &controller] {
-      if (!alive.expired()) OnSuccessorTimeout(controller);
-    });
+    if (options_.remote_cluster_timeout > Duration::zero()) {
+      host_.RunAfter(options_.remote_cluster_timeout, [alive, this, &controller] {
+        if (!alive.expired()) OnSuccessorTimeout(controller);
+      });
+    }
     // 1.30.0 to 1.30.2 start the registry when the cluster has synced, which waits for the registry: both wait for the
     // timeout (istiod: kube/controller/multicluster.go, initializeCluster; istio#60612).
     if (options_.profile->Has(Change::kSwapWaitsForItself)) return;

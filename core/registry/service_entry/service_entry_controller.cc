@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/ip.h"
 #include "core/profile/changes.h"
 #include "core/registry/service_conversion.h"
@@ -119,7 +120,8 @@ void ServiceEntryController::KeepAddresses(const EntryName& entry, const std::ve
     for (const uint32_t used : addresses_used_) free += used == free ? 1 : 0;
     constexpr uint32_t kMost = 0xffff;  // of 240.240.0.0/16
     if (free > kMost) continue;
-    addresses_used_.insert(free);
+    const bool fresh = addresses_used_.insert(free).second;
+    WAVETANK_ASSERT(fresh, free, service->hostname);  // no address is given twice
     kept.emplace(service->hostname, free);
   }
   if (options_.addresses != nullptr) {
@@ -186,6 +188,7 @@ const ServiceEntryController::Published& ServiceEntryController::Publish() const
   if (allocate_needed_) {
     allocate_needed_ = false;
     const std::vector<std::string> addresses = AutoAllocateIps(out.services);
+    WAVETANK_ASSERT(addresses.size() == all.size(), addresses.size(), all.size());
     for (size_t i = 0; i < all.size(); ++i) {
       if (addresses[i].empty() || addresses[i] == out.services[i]->auto_allocated_ipv4) continue;
       auto copy = std::make_shared<Service>(*out.services[i]);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/base/assert.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoysim {
@@ -170,6 +171,10 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   }
 
   void Send(const RequestSpec& spec, const AppClient::Options& options, AppClient::Done done) {
+    WAVETANK_ASSERT(!busy(), id_);  // one request at a time
+    WAVETANK_ASSERT(exchange_ == kNoExchange, exchange_);
+    WAVETANK_ASSERT(timer_ == kNoTimer);
+    WAVETANK_ASSERT(done != nullptr);
     spec_ = &spec;
     done_ = std::move(done);
     keep_alive_ = options.keep_alive || session_;
@@ -245,6 +250,9 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   }
 
   void Dispatch() {
+    WAVETANK_ASSERT(ready_, id_);
+    WAVETANK_ASSERT(busy(), id_);
+    WAVETANK_ASSERT(!sent_, id_);  // each request goes out once
     sent_ = true;
     exchange_ = state_->fabric.NewExchange(id_, *spec_, this, 0);
     dispatching_ = true;
@@ -253,6 +261,9 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   }
 
   void OnReply(uint64_t /*cookie*/, const Reply& reply, Duration lead) override {
+    WAVETANK_ASSERT(busy(), id_);
+    WAVETANK_ASSERT(timer_after_ == kNoTimer, id_);  // a request is answered once
+    WAVETANK_ASSERT(lead >= Duration::zero(), lead);
     exchange_ = kNoExchange;
     if (reply.close) keep_alive_ = false;
     RequestRecord record;
@@ -306,6 +317,8 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   };
 
   void Finish(const RequestRecord& record) {
+    WAVETANK_ASSERT(busy(), id_);
+    WAVETANK_ASSERT(exchange_ == kNoExchange, exchange_);
     state_->host.Cancel(timer_);
     timer_ = kNoTimer;
     spec_ = nullptr;
@@ -409,6 +422,7 @@ void AppClient::Send(const SocketAddress& destination, const RequestSpec& spec, 
                                      [&](const ClientConnection* c) { return c->given() == options.flight.get(); });
     if (usable != idle.rend()) {
       ClientConnection* connection = *usable;
+      WAVETANK_ASSERT(!connection->closed(), destination.port);  // what has gone is not idle
       idle.erase(std::next(usable).base());
       connection->Send(spec, options, std::move(done));
       return;

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/downstream.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoysim {
 void DownstreamConnection::LimitAge() {
+  WAVETANK_ASSERT(age_timer_ == kNoTimer);
   const bool http = chain_->http.has_value();
   if (!http && !chain_->tcp.has_value()) return;
   const Duration age = http ? chain_->http->max_connection_duration : chain_->tcp->max_duration;
@@ -31,6 +33,8 @@ void DownstreamConnection::LimitAge() {
 // The client is told that it closes, by HTTP/2's GOAWAY at once, else with the next answer; after a while it does.
 // Envoy: conn_manager_impl.cc, startDrainSequence
 void DownstreamConnection::StartDrainSequence() {
+  WAVETANK_ASSERT(chain_ != nullptr);
+  WAVETANK_ASSERT(chain_->http.has_value());
   if (multiplexed_ && !std::exchange(said_goaway_, true)) {
     Http2Notice goaway;
     goaway.goes_away = true;
@@ -54,6 +58,7 @@ void DownstreamConnection::CloseIfDone() {
 
 // Envoy: active_stream_listener_base.cc, conn_manager_impl.cc, tcp_proxy.cc
 void DownstreamConnection::CountBegin() {
+  WAVETANK_ASSERT(listener_stats_ == nullptr);  // a connection is counted once
   const std::string prefix = StatPrefix();
   listener_stats_ = &envoy_.listener_stats(prefix);
   ++listener_stats_->total;
@@ -70,6 +75,7 @@ void DownstreamConnection::CountBegin() {
 
 void DownstreamConnection::CountEnd(bool local) {
   if (listener_stats_ == nullptr) return;
+  WAVETANK_ASSERT(listener_stats_->active > 0, listener_stats_->active);
   --listener_stats_->active;
   listener_stats_ = nullptr;
   if (http_stats_ == nullptr) return;
@@ -84,6 +90,8 @@ void DownstreamConnection::CountEnd(bool local) {
 void DownstreamConnection::ArmIdle(Duration after) {
   const bool http = chain_->http.has_value();
   const Duration idle = http ? chain_->http->idle_timeout : chain_->tcp->idle_timeout;
+  WAVETANK_ASSERT(idle_timer_ == kNoTimer);
+  WAVETANK_ASSERT(after > Duration::zero(), after);
   idle_timer_ = envoy_.host().RunAfter(after, [this, idle] {
     idle_timer_ = kNoTimer;
     if (!streams_.empty()) return ArmIdle(idle);
@@ -103,6 +111,7 @@ void DownstreamConnection::ArmIdle(Duration after) {
 void DownstreamConnection::CountRequest() {
   ++requests_;
   const uint32_t most = chain_->http->max_requests_per_connection;
+  WAVETANK_ASSERT(http_stats_ != nullptr);
   if (most == 0 || requests_ < most) return;
   http_stats_->Count(HttpStat::kCxMaxRequestsReached);
   if (multiplexed_) return StartDrainSequence();

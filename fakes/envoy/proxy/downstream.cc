@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "fakes/envoy/config/http2_options.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
@@ -27,6 +28,7 @@ class TcpUpstream final : public ConnectionHandler {
   void Start(Duration lead) {
     Process& envoy = cluster_.process();
     const Origin origin{envoy.options().workload, Origin::Who::kProxy, cluster_.config().bind_source};
+    WAVETANK_ASSERT(id_ == kNoConnection, id_);
     id_ = envoy.fabric().Connect(origin, host_.address, this, lead);
     if (envoy.fabric().state(id_) == Fabric::State::kConnected) {
       OnConnected(id_);
@@ -112,6 +114,7 @@ class TcpUpstream final : public ConnectionHandler {
   }
 
   void Ready() {
+    WAVETANK_ASSERT(!ready_, id_);  // a connection stands once
     cluster_.process().host().Cancel(timer_);
     timer_ = kNoTimer;
     ready_ = true;
@@ -144,6 +147,8 @@ class TcpUpstream final : public ConnectionHandler {
 DownstreamConnection::DownstreamConnection(DataPlaneView& envoy, ConnectionId id,
                                            std::shared_ptr<const ListenerConfig> listener, bool restored)
     : envoy_(envoy), id_(id), listener_(std::move(listener)), restored_(restored) {
+  WAVETANK_ASSERT(id_ != kNoConnection);
+  WAVETANK_ASSERT(listener_ != nullptr, id_);
   envoy_.Attach(this);
   if (envoy_.plane().collects_access_logs()) {
     log_ = std::make_unique<ConnectionLog>();
@@ -206,6 +211,8 @@ std::string DownstreamConnection::StatPrefix() const {
 
 void DownstreamConnection::OnFirstFlight(ConnectionId /*connection*/, const std::shared_ptr<const FirstFlight>& flight,
                                          Duration lead) {
+  WAVETANK_ASSERT(flight != nullptr, id_);
+  WAVETANK_ASSERT(chain_ == nullptr, id_);  // a connection is classified by its first bytes alone
   flight_ = flight;
   lead += envoy_.plane().options().latencies.accept;
   if (!ReadProxyProtocol()) return;
@@ -252,6 +259,7 @@ bool DownstreamConnection::ChooseChain(const FirstFlight& flight, bool inspect) 
     if (flight.kind == FirstFlight::Kind::kHttp2) c.application_protocols = &kH2c;
   }
   const std::optional<uint32_t> found = listener_->matcher.Find(c);
+  WAVETANK_ASSERT(!found.has_value() || *found < listener_->chains.size(), *found, listener_->chains.size());
   if (found.has_value()) {
     chain_ = &listener_->chains[*found];
   } else if (listener_->default_chain.has_value()) {
@@ -487,6 +495,7 @@ void DownstreamConnection::StartTcpProxy(Duration lead) {
 }
 
 void DownstreamConnection::TcpConnect(Duration lead) {
+  WAVETANK_ASSERT(upstream_ == nullptr, id_);  // one at a time
   ++connect_attempts_;
   const std::string prefix = fmt::format("tcp.{}.", chain_->tcp->stat_prefix);
   ClusterRuntime* cluster = envoy_.Cluster(tcp_cluster_);
@@ -529,6 +538,8 @@ void DownstreamConnection::TcpConnect(Duration lead) {
 }
 
 void DownstreamConnection::TcpUpstreamReady() {
+  WAVETANK_ASSERT(upstream_ != nullptr, id_);
+  WAVETANK_ASSERT(!upstream_ready_, id_);
   const AcceptInfo& info = envoy_.fabric().info(upstream_->id());
   if (log_ != nullptr) {
     log_->host = log_->remote = log_->tried;
@@ -564,6 +575,8 @@ void DownstreamConnection::AnnounceFlight() {
 }
 
 void DownstreamConnection::Splice() {
+  WAVETANK_ASSERT(upstream_ != nullptr, id_);
+  WAVETANK_ASSERT(upstream_ready_, id_);
   Fabric& fabric = envoy_.fabric();
   AnnounceFlight();
   if (log_ != nullptr) log_->spliced = true;
@@ -579,6 +592,7 @@ std::string DownstreamConnection::At(std::string_view what) const {
 }
 
 void DownstreamConnection::TcpUpstreamFailed(ResponseFlags flags, std::string_view failure, std::string_view finding) {
+  WAVETANK_ASSERT(upstream_ == nullptr, id_);  // it is gone already
   if (log_ != nullptr) NoteFailure(flags, failure);
   if (flags == kUpstreamConnectionFailure && connect_attempts_ < chain_->tcp->max_connect_attempts) {
     TcpConnect(Duration::zero());

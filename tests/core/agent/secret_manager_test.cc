@@ -390,5 +390,16 @@ TEST_F(SecretManagerTest, AStreamThatItsClientClosedIsServedNoMore) {
   EXPECT_EQ(istiod.calls, 1);
 }
 
+TEST_F(SecretManagerTest, AStreamThatAnothersErrorClosedIsToldOfNone) {
+  istiod.failure = absl::UnauthenticatedError("request authenticate failure");
+  SecretManager::Stream second;
+  int told = 0;
+  const SecretManager::Stream first = agent.Watch("default", [&](auto) { second.reset(); });
+  second = agent.Watch("default", [&](auto) { ++told; });
+  Run(1s);
+  EXPECT_EQ(second, nullptr);
+  EXPECT_EQ(told, 0);
+}
+
 }  // namespace
 }  // namespace wavetank::agent

@@ -348,6 +348,41 @@ stringData: {ca-cert.pem: nonsense, ca-key.pem: nonsense, root-cert.pem: nonsens
   EXPECT_FALSE(istiod_->Ready());
 }
 
+TEST_F(IstiodTest, WithoutARemoteClusterTimeoutItReadsRemoteClustersAllTheSame) {
+  ApplyRemoteSecret();
+  for (const Duration timeout : {Duration::zero(), Duration(-1s)}) {
+    IstiodOptions options;
+    options.remote_cluster_timeout = timeout;
+    MakeIstiod(std::move(options));
+    Run(5s);
+    EXPECT_TRUE(istiod_->Ready()) << timeout.count();
+    EXPECT_EQ(EndpointCount(), 4u) << timeout.count();
+    istiod_.reset();
+  }
+}
+
+TEST_F(IstiodTest, PanicsAtANegativePushThrottle) {
+  IstiodOptions options;
+  options.push_throttle = -1;
+  MakeIstiod(std::move(options));
+  Run(5s);
+  ASSERT_TRUE(started_);
+  EXPECT_THAT(std::string(Message(*started_)), HasSubstr("panic: makechan: size out of range"));
+}
+
+TEST_F(IstiodTest, PanicsAtAGracePeriodThatGoesTickerRefuses) {
+  for (const Duration grace : {Duration::zero(), Duration(-1s)}) {
+    IstiodOptions options;
+    options.entry_grace = grace;
+    MakeIstiod(std::move(options));
+    Run(5s);
+    ASSERT_TRUE(started_) << grace.count();
+    EXPECT_THAT(std::string(Message(*started_)), HasSubstr("panic: non-positive interval for NewTicker"));
+    istiod_.reset();
+    started_.reset();
+  }
+}
+
 TEST_F(IstiodTest, DiesAtAnyMomentWithoutAWord) {
   ApplyRemoteSecret();
   // At each of these instants something else is under way.

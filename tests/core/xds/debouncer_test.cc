@@ -84,6 +84,19 @@ TEST_F(DebouncerTest, WhatComesAtTheEndOfAPushStillGetsItsQuietTime) {
   EXPECT_THAT(pushes_, ElementsAre(Pair(100, 1), Pair(680, 1)));
 }
 
+TEST_F(DebouncerTest, WithoutAQuietTimeEachInstantIsAPush) {
+  for (const Duration after : {Duration::zero(), Duration(-1s)}) {
+    pushes_.clear();
+    Make({.after = after});
+    const int64_t now = kernel_.Now().time_since_epoch() / 1ms;
+    At(1s);
+    At(1s);
+    At(1050ms);
+    kernel_.RunUntil(kernel_.Now() + 1min);
+    EXPECT_THAT(pushes_, ElementsAre(Pair(now + 1000, 2), Pair(now + 1050, 1))) << after.count();
+  }
+}
+
 TEST_F(DebouncerTest, EndpointsPassAtOnceWhenTheirDebounceIsOff) {
   Make({.debounce_eds = false});
   At(0ms, true);
