@@ -495,9 +495,8 @@ class SimulatedRun {
     const Time limit = kernel_.Now() + 120s;
     while (flow.running > 0 && kernel_.Now() < limit && kernel_.Step()) {
     }
-    kernel_.RunUntil(kernel_.Now() + 20ms);
-    flow.client.reset();  // as the real one's, which close their connections
-    kernel_.RunUntil(kernel_.Now() + 1ms);
+    flow.client.reset();  // as the real one's, which close their connections when they have nothing left to ask
+    kernel_.RunUntil(kernel_.Now() + 21ms);
   }
 
   void Join() {
