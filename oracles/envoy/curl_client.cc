@@ -102,10 +102,18 @@ class CurlClient::Handle {
     Set(CURLOPT_REQUEST_TARGET, std::string(path).c_str());
     Set(CURLOPT_NOBODY, requests_.method == "HEAD" ? 1L : 0L);
     const bool sends = has_length || requests_.grpc;
-    Set(CURLOPT_UPLOAD, sends ? 1L : 0L);
-    if (sends) {
-      Set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(requests_.grpc ? -1 : body.size()));
+    Set(CURLOPT_UPLOAD, has_length ? 1L : 0L);
+    if (has_length) {
+      Set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(body.size()));
       Set(CURLOPT_READDATA, &sending);
+    }
+    if (requests_.grpc) {
+      // Together with the head: libcurl 7.88 loses an answer that comes while it still reads what to send.
+      Set(CURLOPT_POST, 1L);
+      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+      Set(CURLOPT_POSTFIELDS, body.data());
+      lines = curl_slist_append(lines, "Content-Length:");
+      Set(CURLOPT_HTTPHEADER, lines);
     }
     if (!sends && requests_.method != "HEAD") Set(CURLOPT_HTTPGET, 1L);
     Set(CURLOPT_CUSTOMREQUEST, requests_.method.c_str());
