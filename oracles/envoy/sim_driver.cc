@@ -461,6 +461,8 @@ class SimulatedRun {
     flow.spec.path = case_.tokens.Expand(requests.path, now);
     flow.spec.headers = requests.headers;
     for (auto& [name, value] : flow.spec.headers) value = case_.tokens.Expand(value, now);
+    flow.spec.pace.takes = std::chrono::milliseconds(requests.body_ms);
+    flow.spec.pace.gap = flow.spec.pace.takes / requests.body_pieces;
     flow.options.keep_alive = requests.keep_alive;
     flow.options.flight = FlightOf(requests);
     flow.client = std::make_unique<AppClient>(plane_.fabric(), host_, WorkloadId{1}, "client",

@@ -343,6 +343,7 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
     return;
   }
   if (chain_ == nullptr) {
+  if (lingers_) return;  // nothing is read any more
     held_.push_back(exchange);  // the listener filters still wait
     return;
   }

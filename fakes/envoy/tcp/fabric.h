@@ -212,6 +212,9 @@ class Fabric {
   // Server end: the answer leaves `delay` from now.
   void Answer(ExchangeId exchange, const Reply& reply, Duration delay);
   // The owner is no longer interested.
+  // How its body follows it, where it stands; as its specification says unless it is set before Dispatch().
+  BodyPace pace(ExchangeId exchange) const;
+  void SetPace(ExchangeId exchange, const BodyPace& pace);
   void Abandon(ExchangeId exchange);
   // The same, and the server end hears of it a transit later, if the request was with it unanswered. HTTP/2: the
   // connection stands. `keep` lives until then: what the server end still has of the request.
@@ -263,6 +266,7 @@ class Fabric {
     bool answered = false;
     Reply reply;
   };
+    BodyPace pace;
 
   void SendSyn(ConnectionId id, Duration lead);
   void SynArrived(ConnectionId id, Duration round_trip);
