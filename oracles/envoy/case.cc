@@ -337,6 +337,12 @@ Step ParseStep(const Json& json) {
     if (const int bytes = r.value("body", 0); bytes > 0) {
       step.requests.headers.emplace_back("content-length", std::to_string(bytes));
     }
+    step.requests.body_ms = r.value("body_ms", 0);
+    step.requests.body_pieces = r.value("body_pieces", 1);
+    if (step.requests.body_ms > 0 &&
+        (step.requests.http2 || step.requests.tls || step.requests.body_pieces < 1 || r.value("body", 0) < 1)) {
+      throw Bad{"body_ms: of HTTP/1.1 in clear text with a body, in one piece or more"};
+    }
     for (const std::string name : r.value("show", Json::array())) step.requests.show.push_back(name);
   } else if (json.contains("push")) {
     step.kind = Step::Kind::kPush;

@@ -18,6 +18,8 @@
 //                              "from": "127.77.0.200",
 //                              "host": "x", "path": "/", "headers": {"a": "b" | ["b", "c"]},
 //                              "body": 100,         // bytes, after a content-length
+//                              "body_ms": 400, "body_pieces": 4,  // until the last of them, half with the head; in so
+//                              many pieces after the first, HTTP/1.1 only
 //                              "http2": true,       // in clear text, or by ALPN
 //                              "tls": {"sni": NAME, "alpn": [NAME, ...], "certificate": SECRET, "root": SECRET,
 //                                      "versions": [MIN, MAX]},   // each key optional; {} for TLS alone
@@ -105,6 +107,7 @@ struct Requests {
   std::optional<ClientProxyProtocol> proxy_protocol;
   bool background = false;
   int interval_ms = 0, jitter_ms = 0;
+  int body_ms = 0, body_pieces = 1;
   std::string method = "GET", host = "x", path = "/";
   std::vector<std::pair<std::string, std::string>> headers;
   std::vector<std::string> show;

@@ -19,18 +19,6 @@ size_t Append(char* data, size_t size, size_t count, void* to) {
   return size * count;
 }
 
-struct Sending {
-  std::string_view rest;
-};
-
-size_t Send(char* to, size_t size, size_t count, void* from) {
-  auto* const sending = static_cast<Sending*>(from);
-  const size_t n = std::min(size * count, sending->rest.size());
-  sending->rest.copy(to, n);
-  sending->rest.remove_prefix(n);
-  return n;
-}
-
 // curl knows the names of two protocols; a mesh has more.
 CURLcode OfferProtocols(CURL*, void* context, void* names) {
   const auto& wire = *static_cast<const std::string*>(names);
@@ -69,7 +57,6 @@ class CurlClient::Handle {
     Set(CURLOPT_PROXY, "");
     Set(CURLOPT_WRITEFUNCTION, Append);
     Set(CURLOPT_HEADERFUNCTION, Append);
-    Set(CURLOPT_READFUNCTION, Send);
     if (requests.tls) SpeakTls(*requests.tls, secrets);
   }
   ~Handle() {
@@ -96,16 +83,18 @@ class CurlClient::Handle {
       for (const auto& [name, value] : headers) said |= curl_strnequal(name.c_str(), own, name.size()) != 0;
       if (!said) lines = curl_slist_append(lines, own);
     }
-    Sending sending{body};
     HttpAnswer answer;
     Set(CURLOPT_HTTPHEADER, lines);
     Set(CURLOPT_REQUEST_TARGET, std::string(path).c_str());
     Set(CURLOPT_NOBODY, requests_.method == "HEAD" ? 1L : 0L);
     const bool sends = has_length || requests_.grpc;
-    Set(CURLOPT_UPLOAD, sends ? 1L : 0L);
     if (sends) {
-      Set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(requests_.grpc ? -1 : body.size()));
-      Set(CURLOPT_READDATA, &sending);
+      // Together with the head: libcurl 7.88 loses an answer that comes while it still reads what to send.
+      Set(CURLOPT_POST, 1L);
+      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+      Set(CURLOPT_POSTFIELDS, body.data());
+      if (!has_length) lines = curl_slist_append(lines, "Content-Length:");
+      Set(CURLOPT_HTTPHEADER, lines);
     }
     if (!sends && requests_.method != "HEAD") Set(CURLOPT_HTTPGET, 1L);
     Set(CURLOPT_CUSTOMREQUEST, requests_.method.c_str());

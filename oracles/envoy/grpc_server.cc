@@ -1,5 +1,6 @@
 #include "oracles/envoy/grpc_server.h"
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
@@ -7,7 +8,6 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -153,24 +153,32 @@ class Call final : public grpc::ServerGenericBidiReactor {
   explicit Call(Settings& settings) : settings_(settings) { StartRead(&in_); }
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::CANCELLED);
-    const BackendState state = settings_.now();
-    std::this_thread::sleep_for(std::chrono::milliseconds(state.delay_ms));
+    state_ = settings_.now();
+    if (state_.delay_ms == 0) return Respond();
+    // Not by sleeping: threads are few, and the calls of a client that has given up would hold them from the next ones.
+    delay_.Set(std::chrono::system_clock::now() + std::chrono::milliseconds(state_.delay_ms),
+               [this](bool) { Respond(); });
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void Respond() {
     std::vector<grpc::Slice> slices;
     std::string message;
     if (in_.Dump(&slices).ok()) {
       for (const grpc::Slice& slice : slices)
         message.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
     }
-    const Said said = settings_.answer(message, state);
+    const Said said = settings_.answer(message, state_);
     if (!said.message) return Finish(said.status);
     const grpc::Slice slice(*said.message);
     out_ = grpc::ByteBuffer(&slice, 1);
     StartWriteAndFinish(&out_, {}, said.status);
   }
-  void OnDone() override { delete this; }
 
- private:
   Settings& settings_;
+  BackendState state_;
+  grpc::Alarm delay_;
   grpc::ByteBuffer in_, out_;
 };
 

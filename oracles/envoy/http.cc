@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -223,12 +224,17 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
   for (const auto& [name, value] : headers) request += fmt::format("{}: {}\r\n", name, value);
   request += "\r\n";
   // A request that tells its length has a body of that many bytes.
+  std::string body;
   for (const auto& [name, value] : headers) {
-    if (name == "content-length") request.append(std::strtoul(value.c_str(), nullptr, 10), 'x');
+    if (name == "content-length") body.append(std::strtoul(value.c_str(), nullptr, 10), 'x');
   }
+  const size_t at_once = body_ms_ > 0 ? body.size() / static_cast<size_t>(body_pieces_ + 1) : body.size();
+  request += body.substr(0, at_once);
   std::string buffer;
   size_t head = 0;
-  if (!SendAll(fd_, request) || !ReadHead(fd_, &buffer, &head)) {
+  const bool sent = SendAll(fd_, request);
+  if (sent) SendRest(std::string_view(body).substr(at_once));
+  if (!sent || !ReadHead(fd_, &buffer, &head)) {
     Close();
     return {};
   }
@@ -257,6 +263,16 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
   answer.close = HeaderValue(headers_text, "connection") == "close";
   if (answer.close || !keep_alive) Close();
   return answer;
+}
+
+void HttpClient::SendRest(std::string_view rest) const {
+  for (int left = body_pieces_; left > 0 && !rest.empty(); --left) {
+    pollfd answer{fd_, POLLIN, 0};
+    if (poll(&answer, 1, body_ms_ / body_pieces_) != 0) return;
+    const size_t piece = rest.size() / static_cast<size_t>(left);
+    if (!SendAll(fd_, rest.substr(0, piece))) return;
+    rest.remove_prefix(piece);
+  }
 }
 
 bool HttpServer::Start() {

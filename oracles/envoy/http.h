@@ -43,11 +43,19 @@ class HttpClient {
                       std::optional<ClientProxyProtocol> proxy_protocol = {})
       : address_(std::move(address)), from_(std::move(from)), proxy_protocol_(std::move(proxy_protocol)) {}
   ~HttpClient() { Close(); }
+  // Bodies come evenly over so long, the first of `pieces` + 1 equal parts with the head.
+  void SendBodiesOver(int ms, int pieces) {
+    body_ms_ = ms;
+    body_pieces_ = pieces;
+  }
   HttpAnswer Ask(std::string_view method, std::string_view host, std::string_view path,
                  const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive = true);
 
  private:
   void Close();
+  // The parts of a body that do not come with the head; ends early where there is an answer.
+  void SendRest(std::string_view rest) const;
+  int body_ms_ = 0, body_pieces_ = 1;
   std::string address_, from_;
   const std::optional<ClientProxyProtocol> proxy_protocol_;
   int fd_ = -1;

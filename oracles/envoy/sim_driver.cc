@@ -461,6 +461,8 @@ class SimulatedRun {
     flow.spec.path = case_.tokens.Expand(requests.path, now);
     flow.spec.headers = requests.headers;
     for (auto& [name, value] : flow.spec.headers) value = case_.tokens.Expand(value, now);
+    flow.spec.pace.takes = std::chrono::milliseconds(requests.body_ms);
+    flow.spec.pace.gap = flow.spec.pace.takes / requests.body_pieces;
     flow.options.keep_alive = requests.keep_alive;
     flow.options.flight = FlightOf(requests);
     flow.client = std::make_unique<AppClient>(plane_.fabric(), host_, WorkloadId{1}, "client",
@@ -495,9 +497,8 @@ class SimulatedRun {
     const Time limit = kernel_.Now() + 120s;
     while (flow.running > 0 && kernel_.Now() < limit && kernel_.Step()) {
     }
-    kernel_.RunUntil(kernel_.Now() + 20ms);
-    flow.client.reset();  // as the real one's, which close their connections
-    kernel_.RunUntil(kernel_.Now() + 1ms);
+    flow.client.reset();  // as the real one's, which close their connections when they have nothing left to ask
+    kernel_.RunUntil(kernel_.Now() + 21ms);
   }
 
   void Join() {

@@ -84,7 +84,17 @@ class ServerConnection final : public ConnectionHandler {
     state_->fabric.AnswerTls(id_, outcome, lead);
     Close(CloseKind::kFin);
   }
+  // It reads a request to its end before it looks at it.
   void OnRequest(ConnectionId, ExchangeId exchange, const RequestSpec& spec, Duration lead) override {
+    const Duration rest = state_->fabric.pace(exchange).takes;
+    if (rest <= Duration::zero()) return Serve(exchange, spec, lead);
+    state_->host.RunAfter(lead + rest, [weak = std::weak_ptr<ServerConnection*>(Self()), exchange, &spec] {
+      const auto alive = weak.lock();
+      if (alive == nullptr || !(*alive)->state_->fabric.pending(exchange)) return;  // nor is there a `spec` any more
+      (*alive)->Serve(exchange, spec, Duration::zero());
+    });
+  }
+  void Serve(ExchangeId exchange, const RequestSpec& spec, Duration lead) {
     LaterAnswer later(*this, exchange, spec);
     const AppReply app = state_->application.Serve({spec, state_->fabric.info(id_), lead, &later, announced_.get()});
     if (app.later) return;
@@ -103,6 +113,11 @@ class ServerConnection final : public ConnectionHandler {
   }
   void OnClose(ConnectionId, CloseKind, std::string_view) override { delete this; }
 
+  const std::shared_ptr<ServerConnection*>& Self() {
+    if (self_ == nullptr) self_ = std::make_shared<ServerConnection*>(this);
+    return self_;
+  }
+
   AppServer::State* state_;
   ConnectionId id_;
   ServerConnection* next_ = nullptr;
@@ -112,9 +127,7 @@ class ServerConnection final : public ConnectionHandler {
 };
 
 std::function<void(const AppReply&)> ServerConnection::LaterAnswer::Later() {
-  std::shared_ptr<ServerConnection*>& self = connection_.self_;
-  if (self == nullptr) self = std::make_shared<ServerConnection*>(&connection_);
-  return [weak = std::weak_ptr<ServerConnection*>(self), exchange = exchange_,
+  return [weak = std::weak_ptr<ServerConnection*>(connection_.Self()), exchange = exchange_,
           may_have_body = spec_.method != "HEAD"](const AppReply& app) {
     const auto alive = weak.lock();
     if (alive == nullptr) return;

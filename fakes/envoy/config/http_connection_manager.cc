@@ -115,6 +115,8 @@ absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(const hcm::Ht
       break;
   }
   if (proto.has_stream_idle_timeout()) out.stream_idle_timeout = ToDuration(proto.stream_idle_timeout());
+  out.request_timeout = ToDuration(proto.request_timeout());
+  if (proto.has_delayed_close_timeout()) out.delayed_close_timeout = ToDuration(proto.delayed_close_timeout());
   const auto& common = proto.common_http_protocol_options();
   out.idle_timeout = ToDuration(common.idle_timeout());
   out.max_connection_duration = ToDuration(common.max_connection_duration());

@@ -33,6 +33,8 @@ struct HttpConnectionManager {
   ServerHeader server_header = ServerHeader::kOverwrite;
   std::string server_line = "server: envoy\n";
   Duration stream_idle_timeout = 5min;
+  Duration request_timeout{};                          // until a request is here with all its body; 0: none
+  Duration delayed_close_timeout = 1s;                 // what is left to a client to close what it was told to
   Duration idle_timeout{}, max_connection_duration{};  // 0: none
   Duration drain_timeout = 5s;                         // between "use it no more" and its end
   Duration max_stream_duration{};                      // of what no route says otherwise; 0: none

@@ -73,8 +73,11 @@ class HttpStream {
   virtual const RequestSpec& request() const = 0;
   // From here on this is the request.
   virtual void Replace(std::shared_ptr<const RequestSpec> request) = 0;
-  // A filter before this one has held it back: all of its body is here by now.
-  virtual bool held_back() const = 0;
+  // How long after `lead` the last byte of its body is there; 0: it waits to be read; nothing: it was read, or there is
+  // none.
+  virtual std::optional<Duration> BodyDue(Duration lead) const = 0;
+  // The filter has let the body come, to its end.
+  virtual void HaveBody() = 0;
   // The route as chosen last; nullptr: none.
   virtual const RouteEntry* route() const = 0;
   // Chooses the route again, by what the request and the notes are now.

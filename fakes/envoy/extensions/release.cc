@@ -48,6 +48,9 @@ constexpr EnvoyChangeRow kChanges[] = {
     {EnvoyChange::kBodiesHideTransportFailure, 39,
      "The body of a failed request's answer leaves out the transport's failure; before, it ended with it",
      "changelog 1.39.0 (hide_transport_failure_reason_in_response_body)"},
+    {EnvoyChange::kHybridKeyExchange, 40,
+     "Where no curves are named, keys are exchanged by X25519MLKEM768 if both sides speak TLS 1.3; before, by X25519",
+     "envoyproxy/envoy#47225 (pqc_default_ecdh_curves)"},
 };
 
 }  // namespace

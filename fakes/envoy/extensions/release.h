@@ -10,20 +10,21 @@
 namespace wavetank::envoysim {
 
 enum class EnvoyChange : uint8_t {
-  kEjectionCountsItself,       // max_ejection_percent holds after an ejection, not before it
-  kEjectionPercentIsStrict,    // ... and for the first host, too
-  kTlsErrorsAreFramed,         // "TLS_error:|...:TLS_error_end"
-  kRouteFiltersByName,         // typed_per_filter_config is found by the name in the chain alone
-  kFlagsInOrderOfSetting,      // "URX,UF"; before in the order of the enum
-  kDrainingIsExcluded,         // DRAINING endpoints do not count where a share of a priority has to be healthy
-  kRemoteResetsAreFlagged,     // DR in the log of a request that its client has reset
-  kTokensFlowBack,             // local rate limits; before a timer adds them
-  kEndpointsAreCached,         // for a changed cluster whose endpoints do not come; before it is empty
-  kConnectErrorsAreWords,      // "delayed connect error: Connection refused"; before its number
-  kNothingIsInternal,          // without internal_address_config; before, RFC 1918's addresses are
-  kStreamsAreBounded,          // HTTP/2: 1024 at a time unless said otherwise; before any number
-  kActiveOverflowIsCounted,    // upstream_rq_active_overflow; before upstream_rq_pending_overflow
-  kBodiesHideTransportFailure  // of local replies
+  kEjectionCountsItself,        // max_ejection_percent holds after an ejection, not before it
+  kEjectionPercentIsStrict,     // ... and for the first host, too
+  kTlsErrorsAreFramed,          // "TLS_error:|...:TLS_error_end"
+  kRouteFiltersByName,          // typed_per_filter_config is found by the name in the chain alone
+  kFlagsInOrderOfSetting,       // "URX,UF"; before in the order of the enum
+  kDrainingIsExcluded,          // DRAINING endpoints do not count where a share of a priority has to be healthy
+  kRemoteResetsAreFlagged,      // DR in the log of a request that its client has reset
+  kTokensFlowBack,              // local rate limits; before a timer adds them
+  kEndpointsAreCached,          // for a changed cluster whose endpoints do not come; before it is empty
+  kConnectErrorsAreWords,       // "delayed connect error: Connection refused"; before its number
+  kNothingIsInternal,           // without internal_address_config; before, RFC 1918's addresses are
+  kStreamsAreBounded,           // HTTP/2: 1024 at a time unless said otherwise; before any number
+  kActiveOverflowIsCounted,     // upstream_rq_active_overflow; before upstream_rq_pending_overflow
+  kBodiesHideTransportFailure,  // of local replies
+  kHybridKeyExchange            // X25519MLKEM768 before all others, unless curves are named; before, X25519
 };
 
 struct EnvoyChangeRow {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "fakes/envoy/http/request_body.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/downstream.h"
 #include "fakes/envoy/proxy/router.h"
@@ -107,6 +108,7 @@ void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration le
   entry.details = record.details;
   entry.transport_failure = s.transport_failure;
   entry.response_headers = record.headers;
+  if (BodyIsHere(s, entry.end)) entry.bytes_received = BodyLength(*s.spec).value_or(0);
   entry.bytes_sent = record.body.size();
   if (record.details == "via_upstream") {
     entry.response_after = entry.end - entry.start;

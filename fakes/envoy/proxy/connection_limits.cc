@@ -53,7 +53,21 @@ void DownstreamConnection::StartDrainSequence() {
 // A client of HTTP/2 that was told so closes by itself, unless it takes longer than the drain sequence.
 void DownstreamConnection::CloseIfDone() {
   if (!closing() || !streams_.empty() || chain_ == nullptr || !chain_->http.has_value()) return;
+  if (lingers_) return Linger();
   if (!multiplexed_ || drain_ended_) CloseNow(CloseKind::kFin);
+}
+
+// A close while the client still sends would be a reset, and lose it the answer. Envoy: connection_impl.cc,
+// FlushWriteAndDelay
+void DownstreamConnection::Linger() {
+  const Duration patience = chain_->http->delayed_close_timeout;
+  if (patience <= Duration::zero()) return CloseNow(CloseKind::kFin);
+  if (timer_ != kNoTimer) envoy_.host().Cancel(timer_);
+  timer_ = envoy_.host().RunAfter(patience, [this] {
+    timer_ = kNoTimer;
+    http_stats_->Count(HttpStat::kCxDelayedCloseTimeout);
+    CloseNow(CloseKind::kFin);
+  });
 }
 
 // Envoy: active_stream_listener_base.cc, conn_manager_impl.cc, tcp_proxy.cc

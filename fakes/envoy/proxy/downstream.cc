@@ -340,12 +340,18 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
     return false;
   }
   ++envoy_.Counter(prefix + "ssl.handshake");
+  const TlsTerms& terms = result.client.terms;
+  ForEachTerm(terms, terms.client_signature, [&](std::string_view kind, std::string_view name) {
+    ++envoy_.Counter(fmt::format("{}ssl.{}{}", prefix, kind, name));
+  });
+  if (terms.client_signature.empty()) ++envoy_.Counter(prefix + "ssl.no_certificate");
   return true;
 }
 
 void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exchange, const RequestSpec& spec,
                                      Duration lead) {
   if (log_ != nullptr) log_->heard = true;
+  if (lingers_) return;  // nothing is read any more
   if (refused_) {
     CloseNow(CloseKind::kTlsFailed);
     return;

@@ -86,6 +86,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool closing() const { return draining_ || envoy_draining(); }
   // One more request came, of those that the manager allows a connection.
   void CountRequest();
+  // The answer that goes out is the last: the client is to close, and has a while for it.
+  void CloseAfterAnswer() { draining_ = lingers_ = true; }
   // A request is about to be answered. Whether the answer says that the connection closes: of HTTP/2 a frame of its own
   // does.
   bool SayIfClosing();
@@ -145,6 +147,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void StartDrainSequence();
   // It is out of use, and nothing is under way on it: it closes.
   void CloseIfDone();
+  void Linger();
   bool envoy_draining() const;
   // The first request tells what the connection speaks.
   void BeginToSpeak(HttpProtocol protocol, Duration lead);
@@ -174,6 +177,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool client_verified_ = false;
   bool server_verified_ = false;
   bool draining_ = false;
+  bool lingers_ = false;  // CloseAfterAnswer() was called
   const bool restored_;
   size_t next_filter_ = 0;                                             // of the chain's, to see the first bytes
   DynamicMetadata notes_;                                              // of those before

@@ -1,5 +1,6 @@
 // A request's way through the HTTP filters of its connection manager.
 // Envoy: source/common/http/filter_manager.cc
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -18,7 +19,12 @@ class Router::FilteredStream final : public HttpStream {
     s_.own_spec = std::move(request);
     s_.spec = s_.own_spec.get();
   }
-  bool held_back() const override { return s_.held_back; }
+  std::optional<Duration> BodyDue(Duration lead) const override {
+    const Time then = now() + lead;
+    if (router_.BodyIsHere(s_, then)) return std::nullopt;
+    return std::max(s_.body_end - then, Duration::zero());
+  }
+  void HaveBody() override { s_.looped = true; }
   const RouteEntry* route() const override { return s_.route; }
   void ClearRouteCache() override { Reroute(&s_); }
   const RouteFilterConfig* RouteConfig() const override {
@@ -100,15 +106,13 @@ class Router::FilteredStream final : public HttpStream {
   void OfferAlpn(const AlpnOffers& offers) override { s_.alpn = &offers; }
 
   void Answer(const LocalReply& reply, Duration lead) override { router_.Local(id_, reply, lead); }
-  void Continue(Duration lead) override {
-    s_.held_back = true;
-    router_.RunFilters(id_, lead);
-  }
+  void Continue(Duration lead) override { router_.RunFilters(id_, lead); }
   void After(Duration wait, Go go) override {
     s_.backoff = s_.envoy->host().RunAfter(wait, [&router = router_, id = id_, go = std::move(go)] {
       Stream* const s = router.streams_.Get(id);
       if (s == nullptr) return;
       s->backoff = kNoTimer;
+      s->looped = true;
       FilteredStream stream(router, id);
       go(stream);
     });
@@ -208,6 +212,7 @@ void Router::CallFor(StreamId id, const RouteEntry& route, std::shared_ptr<const
                                   done(stream, reply, ahead);
                                 });
   streams_.Get(id)->call = call;
+  streams_.Get(call)->asked_by = id;
   Continue(call, lead);
 }
 

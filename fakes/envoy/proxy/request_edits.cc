@@ -323,27 +323,29 @@ void Router::LimitDuration(StreamId id, Duration lead) {
     if (late == nullptr) return;
     late->longest = kNoTimer;
     ++late->envoy->Counter(fmt::format("http.{}.downstream_rq_max_duration_reached", late->manager->stat_prefix));
+    late->looped = true;
     EndTry(*late, id, /*reset=*/true);
     constexpr uint16_t kDeadlineExceeded = 4;
-    Local(id, 504, kNoFlags, "max_duration_timeout", "downstream duration timeout", Duration::zero(), {},
+    Local(id, TimeoutCode(*late), kNoFlags, "max_duration_timeout", "downstream duration timeout", Duration::zero(), {},
           kDeadlineExceeded);
   });
 }
 
-// Envoy: conn_manager_impl.cc, onIdleTimeout, refreshIdleTimeout; a request is here as a whole, so that it is the
-// answer that is awaited.
+// Each piece of a body, and its end, begin it anew. Envoy: conn_manager_impl.cc, onIdleTimeout, refreshIdleTimeout
 void Router::LimitSilence(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   const Duration limit =
       s.route != nullptr && s.route->idle_timeout ? *s.route->idle_timeout : s.manager->stream_idle_timeout;
   if (limit <= Duration::zero()) return;
-  s.silence = s.envoy->host().RunAfter(lead + limit, [this, id] {
+  const Duration heard = s.body_gap > limit ? lead : UntilBodyIsHere(s, lead);
+  s.silence = s.envoy->host().RunAfter(heard + limit, [this, id] {
     Stream* const late = streams_.Get(id);
     if (late == nullptr) return;
     late->silence = kNoTimer;
     ++late->envoy->Counter(fmt::format("http.{}.downstream_rq_idle_timeout", late->manager->stat_prefix));
+    late->looped = true;
     EndTry(*late, id, /*reset=*/true);
-    Local(id, 504, kStreamIdleTimeout, "stream_idle_timeout", "stream timeout", Duration::zero());
+    Local(id, TimeoutCode(*late), kStreamIdleTimeout, "stream_idle_timeout", "stream timeout", Duration::zero());
   });
 }
 

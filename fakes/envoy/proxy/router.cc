@@ -141,6 +141,9 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
     s.log = std::make_unique<RequestLog>();
     s.log->request_id = static_cast<uint64_t>(plane_.fabric().root(exchange));
   }
+  const BodyPace pace = plane_.fabric().pace(exchange);
+  s.body_end = s.start + lead + pace.takes;
+  s.body_gap = pace.gap;
   lead += 2 * plane_.options().latencies.http_hop;  // both directions, as with local paths
   if (!manager.paths.empty() && !Normalise(id, lead)) return;
   const bool normalised = s.own_spec != nullptr;
@@ -149,6 +152,7 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   if (!MayUpgrade(id, lead)) return;
   LimitDuration(id, lead);
   LimitSilence(id, lead);
+  LimitRequest(id, lead);
   RunFilters(id, lead);
 }
 
@@ -230,7 +234,8 @@ void Router::Continue(StreamId id, Duration lead) {
   const LbPolicy policy = s.cluster->config().lb.policy;
   if (policy == LbPolicy::kRingHash || policy == LbPolicy::kMaglev) s.hash = HashOfRequest(&s);
   if (timeout > Duration::zero()) {
-    s.timeout = envoy.host().RunAfter(lead + timeout, [this, id] { OnTimeout(id); });
+    // Envoy: router.cc, onRequestComplete
+    s.timeout = envoy.host().RunAfter(UntilBodyIsHere(s, lead) + timeout, [this, id] { OnTimeout(id); });
   }
   if (s.retry != nullptr) s.retries_left = s.retry->retries;
   if (!route.mirrors.empty()) Mirror(s);
@@ -320,6 +325,8 @@ void Router::Mirror(const Stream& original) {
     s.route = original.route;
     s.cluster = cluster;
     s.start = envoy.host().Now();
+    s.body_end = original.body_end;
+    s.body_gap = original.body_gap;
     envoy.host().Post([this, id] {
       if (streams_.Get(id) != nullptr) Try(id, Duration::zero());
     });
@@ -400,6 +407,7 @@ SocketOptions Router::SocketOptionsOf(const Stream& s, const HostRuntime& host) 
 void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration lead) {
   Stream& s = *streams_.Get(id);
   s.pool = nullptr;
+  s.looped = true;
   s.upstream = connection;
   s.upstream_connection = connection->id();
   s.cluster->BeginRequest(*s.upstream_host);
@@ -408,7 +416,8 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   s.cluster->Report(*s.upstream_host, OutlierResult::kConnected, 0);
   // Only now: Envoy: source/common/router/upstream_request.cc, onPoolReady
   if (s.per_try_timeout > Duration::zero()) {
-    s.per_try = s.envoy->host().RunAfter(lead + s.per_try_timeout, [this, id] { OnPerTryTimeout(id); });
+    s.per_try =
+        s.envoy->host().RunAfter(UntilBodyIsHere(s, lead) + s.per_try_timeout, [this, id] { OnPerTryTimeout(id); });
   }
   if (const Duration most = s.cluster->config().max_stream_duration; most > Duration::zero()) {
     s.upstream_longest = s.envoy->host().RunAfter(lead + most, [this, id] { OnUpstreamDuration(id); });
@@ -419,6 +428,8 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   }
   s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), RequestOfTry(&s), this, static_cast<uint64_t>(id),
                                                     plane_.collects_access_logs() ? s.exchange : kNoExchange);
+  const Duration rest = UntilBodyIsHere(s, lead) - lead;  // what came before is sent with the head
+  plane_.fabric().SetPace(s.upstream_exchange, {rest, std::min(rest, s.body_gap)});
   plane_.fabric().Dispatch(s.upstream_exchange, lead);
 }
 
@@ -428,6 +439,7 @@ void Router::OnPoolFailure(StreamId id, ResetReason reason, const TransportFailu
   s->pool = nullptr;
   if (s->log != nullptr && reason != ResetReason::kOverflow) s->log->host = s->upstream_host->address;
   if (reason != ResetReason::kOverflow) s->cluster->Report(*s->upstream_host, OutlierResult::kConnectFailed, 0);
+  if (reason != ResetReason::kOverflow) s->looped = true;
   Failed(id, reason, failure, lead);
 }
 
@@ -458,7 +470,8 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
   // An answer that is not waited for to its end ends the connection, if that is HTTP/1.1's.
   const bool cut = retriable && reply.has_body && MayRetry(*s);
-  EndTry(*s, id, /*reset=*/cut);
+  const bool unread = !BodyIsHere(*s, s->envoy->host().Now() + lead);  // nor sent on
+  EndTry(*s, id, /*reset=*/cut || unread);
   std::string_view said;
   if (retriable && reply.from_proxy) said = plane_.configs().Keep(std::string(reply.details));
   if (retriable && MaybeRetry(id, {.code = reply.code, .server_details = said}, lead)) {
@@ -612,6 +625,7 @@ void Router::OnTimeout(StreamId id) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->timeout = kNoTimer;
+  s->looped = true;
   s->cluster->Count(ClusterStat::kRqTimeout);
   if (s->upstream_host != nullptr && s->upstream != nullptr) {
     s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
@@ -648,8 +662,8 @@ void Router::OnUpstreamDuration(StreamId id) {
       MaybeRetry(id, {.code = 504, .flags = kMaxDurationReached}, Duration::zero())) {
     return;
   }
-  Local(id, 504, kMaxDurationReached, "upstream_max_stream_duration_reached", "upstream max stream duration reached",
-        Duration::zero());
+  Local(id, TimeoutCode(*s), kMaxDurationReached, "upstream_max_stream_duration_reached",
+        "upstream max stream duration reached", Duration::zero());
 }
 
 ExchangeId Router::exchange(StreamId id) const {
@@ -670,6 +684,7 @@ void Router::AbortDownstream(StreamId id, std::string_view details, ResponseFlag
   s->envoy->host().Cancel(s->backoff);
   s->envoy->host().Cancel(s->longest);
   s->envoy->host().Cancel(s->silence);
+  s->envoy->host().Cancel(s->overdue);
   EndTry(*s, id, /*reset=*/true);
   if (s->retrying) --s->cluster->retries;
   if (s->downstream != nullptr) {
@@ -730,9 +745,11 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   if (s.backoff != kNoTimer) envoy.host().Cancel(s.backoff);
   if (s.longest != kNoTimer) envoy.host().Cancel(s.longest);
   if (s.silence != kNoTimer) envoy.host().Cancel(s.silence);
+  if (s.overdue != kNoTimer) envoy.host().Cancel(s.overdue);
   if (s.retrying) --s.cluster->retries;
   if (s.downstream == nullptr) {  // mirrored, or a question
     const std::unique_ptr<Answered> answered = std::move(s.answered);
+    if (Stream* const asker = streams_.Get(s.asked_by)) asker->looped |= s.looped;
     streams_.Free(id);
     if (answered != nullptr) (*answered)(came, lead);
     return;
@@ -754,6 +771,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
                               : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
   }
   headers = WithServer(*s.manager, headers);
+  if (!BodyIsHere(s, envoy.host().Now() + lead)) AnswerEarly(s);
   const bool closes = s.downstream->SayIfClosing();
   if (s.spec->protocol != HttpProtocol::kHttp2) {
     headers = WithFraming(headers, upstream, !passed_on && s.spec->method != "HEAD", closes);

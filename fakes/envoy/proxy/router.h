@@ -108,13 +108,17 @@ class Router final : public ExchangeOwner, public PoolUser {
     std::string_view transport_failure, tls_finding;
     std::vector<FailedTry> failed_tries;
     size_t next_filter = 0;  // of the manager's
-    bool held_back = false;  // by one of them
-    DynamicMetadata notes;   // what they wrote down
+    Time body_end{};         // when the last byte of its body comes
+    Duration body_gap{};     // BodyPace::gap
+    // The event loop has turned since its head was read, so that what came of its body by now was read, too.
+    bool looped = false;
+    DynamicMetadata notes;  // what they wrote down
     // What they keep of the request, by their places in the chain; sorted by nothing, mostly empty.
     std::vector<std::pair<size_t, std::shared_ptr<FilterState>>> memory;
     std::string_view response_headers;            // that they add to the answer; Reply::headers
     const AlpnOffers* alpn = nullptr;             // that one of them chose
     StreamId call = kNoStream;                    // what one of them asks
+    StreamId asked_by = kNoStream;                // of such a question
     std::unique_ptr<Answered> answered;           // of such a question: what waits for the answer
     std::shared_ptr<const RequestSpec> own_spec;  // as filters and the route have changed it
     std::shared_ptr<const RequestSpec> sent;      // of the present try, where tries differ
@@ -127,6 +131,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     TimerId backoff = kNoTimer;
     TimerId longest = kNoTimer;  // max_stream_duration
     TimerId silence = kNoTimer;  // stream_idle_timeout
+    TimerId overdue = kNoTimer;  // request_timeout
   };
 
   void OnReply(uint64_t cookie, const Reply& reply, Duration lead) override;
@@ -184,6 +189,15 @@ class Router final : public ExchangeOwner, public PoolUser {
   void EntryOf(const Stream& stream, AccessLogEntry* entry) const;
   void LimitDuration(StreamId id, Duration lead);
   void LimitSilence(StreamId id, Duration lead);
+  // request_body.cc: whether a request was read to its end by then.
+  static bool BodyIsHere(const Stream& stream, Time then);
+  // The time until then, or until it is `lead` from now, if that is later.
+  static Duration UntilBodyIsHere(const Stream& stream, Duration lead);
+  // Of an answer of the proxy's own to who took too long.
+  static uint16_t TimeoutCode(const Stream& stream);
+  void LimitRequest(StreamId id, Duration lead);
+  // An answer goes out before the request was read to its end.
+  static void AnswerEarly(Stream& stream);
   std::optional<uint64_t> HashOfRequest(Stream* stream);
   void Failed(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead);
   // `failed`: what the try came to; kept if there is another.

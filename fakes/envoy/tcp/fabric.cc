@@ -364,12 +364,22 @@ ExchangeId Fabric::NewExchange(ConnectionId connection, const RequestSpec& spec,
   Exchange& x = *exchanges_.Get(id);
   x.connection = x.terminal = connection;
   x.spec = &spec;
+  x.pace = spec.pace;
   x.owner = owner;
   x.cookie = cookie;
   x.root = first;
   ++counters_.exchanges;
   ++counters_.open_exchanges;
   return id;
+}
+
+BodyPace Fabric::pace(ExchangeId exchange) const {
+  const Exchange* const x = exchanges_.Get(exchange);
+  return x == nullptr ? BodyPace() : x->pace;
+}
+
+void Fabric::SetPace(ExchangeId exchange, const BodyPace& pace) {
+  if (Exchange* const x = exchanges_.Get(exchange)) x->pace = pace;
 }
 
 void Fabric::Dispatch(ExchangeId exchange, Duration lead) { Resume(exchange, lead); }

@@ -72,6 +72,12 @@ enum class CloseKind : uint8_t {
   kTlsFailed,  // handshake failed here or there; detail has the error
 };
 
+// What a handshake came to, in the words of Envoy's counters: static, empty where there was nothing to agree on.
+struct TlsTerms {
+  std::string_view version, cipher, curve;
+  std::string_view server_signature, client_signature;  // by which either side showed that its certificate is its own
+};
+
 // How a TLS handshake ended, at the client.
 struct TlsOutcome {
   bool ok = false;
@@ -81,6 +87,7 @@ struct TlsOutcome {
   bool local = false;  // the client itself refused (the server sees its alert)
   bool san_mismatch = false;
   std::string_view counter;  // static: what its cluster counts, "fail_verify_san"; empty: nothing was found wrong
+  TlsTerms terms;            // of one that came so far
   bool refused = false;      // TLS 1.3: ok as far as the client knows, but the server hangs up on what it says next
   // What was wrong with a certificate for which either side refused, in plain words (tls/findings.h). It does not go
   // over the wire: it is told to whoever asks what happened.
@@ -205,6 +212,9 @@ class Fabric {
                          ExchangeId of = kNoExchange);
   // Which exchange the request was at first, at its client.
   ExchangeId root(ExchangeId exchange) const;
+  // How its body follows it, where it stands; as its specification says unless it is set before Dispatch().
+  BodyPace pace(ExchangeId exchange) const;
+  void SetPace(ExchangeId exchange, const BodyPace& pace);
   // May call owner->OnReply before returning, if the whole way is local.
   void Dispatch(ExchangeId exchange, Duration lead);
   // Server end that held a request back (a tcp_proxy waiting for its upstream): sends it on after Splice().
@@ -256,6 +266,7 @@ class Fabric {
     ConnectionId connection = kNoConnection;  // where it was sent
     ConnectionId terminal = kNoConnection;    // where it arrived
     const RequestSpec* spec = nullptr;
+    BodyPace pace;
     ExchangeOwner* owner = nullptr;
     uint64_t cookie = 0;
     ExchangeId root = kNoExchange;  // nothing: itself

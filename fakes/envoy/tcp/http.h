@@ -18,6 +18,12 @@ namespace wavetank::envoysim {
 
 enum class HttpProtocol : uint8_t { kHttp10, kHttp11, kHttp2 };
 
+// How the body of a request comes after its head: its last byte `takes` later, in pieces with silences of `gap` between
+// them, the first with the head.
+struct BodyPace {
+  Duration takes{}, gap{};
+};
+
 // What is asked. Immutable while any request uses it: one spec serves any number of requests, and Envoys remember
 // routing decisions by its `id`.
 struct RequestSpec {
@@ -28,6 +34,7 @@ struct RequestSpec {
   std::string authority;  // Host / :authority
   std::string path = "/";
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  BodyPace pace;                                             // at which its client sends its body; nothing: at once
   uint16_t depth = 0;  // how many applications' calls have led to it; nobody sees it on the wire
 
   uint64_t id() const { return id_; }

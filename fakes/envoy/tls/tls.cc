@@ -140,11 +140,18 @@ PeerCheck Check(const TlsParty& self, const TlsParty* peer, x509::Purpose purpos
   return out;
 }
 
-// Of a server's certificate; else its key is on an elliptic curve.
+// Of a party's certificate; else its key is on an elliptic curve.
 bool HasRsaKey(const TlsParty& party) {
   if (party.certificate == nullptr || party.certificate->certificates.empty()) return false;
   constexpr std::string_view kRsaEncryption("\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01", 9);  // 1.2.840.113549.1.1.1
   return party.certificate->certificates.front()->public_key().find(kRsaEncryption) != std::string::npos;
+}
+
+// By which algorithm it shows that its certificate is its own, if there is one. Before TLS 1.2 there is no choice to
+// tell of. BoringSSL: kSignSignatureAlgorithms
+std::string_view SignatureOf(const TlsParty& party, int version) {
+  if (version < 2 || party.certificate == nullptr || party.certificate->certificates.empty()) return {};
+  return HasRsaKey(party) ? "rsa_pss_rsae_sha256" : "ecdsa_secp256r1_sha256";
 }
 
 std::string Identity(const TlsParty* party) {
@@ -176,8 +183,11 @@ HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& se
   }
   const std::optional<int> version = CommonVersion(speaks, *server.context);
   const bool rsa = HasRsaKey(server);
-  if (!version.has_value() || (*version < 3 && !HaveCommonCipher(speaks, *server.context, rsa)) ||
-      !HaveCommonCurve(speaks, *server.context, *version, rsa)) {
+  const std::optional<std::string_view> cipher =
+      version.has_value() ? CommonCipher(speaks, *server.context, *version, rsa) : std::nullopt;
+  const std::optional<std::string_view> curve =
+      version.has_value() ? CommonCurve(speaks, *server.context, *version, rsa) : std::nullopt;
+  if (!cipher.has_value() || !curve.has_value()) {
     out.client.error = ReceivedAlert(version.has_value() ? "handshake_failure" : "protocol_version");
     if (version.has_value()) {  // BoringSSL says twice that its hello was not liked
       constexpr std::string_view kEnd = ":TLS_error_end";
@@ -187,6 +197,15 @@ HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& se
     }
     out.client.counter = out.server_counter = "connection_error";
     return out;
+  }
+  constexpr std::string_view kVersions[] = {"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"};
+  out.client.terms.version = kVersions[*version];
+  out.client.terms.cipher = *cipher;
+  out.client.terms.curve = *curve;
+  out.client.terms.server_signature = SignatureOf(server, *version);
+  // Without a CA nobody is asked for a certificate.
+  if (client != nullptr && server.trusted_ca != nullptr) {
+    out.client.terms.client_signature = SignatureOf(*client, *version);
   }
   // The server's own list decides; without an overlap the session goes on without ALPN.
   for (const std::string& protocol : server.context->alpn) {

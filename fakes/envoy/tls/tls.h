@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/time.h"
 #include "core/x509/x509.h"
@@ -43,6 +44,17 @@ struct HandshakeResult {
   bool server_verified = false;
   std::string client_identity;  // URI SAN presented
 };
+
+// Calls `count` with the counters of a handshake that stands, below "ssl.": "versions.TLSv1.3", ...; `peers`: with what
+// the peer showed that its certificate is its own. Envoy: source/common/tls/context_impl.cc, logHandshake
+template <typename Count>
+void ForEachTerm(const TlsTerms& terms, std::string_view peers, Count count) {
+  const std::pair<std::string_view, std::string_view> all[] = {
+      {"versions.", terms.version}, {"ciphers.", terms.cipher}, {"curves.", terms.curve}, {"sigalgs.", peers}};
+  for (const auto& [kind, name] : all) {
+    if (!name.empty()) count(kind, name);
+  }
+}
 
 class TlsSessions {
  public:

@@ -72,7 +72,17 @@ absl::Status AddValidation(const tls::CertificateValidationContext& context, boo
 constexpr std::string_view kDefaultCurves[] = {"X25519MLKEM768", "X25519", "P-256"};
 constexpr std::string_view kOtherCurves[] = {"P-384", "P-521"};
 
-absl::Status SetCurves(const tls::TlsParameters& parameters, TlsContext* out) {
+// A name that configuration gave, as a text that outlives it.
+template <size_t kUsual, size_t kRest>
+std::string_view Known(std::string_view name, const std::string_view (&usual)[kUsual],
+                       const std::string_view (&rest)[kRest]) {
+  const auto found = std::find(std::begin(usual), std::end(usual), name);
+  if (found != std::end(usual)) return *found;
+  const auto other = std::find(std::begin(rest), std::end(rest), name);
+  return other != std::end(rest) ? *other : std::string_view();
+}
+
+absl::Status SetCurves(const tls::TlsParameters& parameters, EnvoyRelease release, TlsContext* out) {
   out->curves.assign(parameters.ecdh_curves().begin(), parameters.ecdh_curves().end());
   for (const std::string& curve : out->curves) {
     const auto is = [&](std::string_view known) { return known == curve; };
@@ -83,7 +93,10 @@ absl::Status SetCurves(const tls::TlsParameters& parameters, TlsContext* out) {
     return absl::InvalidArgumentError(
         fmt::format("Failed to initialize ECDH curves {}", absl::StrJoin(parameters.ecdh_curves(), ":")));
   }
-  if (out->curves.empty()) out->curves.assign(std::begin(kDefaultCurves), std::end(kDefaultCurves));
+  if (out->curves.empty()) {
+    const size_t hybrid = release.Has(EnvoyChange::kHybridKeyExchange) ? 0 : 1;
+    out->curves.assign(std::begin(kDefaultCurves) + hybrid, std::end(kDefaultCurves));
+  }
   return absl::OkStatus();
 }
 
@@ -133,7 +146,7 @@ absl::Status SetCiphers(const tls::TlsParameters& parameters, TlsContext* out) {
       absl::StrJoin(parameters.cipher_suites(), ":"), absl::StrJoin(unknown, ", ")));
 }
 
-absl::Status AddCommon(const tls::CommonTlsContext& common, bool downstream, TlsContext* out) {
+absl::Status AddCommon(const tls::CommonTlsContext& common, bool downstream, EnvoyRelease release, TlsContext* out) {
   // Envoy: tls.proto; a client's highest version is 1.2 unless it says otherwise, a server's 1.3; the lowest is 1.2.
   const auto highest = common.tls_params().tls_maximum_protocol_version();
   const auto lowest = common.tls_params().tls_minimum_protocol_version();
@@ -143,7 +156,7 @@ absl::Status AddCommon(const tls::CommonTlsContext& common, bool downstream, Tls
   const bool later = !common.tls_certificate_sds_secret_configs().empty() ||
                      common.has_validation_context_sds_secret_config() || common.has_combined_validation_context();
   if (absl::Status s = SetCiphers(common.tls_params(), out); !s.ok() && !later) return s;
-  if (absl::Status s = SetCurves(common.tls_params(), out); !s.ok() && !later) return s;
+  if (absl::Status s = SetCurves(common.tls_params(), release, out); !s.ok() && !later) return s;
   out->alpn.assign(common.alpn_protocols().begin(), common.alpn_protocols().end());
   if (!common.tls_certificate_sds_secret_configs().empty()) {
     out->certificate_secret = common.tls_certificate_sds_secret_configs(0).name();
@@ -206,14 +219,18 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
     if (!config.UnpackTo(&context)) return absl::InvalidArgumentError("Unable to parse UpstreamTlsContext");
     auto compiled = std::make_shared<TlsContext>();
     compiled->sni = context.sni();
-    if (absl::Status s = AddCommon(context.common_tls_context(), downstream, compiled.get()); !s.ok()) return s;
+    if (absl::Status s = AddCommon(context.common_tls_context(), downstream, extensions.release(), compiled.get());
+        !s.ok())
+      return s;
     out.tls = std::move(compiled);
   } else if (config.Is<tls::DownstreamTlsContext>() && downstream) {
     tls::DownstreamTlsContext context;
     if (!config.UnpackTo(&context)) return absl::InvalidArgumentError("Unable to parse DownstreamTlsContext");
     auto compiled = std::make_shared<TlsContext>();
     compiled->require_client_certificate = context.require_client_certificate().value();
-    if (absl::Status s = AddCommon(context.common_tls_context(), downstream, compiled.get()); !s.ok()) return s;
+    if (absl::Status s = AddCommon(context.common_tls_context(), downstream, extensions.release(), compiled.get());
+        !s.ok())
+      return s;
     if (compiled->certificate == nullptr && compiled->certificate_secret.empty()) {
       return absl::InvalidArgumentError("No TLS certificates found for server context");
     }
@@ -266,28 +283,50 @@ std::optional<int> CommonVersion(const TlsContext* client, const TlsContext& ser
   return highest;
 }
 
-bool HaveCommonCipher(const TlsContext* client, const TlsContext& server, bool rsa_key) {
-  // Whoever is no Envoy (an API server, istiod) says nothing of ciphers, and has them all.
-  if (client == nullptr || client->ciphers.empty() || server.ciphers.empty()) return true;
-  return std::any_of(server.ciphers.begin(), server.ciphers.end(), [&](const std::string& cipher) {
+std::optional<std::string_view> CommonCipher(const TlsContext* client, const TlsContext& server, int version,
+                                             bool rsa_key) {
+  // BoringSSL: ssl_choose_tls13_cipher, of whoever has AES in hardware.
+  if (version >= 3) return "TLS_AES_128_GCM_SHA256";
+  const auto fits = [&](std::string_view cipher) {
     const bool ecdsa = cipher.find("-ECDSA-") != cipher.npos;
-    return ecdsa != rsa_key && cipher.find("PSK") == cipher.npos &&
-           std::find(client->ciphers.begin(), client->ciphers.end(), cipher) != client->ciphers.end();
-  });
+    return ecdsa != rsa_key && cipher.find("PSK") == cipher.npos;
+  };
+  // Before TLS 1.2 there are neither AEADs nor other hashes.
+  const auto goes = [&](std::string_view cipher) { return fits(cipher) && (version == 2 || cipher.ends_with("-SHA")); };
+  // Whoever is no Envoy (an API server, istiod) says nothing of ciphers, and has them all.
+  const auto has = [](const TlsContext* party, std::string_view cipher) {
+    return party == nullptr || party->ciphers.empty() ||
+           std::find(party->ciphers.begin(), party->ciphers.end(), cipher) != party->ciphers.end();
+  };
+  for (const std::string& cipher : server.ciphers) {
+    if (goes(cipher) && has(client, cipher)) return Known(cipher, kDefaultCiphers, kOtherCiphers);
+  }
+  if (!server.ciphers.empty()) return std::nullopt;
+  const std::string_view first = rsa_key ? "ECDHE-RSA-AES128-GCM-SHA256" : "ECDHE-ECDSA-AES128-GCM-SHA256";
+  if (client == nullptr || client->ciphers.empty()) return first;
+  const auto of_client = std::find_if(client->ciphers.begin(), client->ciphers.end(), goes);
+  return of_client == client->ciphers.end() ? first : Known(*of_client, kDefaultCiphers, kOtherCiphers);
 }
 
-bool HaveCommonCurve(const TlsContext* client, const TlsContext& server, int version, bool rsa_key) {
-  const auto has = [](const TlsContext* party, const std::string& curve) {
+std::optional<std::string_view> CommonCurve(const TlsContext* client, const TlsContext& server, int version,
+                                            bool rsa_key) {
+  const auto has = [](const TlsContext* party, std::string_view curve) {
     return party == nullptr || party->curves.empty() ||
            std::find(party->curves.begin(), party->curves.end(), curve) != party->curves.end();
   };
   // The keys that are loaded are RSA's or on P-256. Envoy: context_impl.cc; BoringSSL: ssl_check_leaf_certificate
-  if (version < 3 && !rsa_key && !has(client, "P-256")) return false;
-  if (client == nullptr || client->curves.empty() || server.curves.empty()) return true;
-  return std::any_of(client->curves.begin(), client->curves.end(), [&](const std::string& curve) {
-    // Key encapsulation is TLS 1.3's.
-    return (version >= 3 || curve != "X25519MLKEM768") && has(&server, curve);
-  });
+  if (version < 3 && !rsa_key && !has(client, "P-256")) return std::nullopt;
+  const auto goes = [&](std::string_view curve) {
+    return version >= 3 || curve != "X25519MLKEM768";  // key encapsulation is TLS 1.3's
+  };
+  // The server's order decides. BoringSSL: tls1_get_shared_group
+  for (const std::string& curve : server.curves) {
+    if (goes(curve) && has(client, curve)) return Known(curve, kDefaultCurves, kOtherCurves);
+  }
+  if (!server.curves.empty()) return std::nullopt;
+  if (client == nullptr || client->curves.empty()) return "X25519";
+  const auto of_client = std::find_if(client->curves.begin(), client->curves.end(), goes);
+  return of_client == client->curves.end() ? "X25519" : Known(*of_client, kDefaultCurves, kOtherCurves);
 }
 
 absl::StatusOr<NamedSecret> ReadSecret(std::string_view type_url, std::string_view resource) {

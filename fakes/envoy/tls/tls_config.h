@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -59,11 +60,14 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
 
 // The version that both speak, 1.x; nothing: none. A client that is not simulated (null) speaks all.
 std::optional<int> CommonVersion(const TlsContext* client, const TlsContext& server);
-// Whether they have a cipher for TLS 1.2 in common that goes with the server's key.
-bool HaveCommonCipher(const TlsContext* client, const TlsContext& server, bool rsa_key);
-// Whether they have a group for the key exchange in common, and, up to TLS 1.2, the client knows that of the server's
-// key if it is on an elliptic curve.
-bool HaveCommonCurve(const TlsContext* client, const TlsContext& server, int version, bool rsa_key);
+// The cipher that both have and that goes with the server's key, in the words of Envoy's counters; nothing: none. The
+// server's order decides.
+std::optional<std::string_view> CommonCipher(const TlsContext* client, const TlsContext& server, int version,
+                                             bool rsa_key);
+// The group for the key exchange that both have, likewise; nothing: none, or, up to TLS 1.2, the client does not know
+// that of the server's key, which is on an elliptic curve.
+std::optional<std::string_view> CommonCurve(const TlsContext* client, const TlsContext& server, int version,
+                                            bool rsa_key);
 // Whether a certificate's name, which may begin with a wildcard, stands for `name`.
 bool DnsNameMatches(std::string_view name, std::string_view pattern);
 

@@ -781,7 +781,12 @@ std::map<std::string, uint64_t> ClusterRuntime::Gauges() const {
 }
 
 void ClusterRuntime::CountHandshake(const TlsOutcome& outcome) {
-  if (outcome.ok) Count(ClusterStat::kSslHandshake);
+  if (outcome.ok) {
+    Count(ClusterStat::kSslHandshake);
+    ForEachTerm(outcome.terms, outcome.terms.server_signature, [&](std::string_view kind, std::string_view name) {
+      ++process().Counter(fmt::format("cluster.{}.ssl.{}{}", config().name, kind, name));
+    });
+  }
   constexpr ClusterStat kFound[] = {ClusterStat::kSslFailVerifyError, ClusterStat::kSslFailVerifySan,
                                     ClusterStat::kSslFailVerifyNoCert, ClusterStat::kSslFailVerifyCertHash};
   for (const ClusterStat stat : kFound) {

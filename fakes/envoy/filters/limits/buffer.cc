@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "absl/strings/numbers.h"
 #include "envoy/extensions/filters/http/buffer/v3/buffer.pb.h"
+#include "fakes/envoy/http/request_body.h"
 
 namespace wavetank::envoysim {
 namespace {
@@ -36,15 +36,30 @@ class BufferFilter final : public HttpFilter {
   FilterStatus OnRequest(HttpStream& stream, Duration lead) const override {
     const auto* const of_route = dynamic_cast<const BufferLimit*>(stream.RouteConfig());
     if (of_route != nullptr && of_route->disabled) return FilterStatus::kContinue;
-    // What comes at once, to its end, is not held against the limit. Envoy: buffer_filter.cc, decodeData
-    if (stream.held_back()) return FilterStatus::kContinue;
     const uint64_t most = of_route != nullptr ? of_route->max_bytes : max_bytes_;
-    uint64_t bytes = 0;
-    const std::optional<std::string_view> length = FindHeader(stream.request(), "content-length");
-    if (!length || !absl::SimpleAtoi(absl::string_view(length->data(), length->size()), &bytes) || bytes <= most) {
+    const std::optional<Duration> due = stream.BodyDue(lead);
+    // What comes at once, to its end, is not held against the limit. Envoy: buffer_filter.cc, decodeData
+    if (!due.has_value()) return FilterStatus::kContinue;
+    const uint64_t bytes = BodyLength(stream.request()).value_or(0);
+    if (bytes > most) {
+      // As soon as what has come is too much, of a body that comes evenly.
+      const auto share = Duration(static_cast<int64_t>(static_cast<double>(due->count()) * static_cast<double>(most) /
+                                                       static_cast<double>(bytes)));
+      const auto refuse = [](HttpStream& s, Duration after) {
+        s.Answer({413, kNoFlags, "request_payload_too_large", "Payload Too Large"}, after);
+      };
+      if (share == Duration::zero()) {
+        refuse(stream, lead);
+      } else {
+        stream.After(lead + share, [refuse](HttpStream& s) { refuse(s, Duration::zero()); });
+      }
+      return FilterStatus::kStop;
+    }
+    if (*due == Duration::zero()) {
+      stream.HaveBody();
       return FilterStatus::kContinue;
     }
-    stream.Answer({413, kNoFlags, "request_payload_too_large", "Payload Too Large"}, lead);
+    stream.After(lead + *due, [](HttpStream& s) { s.Continue(Duration::zero()); });
     return FilterStatus::kStop;
   }
 
