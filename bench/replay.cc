@@ -85,6 +85,33 @@ void WriteLog(benchmark::State& state) {
 }
 BENCHMARK(WriteLog)->Unit(benchmark::kMillisecond);
 
+// Inputs as `serve -o` writes them: so many share one commit, which is on the disk before their answers leave.
+void WriteDurableInputs(benchmark::State& state) {
+  constexpr int kInputs = 20'000;
+  const nlohmann::json pod = {
+      {"cluster", "cluster1"},
+      {"object",
+       {{"apiVersion", "v1"},
+        {"kind", "Pod"},
+        {"metadata", {{"name", "helloworld-v1-5"}, {"namespace", "sample"}, {"labels", {{"app", "helloworld"}}}}},
+        {"spec", {{"containers", {{{"name", "helloworld"}, {"image", "example/helloworld:1"}}}}}}}}};
+  LogInput input{.kind = "apply", .body = pod};
+  for (auto _ : state) {
+    auto writer = LogWriter::Create(File(), {.seed = 1, .program_version = "bench", .profile = "1.18.2"},
+                                    {.durable_commits = true});
+    for (int i = 0; i < kInputs; ++i) {
+      input.at = Time(Duration(int64_t{i} * 1'000));
+      input.seq = static_cast<uint64_t>(i);
+      if (!(*writer)->Add(input).ok()) std::abort();
+      if ((i + 1) % state.range(0) == 0 && !(*writer)->Commit().ok()) std::abort();
+    }
+    if (!(*writer)->Finish(Time(Duration(int64_t{kInputs} * 1'000)), "end").ok()) std::abort();
+  }
+  state.SetItemsProcessed(state.iterations() * kInputs);
+  std::filesystem::remove(File());
+}
+BENCHMARK(WriteDurableInputs)->Arg(16)->Arg(1'000)->Arg(20'000)->Unit(benchmark::kMillisecond)->UseRealTime();
+
 void ReadLog(benchmark::State& state) {
   TheEvents().Write(File());
   for (auto _ : state) {

@@ -308,7 +308,7 @@ void IstiodLog::Proxy(WallNs at, MessageKind kind, std::string_view rest, const 
 void IstiodLog::Response(const LogRecord& record, std::string_view rest) {
   if (const size_t node = rest.find(" for node:"); node != rest.npos) {
     const std::string_view id = Until(rest.substr(node + 10), " ");
-    if (!nodes_.contains(id)) {
+    if (!nodes_.contains(absl::string_view(id.data(), id.size()))) {
       nodes_.emplace(id);
       const size_t dot = id.rfind('.');
       if (dot != id.npos) evidence_.runs[run_].proxies.emplace(id.substr(dot + 1), id.substr(0, dot));

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "import/evidence/evidence.h"
 #include "import/istiod/messages.h"
 #include "import/istiod/record_reader.h"
@@ -113,7 +114,7 @@ class IstiodLog {
   std::optional<size_t> first_of_burst_;   // of evidence_.inputs: endpoints that may be a Service's, added with them
   std::vector<size_t> services_of_burst_;  // of evidence_.inputs
   int64_t services_ = -1;
-  std::set<std::string, std::less<>> nodes_;  // that something was sent to
+  absl::flat_hash_set<std::string> nodes_;  // that something was sent to
 };
 
 }  // namespace wavetank::importing

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
+#include "import/sources/gunzip.h"
 #include "import/sources/utf16.h"
 
 namespace wavetank::importing {
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kPiece = 1 << 20;
 constexpr size_t kTarMagicAt = 257;
+constexpr size_t kTarBlock = 512;  // no archive is smaller
 constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
 
 class FileStream : public ByteStream {
@@ -62,7 +64,6 @@ class Unpacker {
  public:
   Unpacker(ByteStream& packed, const SourceLimits& limits)
       : packed_(packed), limits_(limits), archive_(archive_read_new()) {
-    archive_read_support_filter_gzip(archive_);
     archive_read_support_filter_bzip2(archive_);
     archive_read_support_filter_xz(archive_);
     archive_read_support_filter_zstd(archive_);
@@ -94,9 +95,7 @@ class Unpacker {
     if (got == ARCHIVE_EOF) return std::string_view();
     if (got < ARCHIVE_WARN) return Damaged();
     unpacked_ += size;
-    if (unpacked_ > limits_.free_bytes && unpacked_ / limits_.ratio > packed_bytes_) {
-      return absl::ResourceExhaustedError(fmt::format("unpacks to more than {} times its size", limits_.ratio));
-    }
+    if (absl::Status status = NoBomb(limits_, packed_bytes_, unpacked_); !status.ok()) return status;
     if (size == 0) return NextBlock();
     return std::string_view(static_cast<const char*>(block), size);
   }
@@ -106,6 +105,7 @@ class Unpacker {
     auto& here = *static_cast<Unpacker*>(self);
     absl::StatusOr<std::string_view> piece = here.packed_.Next();
     if (!piece.ok()) {
+      here.packed_failed_ = piece.status();
       archive_set_error(a, EIO, "%s", std::string(piece.status().message()).c_str());
       return ARCHIVE_FATAL;
     }
@@ -114,6 +114,7 @@ class Unpacker {
     return static_cast<la_ssize_t>(piece->size());
   }
   absl::Status Damaged() const {
+    if (!packed_failed_.ok()) return packed_failed_;
     const char* const why = archive_error_string(archive_);
     return absl::DataLossError(why == nullptr ? "damaged archive" : why);
   }
@@ -121,6 +122,7 @@ class Unpacker {
   ByteStream& packed_;
   const SourceLimits& limits_;
   archive* const archive_;
+  absl::Status packed_failed_;
   int opened_ = ARCHIVE_FATAL;
   uint64_t packed_bytes_ = 0, unpacked_ = 0;
 };
@@ -190,6 +192,7 @@ class Walker {
     const std::string_view head = peekable.Peek(kTarMagicAt + 8);
     if (!LooksPacked(head)) return Plain(file, head, peekable);
     if (depth >= limits_.depth) return refusals_.Add("archive in too many archives", {file.name, 0});
+    if (head.starts_with(kGzipMagic)) return Gzipped(file, peekable, depth);
     Packed(file, peekable, depth);
   }
 
@@ -233,6 +236,29 @@ class Walker {
     visit_(file, bytes);
   }
 
+  // What is in it counts as one archive with it: .tar.gz.
+  void Gzipped(const SourceFile& file, ByteStream& packed, int depth) {
+    GunzipStream unzipped(packed, limits_);
+    PeekableStream peekable(unzipped);
+    const std::string_view head = peekable.Peek(kTarBlock);
+    const SourceFile inner{file.source, WithoutPackedSuffix(file.name)};
+    if (head.starts_with(kGzipMagic)) return Stream(inner, peekable, depth + 1);
+    if (head.size() == kTarBlock || LooksPacked(head)) return Packed(file, peekable, depth);
+    if (!head.empty()) return Plain(inner, head, peekable);
+    const absl::StatusOr<std::string_view> nothing = peekable.Next();
+    if (nothing.ok()) return refusals_.Add("archive that holds no file", {file.name, 0});
+    refusals_.Add("damaged or truncated archive", {file.name, 0}, std::string(nothing.status().message()));
+  }
+
+  // What stands behind an archive's end: no file, but its packing may have been cut there.
+  void Rest(const SourceFile& file, ByteStream& packed) {
+    absl::StatusOr<std::string_view> piece = packed.Next();
+    while (piece.ok() && !piece->empty()) piece = packed.Next();
+    if (!piece.ok()) {
+      refusals_.Add("damaged or truncated archive", {file.name, 0}, std::string(piece.status().message()));
+    }
+  }
+
   void Packed(const SourceFile& file, ByteStream& packed, int depth) {
     Unpacker unpacker(packed, limits_);
     for (bool first = true;; first = false) {
@@ -243,7 +269,7 @@ class Walker {
       }
       // Zeros without an end are the end of a tape to who expects one.
       if (*entry == nullptr && first) return refusals_.Add("archive that holds no file", {file.name, 0});
-      if (*entry == nullptr) return;
+      if (*entry == nullptr) return Rest(file, packed);
       SourceFile inner{file.source, WithoutPackedSuffix(file.name)};
       if (!unpacker.Raw()) {
         const char* const raw = archive_entry_pathname(*entry);

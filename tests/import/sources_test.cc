@@ -61,6 +61,8 @@ class SourcesTest : public testing::Test {
     return out;
   }
 
+  static std::string Gzip(const std::string& bytes) { return Pack({{"file", bytes, ""}}, ARCHIVE_FORMAT_RAW, true); }
+
   std::map<std::string, std::string> Walk(const std::string& source, const SourceLimits& limits = {}) {
     std::map<std::string, std::string> seen;
     refusals_ = {};
@@ -139,6 +141,39 @@ TEST_F(SourcesTest, ATruncatedArchiveGivesWhatItHas) {
     EXPECT_FALSE(refusals_.empty()) << size;
   }
   EXPECT_EQ(Walk(Put("cut.tar.gz", whole.substr(0, whole.size() / 2))).at("first"), "1");
+}
+
+TEST_F(SourcesTest, AGzipCutInItsFirstBlockGivesWhatItHas) {
+  std::string lines;
+  for (int i = 0; i < 300; ++i) lines += "line " + std::to_string(i * i * 7919) + "\n";
+  const std::string whole = Gzip(lines);
+  ASSERT_LT(lines.size(), size_t{1} << 16);
+  const auto files = Walk(Put("cut.log.gz", whole.substr(0, whole.size() / 2)));
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_GT(files.at("cut.log").size(), lines.size() / 4);
+  EXPECT_TRUE(lines.starts_with(files.at("cut.log")));
+  EXPECT_THAT(Reasons(), ElementsAre("broken"));
+}
+
+TEST_F(SourcesTest, AGzipCutWithinItsHeaderIsNamed) {
+  const std::string whole = Gzip("x");
+  for (const size_t size : {size_t{2}, size_t{5}, size_t{10}}) {
+    EXPECT_TRUE(Walk(Put("cut.log.gz", whole.substr(0, size))).empty());
+    EXPECT_THAT(Reasons(), ElementsAre("damaged or truncated archive")) << size;
+  }
+}
+
+TEST_F(SourcesTest, GzipsMembersAreOneFileAndPaddingIsNone) {
+  const auto files = Walk(Put("two.log.gz", Gzip("one\n") + Gzip("two\n") + std::string(512, '\0')));
+  EXPECT_THAT(files, ElementsAre(Pair("two.log", "one\ntwo\n")));
+  EXPECT_TRUE(refusals_.empty());
+}
+
+TEST_F(SourcesTest, AGzipWithAWrongChecksumIsNamed) {
+  std::string damaged = Gzip("one\n");
+  damaged[damaged.size() - 8] ^= 1;
+  EXPECT_THAT(Walk(Put("one.log.gz", damaged)), ElementsAre(Pair("one.log", "one\n")));
+  EXPECT_THAT(Reasons(), ElementsAre("broken"));
 }
 
 TEST_F(SourcesTest, ABombIsLeftOut) {

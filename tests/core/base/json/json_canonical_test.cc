@@ -31,6 +31,19 @@ bool Same(const json& a, const json& b) {
   return a == b || (a.is_number_float() && a.dump() == b.dump());
 }
 
+TEST(JsonText, ALineIsWhatTheLibraryPrints) {
+  RandomStream random(4, "json");
+  const json value = {{"a", {1u, -2, 2.5, "text", nullptr, true, INT64_MIN, UINT64_MAX, 1e300}},
+                      {"quo\"te\\", {{"c", json::array()}, {"d", json::object()}, {"", "line\nline\x7f\x01"}}},
+                      {"gr\xc3\xbc\xc3\x9f"
+                       "e",
+                       "cut \xc3"}};
+  for (int i = 0; i < 2000; ++i) {
+    const json each = i == 0 ? value : Mutated(value, random);
+    ASSERT_EQ(JsonText(each), each.dump(-1, ' ', false, json::error_handler_t::replace));
+  }
+}
+
 TEST(JsonText, AValueIsWhatItsTextSaysOrIsKnownNotToBe) {
   RandomStream random(3, "json");
   json value = {{"a", {1u, -2, 2.5, "text", nullptr, true}}, {"b", {{"c", json::array()}}}};
