@@ -49,7 +49,7 @@ void CheckRange(const Field& f, const FieldRow& row) {
 
 void CheckCluster(const Field& f, const Scenario* scenario) {
   const std::string name = f.Text();
-  if (scenario == nullptr || name.empty() || scenario->FindCluster(name) != nullptr) return;
+  if (scenario == nullptr || scenario->FindCluster(name) != nullptr) return;
   f.Fail(fmt::format("no cluster is named '{}'", name), "name one of the scenario's clusters");
 }
 
@@ -77,7 +77,7 @@ void CheckValue(const Field& f, const FieldRow& row, const Scenario* scenario) {
     case FieldType::kCluster:
       return CheckCluster(f, scenario);
     case FieldType::kFlow:
-      if (scenario != nullptr && !f.Text().empty() && scenario->FindFlow(f.Text()) == nullptr)
+      if (scenario != nullptr && scenario->FindFlow(f.Text()) == nullptr)
         f.Fail(fmt::format("no flow is named '{}'", f.Text()), "name one of the scenario's flows");
       return;
     case FieldType::kNamespacedName:

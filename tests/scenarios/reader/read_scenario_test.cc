@@ -114,10 +114,12 @@ TEST(ParseScenario, NamesFileLineColumnAndRemedyOfAnUnknownField) {
 
 TEST(ParseScenario, RejectsWhatCannotBeMeant) {
   EXPECT_THAT(ErrorOf(Replaced(kGood, "flow: f,", "flow: g,")), HasSubstr("no flow is named 'g'"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "flow: f,", "flow: '',")), HasSubstr("no flow is named ''"));
   EXPECT_THAT(ErrorOf(Replaced(kGood, "v2: 50%", "v2: 60%")), HasSubstr("shares add up to 110.0 %"));
   EXPECT_THAT(ErrorOf(Replaced(kGood, "split:", "spilt:")), HasSubstr("did you mean 'split'?"));
   EXPECT_THAT(ErrorOf(Replaced(kGood, "h.ns:5000", "h.ns:port")), HasSubstr("'port' is no port"));
   EXPECT_THAT(ErrorOf(Replaced(kGood, "cluster: c1", "cluster: c2")), HasSubstr("no cluster is named 'c2'"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "cluster: c1", "cluster: ''")), HasSubstr("no cluster is named ''"));
   EXPECT_THAT(ErrorOf(Replaced(kGood, "name: n\n", "name: n\nseed: minus\n")), HasSubstr("no whole number"));
   EXPECT_THAT(ErrorOf(Replaced(kGood, "name: n\n", "name: n\nname: m\n")), HasSubstr("is given twice"));
   EXPECT_THAT(ErrorOf(Replaced(kGood, "- name: c1", "- name: c1\n  - name: c1")), HasSubstr("two clusters are named"));
