@@ -1,6 +1,8 @@
 #include "sim/traffic.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "core/base/assert.h"
@@ -130,9 +132,19 @@ void TrafficSource::SendOne(uint64_t user) {
 void TrafficSource::Attempt(PodProcess& pod, Try each) {
   const bool stays = spec_.keep_alive && each.user != 0;
   const uint64_t number = stays ? each.user : kFirstShortStream + streams_opened_++;
-  auto done = [this, weak = std::weak_ptr<int>(alive_), each, stays, number](const envoysim::RequestRecord& record) {
+  // A client that dies calls nobody back: what it owed an answer to ends here, and then.
+  using Debt = std::unique_ptr<Try, std::function<void(Try*)>>;
+  const std::weak_ptr<int> weak = alive_;
+  auto done = [this, weak, stays, number, owed = Debt(new Try(std::move(each)), [this, weak](Try* left) {
+                                            const std::shared_ptr<Try> unanswered(left);
+                                            if (weak.expired()) return;
+                                            commons_.host->Post([this, weak, unanswered] {
+                                              if (!weak.expired()) Finish(*unanswered, Failure("client pod gone"));
+                                            });
+                                          })](const envoysim::RequestRecord& record) mutable {
+    const std::unique_ptr<Try> answered(owed.release());
     if (weak.expired()) return;
-    Ended(each, record);
+    Ended(*answered, record);
     if (!spec_.tcp || stays) return;
     commons_.host->Post([this, weak, number] {
       if (!weak.expired()) streams_.erase(number);

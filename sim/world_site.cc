@@ -727,8 +727,17 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
       return done(absl::Status(answer.status().code(),
                                fmt::format("failed calling webhook \"{}\": failed to call webhook: {}", name, why)));
     }
-    At(At(*answer, "response"), "patch").is_null() ? admissions_.LeftOut(pod) : admissions_.Injected(pod);
-    done(pilot::ApplyAdmissionResponse(std::move(pod), *answer));
+    const bool patched = !At(At(*answer, "response"), "patch").is_null();
+    absl::StatusOr<json> admitted = pilot::ApplyAdmissionResponse(pod, *answer);
+    if (!admitted.ok()) {
+      admissions_.Refused(pod, "", std::string(Message(admitted.status())),
+                          !Items(At(At(pod, "metadata"), "ownerReferences")).empty());
+    } else if (patched) {
+      admissions_.Injected(pod);
+    } else {
+      admissions_.LeftOut(pod);
+    }
+    done(std::move(admitted));
   });
   const auto finish = [once](absl::StatusOr<json> answer) {
     if (Done call = std::exchange(*once, nullptr); call != nullptr) call(std::move(answer));

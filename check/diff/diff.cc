@@ -17,6 +17,7 @@ using GroupKey = std::pair<std::string, std::string>;  // proxy group, cluster
 struct Picture {
   std::map<std::string, FlowState> flows;
   std::map<GroupKey, std::map<std::string, int>> endpoints;  // what an endpoint stands for -> weight
+  std::map<std::string, std::string> gateways;               // addresses, and whose each is
 };
 
 // Addresses differ between two worlds; what stands behind them is what counts. Pods of one application are told by
@@ -46,6 +47,7 @@ class Names {
     }
     return address;
   }
+  const std::map<std::string, std::string>& gateways() const { return gateways_; }
 
  private:
   std::map<std::pair<std::string, std::string>, std::string> pods_;
@@ -54,6 +56,7 @@ class Names {
 
 void AddEndpoints(const Mesh& mesh, Picture* out) {
   const Names names(mesh);
+  out->gateways = names.gateways();
   std::set<std::string> seen;  // groups; their first proxy speaks for them
   for (const auto& cluster : mesh.clusters()) {
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
@@ -145,13 +148,27 @@ std::string Latency(const FlowState& s) {
   return fmt::format("{}.{:02} ms", s.p50.count() / 1'000'000, s.p50.count() / 10'000 % 100);
 }
 
+// A proxy may hold an address that its gateway has lost: it is that gateway's still, and no other endpoint.
+void NameByOther(const Picture& other, Picture* picture) {
+  for (auto& [key, endpoints] : picture->endpoints) {
+    std::map<std::string, int> named;
+    for (const auto& [name, weight] : endpoints) {
+      const auto gateway = other.gateways.find(name.substr(0, name.rfind(':')));
+      named[gateway == other.gateways.end() ? name : gateway->second] += weight;
+    }
+    endpoints = std::move(named);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<MeshDiff> Diff(const MeshSource& before, const MeshSource& after, const DiffOptions& options) {
-  const absl::StatusOr<Picture> a = Look(before, options);
+  absl::StatusOr<Picture> a = Look(before, options);
   if (!a.ok()) return absl::Status(a.status().code(), fmt::format("before: {}", Message(a.status())));
-  const absl::StatusOr<Picture> b = Look(after, options);
+  absl::StatusOr<Picture> b = Look(after, options);
   if (!b.ok()) return absl::Status(b.status().code(), fmt::format("after: {}", Message(b.status())));
+  NameByOther(*b, &*a);
+  NameByOther(*a, &*b);
   MeshDiff out;
   std::set<std::string> flows;
   for (const Picture* picture : {&*a, &*b}) {

@@ -10,6 +10,7 @@
 #include "sim/inputs/kinds/api_server.h"
 #include "sim/inputs/kinds/install.h"
 #include "sim/inputs/kinds/network.h"
+#include "sim/inputs/kinds/nodes.h"
 #include "sim/inputs/kinds/objects.h"
 #include "sim/inputs/kinds/web.h"
 
@@ -44,9 +45,26 @@ void AddPods(const Mesh& mesh, std::vector<Failure>* out) {
   }
 }
 
+// What a node takes with it.
+struct Loss {
+  std::vector<PodName> pods;
+  std::set<std::pair<std::string, std::string>> nodes;  // cluster, node
+};
+
+// The machines go; in a recording, whose nodes do nothing here, their pods alone.
+absl::Status LoseNodes(sim::World& world, const Loss& loss) {
+  for (const auto& [cluster, node] : loss.nodes) {
+    if (!world.Do(sim::inputs::SetNode{cluster, node, true}).ok()) return KillPods(world, loss.pods);
+  }
+  return absl::OkStatus();
+}
+
+// kubernetes: node-monitor-grace-period (40 s until its pods are not ready), and then some.
+constexpr Duration kNodeHorizon = 60s;
+
 // Pods by node, and by zone of their nodes.
 void AddNodesAndZones(const Mesh& mesh, std::vector<Failure>* out) {
-  std::map<std::string, std::vector<PodName>> nodes, zones;
+  std::map<std::string, Loss> nodes, zones;
   for (const auto& cluster : mesh.clusters()) {
     std::map<std::string, std::string> zone_of;
     for (const kube::ObjectRef& node : mesh.List(*cluster, "Node")) {
@@ -57,13 +75,18 @@ void AddNodesAndZones(const Mesh& mesh, std::vector<Failure>* out) {
       const std::string& node = kube::ParsePod(*object).node_name;
       if (node.empty()) continue;
       const PodName pod{cluster->name, {object->meta.ns, object->meta.name}};
-      nodes[fmt::format("{}@{}", node, cluster->name)].push_back(pod);
-      if (!zone_of[node].empty()) zones[fmt::format("{}@{}", zone_of[node], cluster->name)].push_back(pod);
+      std::vector<Loss*> at{&nodes[fmt::format("{}@{}", node, cluster->name)]};
+      if (!zone_of[node].empty()) at.push_back(&zones[fmt::format("{}@{}", zone_of[node], cluster->name)]);
+      for (Loss* loss : at) {
+        loss->pods.push_back(pod);
+        loss->nodes.emplace(cluster->name, node);
+      }
     }
   }
   for (const auto& [kind, places] : {std::pair("node", &nodes), std::pair("zone", &zones)}) {
-    for (const auto& [name, pods] : *places)
-      out->push_back({kind, name, [pods = pods](sim::World& world) { return KillPods(world, pods); }});
+    for (const auto& [name, loss] : *places) {
+      out->push_back({kind, name, [loss = loss](sim::World& world) { return LoseNodes(world, loss); }, kNodeHorizon});
+    }
   }
 }
 

@@ -54,11 +54,18 @@ absl::StatusOr<Child> Start(size_t index, const std::vector<Child>& others,
   return Child{index, pid, ends[0]};
 }
 
-void Reap(const Child& child) {
+// What it ended with, as waitpid says it.
+int Reap(const Child& child) {
   close(child.fd);
   int status = 0;
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
   }
+  return status;
+}
+
+std::string HowItEnded(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return fmt::format("exit code {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
 }  // namespace
@@ -66,7 +73,8 @@ void Reap(const Child& child) {
 absl::StatusOr<std::vector<std::string>> InForks(size_t count, int at_a_time,
                                                  const std::function<std::string(size_t)>& work,
                                                  const std::function<void(size_t)>& done,
-                                                 const std::function<bool(size_t)>& more) {
+                                                 const std::function<bool(size_t)>& more,
+                                                 const std::function<std::string(size_t)>& name) {
   std::vector<std::string> answers(count);
   std::vector<Child> running;
   absl::Status status;
@@ -98,14 +106,19 @@ absl::StatusOr<std::vector<std::string>> InForks(size_t count, int at_a_time,
         answers[running[i].index].append(buffer, static_cast<size_t>(got));
         continue;
       }
-      std::string& answer = answers[running[i].index];
+      const size_t index = running[i].index;
+      const int ended = Reap(running[i]);
+      std::string& answer = answers[index];
       if (answer.empty() || answer.back() != '\0') {
-        if (status.ok()) status = absl::InternalError(fmt::format("the fork for {} died", running[i].index));
+        if (status.ok()) {
+          status =
+              absl::InternalError(fmt::format("the process that tried {} died of {}; that is a fault of wavetank",
+                                              name ? name(index) : fmt::format("piece {}", index), HowItEnded(ended)));
+        }
       } else {
         answer.pop_back();
       }
-      Reap(running[i]);
-      if (done) done(running[i].index);
+      if (done) done(index);
       running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }

@@ -16,10 +16,11 @@ namespace wavetank::check {
 
 // `work(i)` for i < count, in a fork each; `done(i)` here whenever one has ended. `more(i)` is asked before a piece is
 // begun: false ends it with those that are under way, and answers are as many as were begun. Internal: a fork died;
-// names it. Unavailable: the system refuses processes or pipes.
+// says of what, and names it by `name` or its number. Unavailable: the system refuses processes or pipes.
 absl::StatusOr<std::vector<std::string>> InForks(size_t count, int at_a_time,
                                                  const std::function<std::string(size_t)>& work,
                                                  const std::function<void(size_t)>& done,
-                                                 const std::function<bool(size_t)>& more = nullptr);
+                                                 const std::function<bool(size_t)>& more = nullptr,
+                                                 const std::function<std::string(size_t)>& name = nullptr);
 
 }  // namespace wavetank::check

@@ -37,11 +37,10 @@ Effect Judge(const FlowMeter& meter, size_t flow, Time failed_at, int64_t second
   out.by_cluster = after.by_cluster;
   if (after.failed > 0) out.recovery = std::max(Duration::zero(), meter.LastFailure(flow, failed_at) - failed_at);
   std::vector<std::pair<int64_t, std::string>> reasons;
-  int64_t no_client = 0, swallowed = 0;
+  int64_t client_gone = 0;
   for (const auto& [reason, count] : after.reasons) {
     reasons.emplace_back(-count, reason.Text());
-    if (reason.details == "no client pod") no_client += count;
-    if (reason == FailureReason{}) swallowed += count;  // under way when its client died
+    if (reason.ClientGone()) client_gone += count;
   }
   std::sort(reasons.begin(), reasons.end());
   for (const auto& [count, text] : reasons) out.reasons.push_back(fmt::format("{} ({})", text, -count));
@@ -56,11 +55,11 @@ Effect Judge(const FlowMeter& meter, size_t flow, Time failed_at, int64_t second
   for (const auto& [name, count] : after.by_cluster) clusters.insert(name);
   for (const std::string& name : clusters) moved = moved || std::abs(share(before, name) - share(after, name)) > 100;
   const bool slower = out.p99 > out.p99_before * 3 / 2 && out.p99 - out.p99_before > 1ms;
-  out.fate = no_client > 0 && no_client + swallowed == after.failed ? Fate::kClientGone
-             : after.failed > 0                                     ? Fate::kLost
-             : moved                                                ? Fate::kMoved
-             : slower                                               ? Fate::kSlower
-                                                                    : Fate::kUnharmed;
+  out.fate = client_gone > 0 && client_gone == after.failed ? Fate::kClientGone
+             : after.failed > 0                             ? Fate::kLost
+             : moved                                        ? Fate::kMoved
+             : slower                                       ? Fate::kSlower
+                                                            : Fate::kUnharmed;
   return out;
 }
 
@@ -122,6 +121,12 @@ std::vector<std::string> ChainOf(const std::string& failure, const std::vector<E
   return out;
 }
 
+std::string NameOf(const std::vector<const Failure*>& failures) {
+  std::string out;
+  for (const Failure* failure : failures) out += (out.empty() ? "" : " and ") + failure->Text();
+  return out;
+}
+
 // In a fork: traffic, the failure, and what it did.
 std::string Try(const Mesh& mesh, const std::vector<scenario::FlowSpec>& flows,
                 const std::vector<const Failure*>& failures, const GameDayOptions& options) {
@@ -137,16 +142,17 @@ std::string Try(const Mesh& mesh, const std::vector<scenario::FlowSpec>& flows,
     if (aftermath.pushes++ == 0) aftermath.first_push = event.time;
     aftermath.last_push = event.time;
   });
-  std::string name;
   for (const Failure* failure : failures) {
-    name += (name.empty() ? "" : " and ") + failure->Text();
     if (absl::Status status = failure->happen(world); !status.ok()) return refuse(status);
   }
-  world.RunUntil(aftermath.since + options.horizon);
+  Duration horizon = options.horizon;
+  for (const Failure* failure : failures) horizon = std::max(horizon, failure->horizon);
+  world.RunUntil(aftermath.since + horizon);
   (*meter)->Finish(kPatience);
-  const int64_t seconds = kLeadSeconds + options.horizon / 1s;
+  const int64_t seconds = kLeadSeconds + horizon / 1s;
   std::vector<Effect> effects;
   for (size_t i = 0; i < flows.size(); ++i) effects.push_back(Judge(**meter, i, aftermath.since, seconds));
+  const std::string name = NameOf(failures);
   json out{{"failure", name}, {"effects", json::array()}, {"chain", ChainOf(name, effects, flows, aftermath)}};
   for (const Effect& effect : effects) out["effects"].push_back(ToJson(effect));
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -218,7 +224,8 @@ absl::StatusOr<GameDay> RunGameDay(const Mesh& mesh, const GameDayOptions& optio
       [&](size_t) {
         if (options.progress) options.progress(fmt::format("game day: {} of {} failures", ++done, trials.size()));
       },
-      [&](size_t i) { return i < singles.size() || !options.time_left || options.time_left(); });
+      [&](size_t i) { return i < singles.size() || !options.time_left || options.time_left(); },
+      [&](size_t i) { return NameOf(trials[i]); });
   if (!answers.ok()) return answers.status();
   for (const std::string& answer : *answers) {
     const json read = json::parse(answer, nullptr, false);

@@ -54,9 +54,9 @@ std::string FindingsText(const LintResult& result) {
   std::string out;
   for (const Finding& f : result.findings) {
     const std::string subject = Subject(f);
-    out += fmt::format("{}: {} {} {}\n  {}{}{}\n  why     {}\n  remedy  {}\n", PlaceText(f), LevelName(f.rule->level),
-                       f.rule->code, f.rule->name, subject, subject.empty() ? "" : ": ", f.message, f.rule->cause,
-                       f.rule->remedy);
+    out +=
+        fmt::format("{}: {} {} {}\n  {}{}{}\n  why     {}\n  remedy  {}\n", PlaceText(f), LevelName(f.rule->level),
+                    f.rule->code, f.rule->name, subject, subject.empty() ? "" : ": ", f.message, f.Cause(), f.Remedy());
     if (!f.rule->incident.empty()) out += fmt::format("  seen in {}\n", f.rule->incident);
   }
   out += fmt::format("{} errors, {} warnings, {} infos", result.Count(Level::kError),
@@ -80,8 +80,8 @@ ordered_json FindingsJson(const LintResult& result) {
     each["file"] = f.place.file;
     each["line"] = f.place.line;
     each["message"] = f.message;
-    each["cause"] = f.rule->cause;
-    each["remedy"] = f.rule->remedy;
+    each["cause"] = f.Cause();
+    each["remedy"] = f.Remedy();
     each["incident"] = f.rule->incident;
   }
   out["silenced"] = result.silenced;
@@ -108,7 +108,8 @@ ordered_json FindingsSarif(const LintResult& result, std::string_view version, c
     each["ruleId"] = f.rule->code;
     each["level"] = SarifLevel(f.rule->level);
     const std::string subject = Subject(f);
-    each["message"]["text"] = subject.empty() ? f.message : subject + ": " + f.message;
+    each["message"]["text"] = (subject.empty() ? f.message : subject + ": " + f.message) +
+                              (f.remedy.empty() ? std::string() : "; remedy: " + f.remedy);
     each["partialFingerprints"]["wavetank/v1"] = f.Fingerprint();
     ordered_json location;
     const std::string& file = f.place.file.empty() ? mesh : f.place.file;
@@ -133,8 +134,9 @@ std::string FindingsJunit(const LintResult& result) {
   for (const Rule* rule : AllRules()) {
     cases += fmt::format("  <testcase classname=\"check\" name=\"{} {}\">", rule->code, rule->name);
     for (const Finding* f : by_code[rule->code]) {
-      cases += fmt::format("\n    <failure type=\"{}\" message=\"{}\">{}: {}\n{}</failure>", LevelName(rule->level),
-                           Escape(f->message), Escape(PlaceText(*f)), Escape(Subject(*f)), Escape(rule->remedy));
+      cases +=
+          fmt::format("\n    <failure type=\"{}\" message=\"{}\">{}: {}\n{}</failure>", LevelName(rule->level),
+                      Escape(f->message), Escape(PlaceText(*f)), Escape(Subject(*f)), Escape(std::string(f->Remedy())));
     }
     cases += "</testcase>\n";
   }

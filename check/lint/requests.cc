@@ -21,7 +21,7 @@ bool IsRefusal(const FailureReason& reason) {
        {"rbac", "jwt_authn", "ext_authz", "route_not_found", "fault_filter_abort", "direct_response"}) {
     if (reason.details.find(word) != std::string::npos) return true;
   }
-  return reason.flags.find("NR") != std::string::npos || reason.details == "no client pod";
+  return reason.flags.find("NR") != std::string::npos || reason.ClientGone();
 }
 
 // In the fork.

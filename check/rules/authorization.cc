@@ -1,5 +1,6 @@
 // AuthorizationPolicies: whom they mean, and whether traffic between networks can be what they ask for.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -238,6 +239,45 @@ void NobodyAllowed(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// operation.ports are those that the pod listens on (istiod: pilot/pkg/security/authz/model, destination.port).
+void PortsOfServices(const Mesh& mesh, Findings& findings) {
+  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    std::map<int, std::pair<int, std::string>> ports;  // of Services before them: target port, Service
+    std::set<int> targets;
+    for (const sim::PodProcess* pod : pods) {
+      const MeshCluster* at = mesh.Find(pod->site().name);
+      for (const kube::ObjectRef& object : mesh.List(*at, "Service", pod->pod()->meta.ns)) {
+        const kube::Service& service = kube::ParseService(*object);
+        if (!service.has_selector || service.selector.empty() || !Selects(service.selector, pod->pod()->meta.labels))
+          continue;
+        for (const kube::ServicePort& port : service.ports) {
+          const int target = port.target_port == 0 ? port.port : port.target_port;
+          if (!port.target_port_name.empty()) continue;
+          targets.insert(target);
+          ports.emplace(port.port, std::pair(target, object->meta.ns + "/" + object->meta.name));
+        }
+      }
+    }
+    for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
+      for (const json& to : Items(At(rule, "to"))) {
+        for (const char* field : {"ports", "notPorts"}) {
+          for (const json& each : Items(At(At(to, "operation"), field))) {
+            const std::string text = TextOf(each);
+            const int port = std::atoi(text.c_str());
+            const auto service = ports.find(port);
+            if (service == ports.end() || targets.contains(port)) continue;
+            findings.Add(cluster, policy,
+                         fmt::format("operation.{} has {}, the port of Service {}: its pods listen on {}, and that is "
+                                     "what the policy is asked with",
+                                     field, port, service->second.second, service->second.first));
+            findings.Explain({}, fmt::format("write {}", service->second.first));
+          }
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& AuthorizationRules() {
@@ -253,6 +293,8 @@ const std::vector<Rule>& AuthorizationRules() {
       {"WT565", "AuthorizationAdmitsNobody", Level::kWarning,
        "ALLOW policies without a rule that fits refuse everything", "add an ALLOW policy for those who may call", "",
        NobodyAllowed},
+      {"WT566", "AuthorizationByServicePort", Level::kError, "a sidecar knows the port that its pod is called at",
+       "name the pods' port", "", PortsOfServices},
   };
   return *rules;
 }

@@ -8,6 +8,7 @@
 #include "core/model/host_name.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace wavetank::check {
 namespace {
@@ -280,6 +281,24 @@ void RuleOutOfSight(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// istiod: pilot/pkg/networking/core/v1alpha3/cluster_builder.go, MergeTrafficPolicy: by the Service's port number
+void PortsUnknown(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    const pilot::ServiceRef service = ServiceOf(cluster, FullHost(rule.spec.host, rule.meta.ns));
+    if (service == nullptr) return;
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      for (const config::PortTrafficPolicy& each : policy.port_level_settings) {
+        if (service->FindPort(static_cast<int>(each.port)) != nullptr) continue;
+        std::vector<int> ports;
+        for (const pilot::Port& port : service->ports) ports.push_back(port.port);
+        findings.Add(cluster, rule.meta,
+                     fmt::format("portLevelSettings{} are for port {}, which {} does not have; it has {}", of,
+                                 each.port, service->hostname, fmt::join(ports, ", ")));
+      }
+    });
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& DestinationRuleRules() {
@@ -311,6 +330,8 @@ const std::vector<Rule>& DestinationRuleRules() {
        "write localities as the nodes' labels have them", "", LocalitiesUnknown},
       {"WT526", "DestinationRuleOutOfSight", Level::kWarning, "proxies of other namespaces do not see the rule",
        "put it into the service's namespace, the clients' or istio-system", "", RuleOutOfSight},
+      {"WT527", "PortOfRuleUnknown", Level::kWarning, "settings of a port that is none hold for nothing",
+       "name the Service's port, not its pods' targetPort", "", PortsUnknown},
   };
   return *rules;
 }

@@ -111,10 +111,23 @@ void GatewayWithoutPods(const Mesh& mesh, Findings& findings) {
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
     const auto pods = Behind(mesh, cluster, object);
     const bool proxy = std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return pod->router(); });
-    if (proxy || !service.has_selector) return;
-    findings.Add(
-        cluster, object,
-        fmt::format("no gateway pod is behind it: nothing that runs has the labels {}", LabelText(service.selector)));
+    if (proxy || !service.has_selector || cluster.istiod == nullptr) return;  // without an istiod nothing is injected
+    const kube::ObjectRef workload = WorkloadFor(mesh, cluster, object.meta.ns, service.selector);
+    if (workload == nullptr) {
+      return findings.Add(
+          cluster, object,
+          fmt::format("no gateway pod is behind it: nothing that runs has the labels {}", LabelText(service.selector)));
+    }
+    const int64_t wanted = NumberOf(At(workload->body, {"spec", "replicas"}), 1);
+    findings.Add(cluster, *workload,
+                 wanted == 0
+                     ? fmt::format("wants 0 replicas, and no other pod is behind gateway Service {}", object.meta.name)
+                     : fmt::format("none of its pods runs a gateway's proxy, and nothing else is behind "
+                                   "gateway Service {}",
+                                   object.meta.name));
+    findings.Explain("the network's way in leads nowhere: other networks' requests time out or are refused",
+                     wanted == 0 ? "scale it up, or take the label topology.istio.io/network from the Service"
+                                 : "see why they do not come up (`kubectl get pods`, findings of this Deployment)");
   });
 }
 

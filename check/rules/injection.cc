@@ -7,6 +7,8 @@
 #include "absl/strings/str_split.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/json_access.h"
+#include "core/inject/webhook_configuration.h"
 #include "core/kube/types.h"
 #include "fmt/format.h"
 
@@ -16,6 +18,24 @@ namespace {
 bool Injects(const kube::Object& ns) {
   const auto label = ns.meta.labels.find("istio-injection");
   return (label != ns.meta.labels.end() && label->second == "enabled") || ns.meta.labels.contains("istio.io/rev");
+}
+
+// The revision that a namespace asks for, and no webhook of its cluster's serves; empty: all is well.
+std::string RevisionOfNobody(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& ns) {
+  const auto revision = ns.meta.labels.find("istio.io/rev");
+  const auto enabled = ns.meta.labels.find("istio-injection");
+  if (revision == ns.meta.labels.end() || (enabled != ns.meta.labels.end() && enabled->second == "enabled")) return {};
+  kube::Labels labels = ns.meta.labels;
+  labels.emplace("kubernetes.io/metadata.name", ns.meta.name);
+  for (const kube::ObjectRef& configuration : mesh.List(cluster, "MutatingWebhookConfiguration")) {
+    const auto target = pilot::SelectWebhook(configuration->body, labels, {});
+    if (!target.ok() || target->has_value()) return {};
+  }
+  return revision->second;
+}
+
+bool GetsSidecars(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& ns) {
+  return Injects(ns) && RevisionOfNobody(mesh, cluster, ns).empty();
 }
 
 void NotInjected(const Mesh& mesh, Findings& findings) {
@@ -35,13 +55,33 @@ void NotInjected(const Mesh& mesh, Findings& findings) {
 
 void PodWithoutProxy(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
+    std::set<std::string> told;  // a workload's pods are alike
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
       if (!IsApplication(*pod) || pod->bootstrap()) continue;
       const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", pod->pod()->meta.ns);
       if (ns == nullptr || !Injects(*ns)) continue;
       const auto asked = pod->pod()->meta.labels.find("sidecar.istio.io/inject");
       if (asked != pod->pod()->meta.labels.end() && asked->second == "false") continue;
-      findings.Add(*cluster, *pod->pod(), "runs without a sidecar in a namespace where pods get one");
+      if (const std::string revision = RevisionOfNobody(mesh, *cluster, *ns); !revision.empty()) {
+        if (!told.insert(NameOf(*ns)).second) continue;
+        findings.Add(*cluster, *ns,
+                     fmt::format("asks for revision '{}', whose injector {} does not have: its pods run without a "
+                                 "sidecar",
+                                 revision, cluster->name));
+        findings.Explain("no webhook selects pods of that revision",
+                         fmt::format("install revision '{}' or a tag of that name, or give the namespace the label of "
+                                     "what is installed (istio-injection=enabled for the default)",
+                                     revision));
+        continue;
+      }
+      const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
+      if (!told.insert(NameOf(*owner)).second) continue;
+      findings.Add(*cluster, *owner, "its pods run without a sidecar in a namespace where pods get one");
+      // istiod: pkg/kube/inject/inject.go, injectRequired
+      if (At(pod->pod()->body, {"spec", "hostNetwork"}) == true) {
+        findings.Explain("istiod leaves pods with hostNetwork out: their iptables would be the node's",
+                         "take hostNetwork away, or label the pods sidecar.istio.io/inject=false if that is meant");
+      }
     }
   }
 }
@@ -61,7 +101,8 @@ void Uneven(const Mesh& mesh, Findings& findings) {
     for (const kube::ObjectRef& ns : mesh.List(*cluster, "Namespace")) {
       bool pods = false;
       for (const sim::PodProcess* pod : mesh.Pods(*cluster)) pods = pods || pod->pod()->meta.ns == ns->meta.name;
-      if (!IsSystemNamespace(ns->meta.name) && pods) by_namespace[ns->meta.name].emplace(Injects(*ns), cluster.get());
+      if (!IsSystemNamespace(ns->meta.name) && pods)
+        by_namespace[ns->meta.name].emplace(GetsSidecars(mesh, *cluster, *ns), cluster.get());
     }
   }
   for (const auto& [name, sides] : by_namespace) {
@@ -175,6 +216,20 @@ void PortsBypassed(const Mesh& mesh, Findings& findings) {
                          fmt::format("excludeOutboundPorts has {}, the port of Service {}: requests there pass the "
                                      "sidecar by, without mesh TLS, and reach no other cluster",
                                      port, it->second));
+        }
+      }
+      if (const std::string* included = given("includeOutboundIPRanges"); included != nullptr && *included != "*") {
+        for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+          if (IsSystemNamespace(object->meta.ns) || object->meta.ns == "default") continue;
+          const std::string& ip = kube::ParseService(*object).cluster_ip;
+          if (ip.empty() || ip == "None" || AnyCovers(*included, ip)) continue;
+          findings.Add(
+              *cluster, *owner,
+              fmt::format("includeOutboundIPRanges '{}' leaves out the address of Service {}/{}: requests there pass "
+                          "the sidecar by, without mesh TLS, and reach no other cluster",
+                          *included, object->meta.ns, object->meta.name));
+          findings.Explain({}, "add the range of the cluster's Services, or leave the annotation out");
+          break;
         }
       }
       if (const std::string* excluded = given("excludeOutboundIPRanges")) {

@@ -5,6 +5,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "core/base/ip.h"
+#include "core/base/json/json_read.h"
+#include "core/base/json_access.h"
 #include "core/model/host_name.h"
 #include "core/model/labels.h"
 #include "core/push/host_match.h"
@@ -75,6 +77,19 @@ kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim:
   kube::ObjectRef owner;
   if (workload.kind != "Pod") owner = mesh.Get(cluster, workload.kind, pod.pod()->meta.ns, workload.name);
   return owner == nullptr ? pod.pod() : owner;
+}
+
+kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns,
+                            const kube::Labels& selector) {
+  for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet"}) {
+    for (const kube::ObjectRef& object : mesh.List(cluster, kind, ns)) {
+      kube::Labels labels;
+      for (const auto& [key, value] : Members(At(object->body, {"spec", "template", "metadata", "labels"})))
+        labels[key] = TextOf(value);
+      if (Selects(selector, labels)) return object;
+    }
+  }
+  return nullptr;
 }
 
 bool IsApplication(const sim::PodProcess& pod) {

@@ -37,6 +37,10 @@ std::vector<const sim::PodProcess*> Behind(const Mesh& mesh, const MeshCluster& 
 // What wrote the pod's template: its Deployment or the like, as far as it is there; else the pod.
 kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod);
 
+// A Deployment, StatefulSet or DaemonSet of the namespace whose pods have such labels; null: none.
+kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns,
+                            const kube::Labels& selector);
+
 // An application's, not Istio's or Kubernetes' own.
 bool IsApplication(const sim::PodProcess& pod);
 

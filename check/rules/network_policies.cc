@@ -1,5 +1,6 @@
 // NetworkPolicies. The simulated network does not enforce them; real ones cut what the mesh needs.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "check/rules/look.h"
@@ -171,6 +172,53 @@ void ForgottenGateway(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// The rule lets connections to that address and port out. A peer of pods or namespaces is no load balancer's address.
+bool LetsOut(const json& rule, const std::string& address, int port) {
+  if (!HasPort(rule, port)) return false;
+  const json& peers = Items(At(rule, "to"));
+  if (peers.empty()) return true;
+  return std::any_of(peers.begin(), peers.end(), [&](const json& peer) {
+    const json& block = At(peer, "ipBlock");
+    if (block.is_null() || !AnyCovers(Text(block, "cidr"), address)) return false;
+    const json& except = Items(At(block, "except"));
+    return std::none_of(except.begin(), except.end(), [&](const json& e) { return AnyCovers(TextOf(e), address); });
+  });
+}
+
+void ClosedWayOut(const Mesh& mesh, Findings& findings) {
+  std::map<std::string, std::string> gateways;  // addresses, and whose each is
+  std::map<std::string, std::string> networks;
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : NetworkGatewayServices(mesh, *cluster)) {
+      const kube::Service& service = kube::ParseService(*object);
+      for (const auto& ingress : service.ingress) {
+        if (ingress.ip.empty()) continue;
+        gateways[ingress.ip] = cluster->name;
+        networks[ingress.ip] = cluster->network;
+      }
+    }
+  }
+  for (const auto& cluster : mesh.clusters()) {
+    const auto policies = mesh.List(*cluster, "NetworkPolicy.networking.k8s.io");
+    std::set<std::string> told;
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      if (!pod->bootstrap() || !IsApplication(*pod) || pod->router()) continue;
+      const Isolation out = IsolationOf(policies, *pod, "Egress", "egress");
+      if (out.policy == nullptr) continue;
+      for (const auto& [address, of] : gateways) {
+        if (networks[address] == cluster->network) continue;
+        const bool open = std::any_of(out.rules.begin(), out.rules.end(),
+                                      [&, to = &address](const json* rule) { return LetsOut(*rule, *to, 15443); });
+        if (open || !told.insert(NameOf(*out.policy) + of).second) continue;
+        findings.Add(*cluster, *out.policy,
+                     fmt::format("keeps the proxy of {} from {}'s gateway {}:15443: its requests for pods there are "
+                                 "dropped",
+                                 pod->name(), of, address));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& NetworkPolicyRules() {
@@ -182,6 +230,9 @@ const std::vector<Rule>& NetworkPolicyRules() {
       {"WT123", "NetworkPolicyForgetsGateway", Level::kError,
        "an application's callers from other networks are a gateway",
        "admit the gateway's pods, by their namespace and labels", "", ForgottenGateway},
+      {"WT124", "NetworkPolicyClosesWayOut", Level::kError,
+       "pods of another network are reached at its gateway's address, whatever the Service's",
+       "let the pods out to the other networks' gateways, port 15443", "", ClosedWayOut},
   };
   return *rules;
 }

@@ -25,7 +25,18 @@ void Findings::Add(const MeshCluster& cluster, const config::ConfigMeta& meta, s
 }
 
 void Findings::Add(std::string_view cluster, std::string_view object, const Place& place, std::string message) {
-  out_.push_back({&rule_, std::string(cluster), std::string(object), place, std::move(message)});
+  out_.push_back({&rule_, std::string(cluster), std::string(object), place, std::move(message), {}, {}});
+}
+
+void Findings::Explain(std::string cause, std::string remedy) {
+  out_.back().cause = std::move(cause);
+  out_.back().remedy = std::move(remedy);
+}
+
+bool Findings::Has(std::string_view code, std::string_view cluster, std::string_view object) const {
+  return std::any_of(out_.begin(), out_.end(), [&](const Finding& f) {
+    return f.rule->code == code && f.cluster == cluster && (object.empty() || f.object == object);
+  });
 }
 
 const std::vector<const Rule*>& AllRules() {
@@ -35,7 +46,8 @@ const std::vector<const Rule*>& AllRules() {
                              &ServiceRules(),   &VirtualServiceRules(), &DestinationRuleRules(), &SniRules(),
                              &SidecarRules(),   &SelectorRules(),       &EnvoyFilterRules(),     &EnvoyAnswerRules(),
                              &MutualTlsRules(), &ServiceEntryRules(),   &GatewayRules(),         &InjectionRules(),
-                             &VersionRules(),   &AuthorizationRules(),  &NetworkPolicyRules(),   &RequestRules()}) {
+                             &VersionRules(),   &AuthorizationRules(),  &NetworkPolicyRules(),   &RequestRules(),
+                             &AnnotationRules()}) {
       for (const Rule& rule : *list) out->push_back(&rule);
     }
     std::sort(out->begin(), out->end(), [](const Rule* a, const Rule* b) { return a->code < b->code; });

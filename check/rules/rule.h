@@ -39,7 +39,10 @@ struct Finding {
   const Rule* rule = nullptr;
   std::string cluster, object;  // "cluster1", "Service sample/helloworld"; empty: of the mesh as a whole
   Place place;
-  std::string message;  // what is wrong here
+  std::string message;        // what is wrong here
+  std::string cause, remedy;  // of this one, where the rule's would mislead
+  std::string_view Cause() const { return cause.empty() ? rule->cause : std::string_view(cause); }
+  std::string_view Remedy() const { return remedy.empty() ? rule->remedy : std::string_view(remedy); }
   // The same finding in another run, whatever line it has moved to.
   std::string Fingerprint() const;
 };
@@ -59,6 +62,10 @@ class Findings {
   // Of configuration; the object itself is looked up.
   void Add(const MeshCluster& cluster, const config::ConfigMeta& meta, std::string message);
   void Add(std::string_view cluster, std::string_view object, const Place& place, std::string message);
+  // Of the finding that was added last.
+  void Explain(std::string cause, std::string remedy);
+  // A finding of that code, of the cluster or, by "Kind namespace/name", of an object in it, is there already.
+  bool Has(std::string_view code, std::string_view cluster, std::string_view object = {}) const;
 
  private:
   const Mesh& mesh_;
@@ -89,6 +96,7 @@ const std::vector<Rule>& VersionRules();
 const std::vector<Rule>& AuthorizationRules();
 const std::vector<Rule>& NetworkPolicyRules();
 const std::vector<Rule>& RequestRules();
+const std::vector<Rule>& AnnotationRules();
 // All of them, by code.
 const std::vector<const Rule*>& AllRules();
 const Rule* FindRule(std::string_view code);  // null: there is none

@@ -21,14 +21,18 @@ const json& SelectorOf(const kube::Object& object) {
 }
 
 void NoWorkloads(const Mesh& mesh, Findings& findings) {
-  static constexpr const char* kKinds[] = {
-      "AuthorizationPolicy.security.istio.io", "DestinationRule.networking.istio.io",
-      "EnvoyFilter.networking.istio.io",       "Gateway.networking.istio.io",
-      "PeerAuthentication.security.istio.io",  "RequestAuthentication.security.istio.io",
-      "Sidecar.networking.istio.io",           "Telemetry.telemetry.istio.io",
-      "WasmPlugin.extensions.istio.io"};
+  static constexpr const char* kKinds[] = {"AuthorizationPolicy.security.istio.io",
+                                           "DestinationRule.networking.istio.io",
+                                           "EnvoyFilter.networking.istio.io",
+                                           "Gateway.networking.istio.io",
+                                           "PeerAuthentication.security.istio.io",
+                                           "ProxyConfig.networking.istio.io",
+                                           "RequestAuthentication.security.istio.io",
+                                           "Sidecar.networking.istio.io",
+                                           "Telemetry.telemetry.istio.io",
+                                           "WasmPlugin.extensions.istio.io"};
   for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary) continue;
+    if (!cluster->primary || cluster->istiod == nullptr) continue;  // who serves nobody selects nobody
     const auto pods = mesh.ServedPods(*cluster);
     for (const char* kind : kKinds) {
       for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {

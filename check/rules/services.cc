@@ -46,9 +46,13 @@ void EachOtherSide(const Mesh& mesh, Fn fn) {
 
 void PortsDiffer(const Mesh& mesh, Findings& findings) {
   EachOtherSide(mesh, [&](const Found& a, const Found& b) {
-    std::set<int> at_a, at_b;
-    for (const auto& p : a.service->ports) at_a.insert(p.port);
-    for (const auto& p : b.service->ports) at_b.insert(p.port);
+    std::set<std::string> at_a, at_b;
+    const auto text = [](const kube::ServicePort& p) {
+      return p.protocol.empty() || p.protocol == "TCP" ? fmt::format("{}", p.port)
+                                                       : fmt::format("{}/{}", p.port, p.protocol);
+    };
+    for (const auto& p : a.service->ports) at_a.insert(text(p));
+    for (const auto& p : b.service->ports) at_b.insert(text(p));
     if (at_a == at_b || at_a.empty() || at_b.empty()) return;
     findings.Add(
         *b.cluster, *b.object,
@@ -116,6 +120,29 @@ void SelectsNothing(const Mesh& mesh, Findings& findings) {
     if (scaled_down) continue;
     findings.Add(*found[0].cluster, *found[0].object,
                  fmt::format("no pod of any cluster has the labels {}", LabelText(found[0].service->selector)));
+  }
+}
+
+// A Service without pods of its own stands for those of other clusters; one whose selector is not theirs leaves its
+// own cluster's pods out.
+void SelectorsDiffer(const Mesh& mesh, Findings& findings) {
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    for (const Found& f : found) {
+      if (!f.service->has_selector || !Behind(mesh, *f.cluster, *f.object).empty()) continue;
+      for (const Found& other : found) {
+        if (!other.service->has_selector || other.service->selector == f.service->selector) continue;
+        const auto pods = mesh.Pods(*f.cluster);
+        const auto left = std::find_if(pods.begin(), pods.end(), [&](const auto* pod) {
+          return pod->pod()->meta.ns == f.object->meta.ns && Selects(other.service->selector, pod->pod()->meta.labels);
+        });
+        if (left == pods.end()) continue;
+        findings.Add(*f.cluster, *f.object,
+                     fmt::format("selects {}, which no pod here has; in {} it selects {}, as which {} runs here",
+                                 LabelText(f.service->selector), other.cluster->name,
+                                 LabelText(other.service->selector), (*left)->name()));
+        break;
+      }
+    }
   }
 }
 
@@ -297,6 +324,9 @@ const std::vector<Rule>& ServiceRules() {
        "leave internalTrafficPolicy out, or run a pod on every node that has clients", "", InternalLocal},
       {"WT409", "ServiceHidden", Level::kWarning, "istiod tells of a Service only where it is exported to",
        "give the annotation networking.istio.io/exportTo the same value in every cluster, and not ~", "", Hidden},
+      {"WT410", "SelectorsDifferAcrossClusters", Level::kError,
+       "a Service and its namesakes in other clusters are one, and this one's pods take no part",
+       "mend the selector: give the Service the same one in every cluster", "", SelectorsDiffer},
       {"WT405", "ServiceSelectsNothing", Level::kWarning, "requests find no endpoint",
        "mend the selector or the pods' labels", "", SelectsNothing},
       {"IST0118", "PortNameIsNotUnderNamingConvention", Level::kInfo, "istiod guesses the protocol",

@@ -1,9 +1,12 @@
 // SNI closure: what clients ask another network's gateway for, that gateway must serve.
+#include <algorithm>
 #include <map>
 #include <set>
 
+#include "absl/strings/str_split.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/model/host_name.h"
 #include "core/model/service.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
@@ -13,8 +16,37 @@ namespace {
 
 struct Gateway {
   const MeshCluster* cluster = nullptr;
+  kube::ObjectRef service;
   std::set<std::string> served;  // SNI clusters with an endpoint
 };
+
+bool SetsOtherTls(const config::DestinationRule& rule, int port) {
+  const auto other = [](const std::optional<config::ClientTlsSettings>& tls) {
+    return tls && tls->mode != config::ClientTlsSettings::Mode::kIstioMutual;
+  };
+  if (!rule.traffic_policy) return false;
+  for (const config::PortTrafficPolicy& each : rule.traffic_policy->port_level_settings) {
+    if (static_cast<int>(each.port) == port) return other(each.tls);
+  }
+  return other(rule.traffic_policy->tls);
+}
+
+bool DisablesMtlsOf(const Mesh& mesh, const MeshCluster& far,
+                    const config::TypedConfig<config::PeerAuthentication>& policy, const std::string& ns,
+                    const kube::Labels& selector) {
+  using Mode = config::PeerAuthentication::Mode;
+  if (policy.meta.ns != kSystemNamespace && policy.meta.ns != ns) return false;
+  const bool disables = policy.spec.mtls == Mode::kDisable ||
+                        std::any_of(policy.spec.port_level_mtls.begin(), policy.spec.port_level_mtls.end(),
+                                    [](const auto& port) { return port.second == Mode::kDisable; });
+  if (!disables) return false;
+  const auto pods = mesh.Pods(far);
+  return std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+    const kube::Labels& labels = pod->pod()->meta.labels;
+    return pod->pod()->meta.ns == ns && Selects(selector, labels) &&
+           (!policy.spec.selector || Selects(*policy.spec.selector, labels));
+  });
+}
 
 // By "address:port" of the gateways' Services.
 std::map<std::string, Gateway> Gateways(const Mesh& mesh) {
@@ -23,6 +55,7 @@ std::map<std::string, Gateway> Gateways(const Mesh& mesh) {
     for (const kube::ObjectRef& object : NetworkGatewayServices(mesh, *cluster)) {
       Gateway gateway;
       gateway.cluster = cluster.get();
+      gateway.service = object;
       for (const sim::PodProcess* pod : Behind(mesh, *cluster, *object)) {
         if (pod->envoy() == nullptr) continue;
         for (const envoysim::EndpointStatus& e : pod->envoy()->Endpoints()) gateway.served.insert(e.cluster);
@@ -33,6 +66,61 @@ std::map<std::string, Gateway> Gateways(const Mesh& mesh) {
     }
   }
   return out;
+}
+
+// Other rules say why that gateway lets nothing in at all: told again for each name it would be of a wrong cause.
+bool IsShut(const Findings& findings, const MeshCluster& cluster) {
+  return cluster.istiod == nullptr || findings.Has("WT109", cluster.name) || findings.Has("WT110", cluster.name);
+}
+
+// Why the far side's gateway has no endpoint for a host and port that has no subset, and the remedy.
+void TellWhole(const Mesh& mesh, const MeshCluster& near, const Gateway& gateway, const pilot::SubsetKey& key,
+               const std::string& message, Findings& findings) {
+  const MeshCluster& far = *gateway.cluster;
+  const MeshCluster* config = mesh.Find(far.control_plane);
+  const pilot::ServiceRef service = ServiceOf(far, key.hostname);
+  const std::vector<std::string> labels = absl::StrSplit(std::string(key.hostname), '.');
+  const kube::ObjectRef object = labels.size() < 2 ? nullptr : mesh.Get(far, "Service", labels[1], labels[0]);
+  const auto add = [&](const std::string& why) {
+    if (object != nullptr) return findings.Add(far, *object, message + why);
+    findings.Add(far, *gateway.service, message + why);
+  };
+  if (service == nullptr) {
+    add(object == nullptr ? fmt::format("; {} has no Service of that name", far.name)
+                          : fmt::format("; {}'s istiod does not show that Service to its gateway", far.name));
+    findings.Explain(
+        "a gateway has a filter chain for the services alone that its own istiod knows",
+        fmt::format("apply the Service in {} as it is in {}, and export it everywhere", far.name, near.name));
+    return;
+  }
+  if (service->FindPort(static_cast<int>(key.port)) == nullptr) {
+    add(fmt::format("; the Service has no TCP port {} there", key.port));
+    findings.Explain("istiod merges addresses of namesakes, not their ports",
+                     fmt::format("give the Service port {} in {} too", key.port, far.name));
+    return;
+  }
+  // The gateway gets an endpoint only where client and server agree on mesh TLS.
+  for (const config::DestinationRuleRef& rule : config->configs.DestinationRules()) {
+    const std::string host = FullHost(rule->spec.host, rule->meta.ns);
+    if (host != key.hostname && !pilot::HostSubsetOf(key.hostname, host)) continue;
+    if (!SetsOtherTls(rule->spec, static_cast<int>(key.port))) continue;
+    findings.Add(*config, rule->meta,
+                 message + "; this rule sets a tls mode that gateways between networks do not have");
+    findings.Explain("a gateway between networks gets endpoints that take mesh TLS alone",
+                     "leave tls out of the rule, or set ISTIO_MUTUAL");
+    return;
+  }
+  for (const config::PeerAuthenticationRef& policy : config->configs.PeerAuthentications()) {
+    if (!DisablesMtlsOf(mesh, far, *policy, service->attributes.ns, service->attributes.label_selectors)) continue;
+    findings.Add(*config, policy->meta, message + "; this policy disables mTLS of the pods behind it");
+    findings.Explain("a gateway between networks gets endpoints that take mesh TLS alone",
+                     "set PERMISSIVE or STRICT, or keep the Service's clients in its own network");
+    return;
+  }
+  add("; it has no endpoint for it");
+  findings.Explain("a gateway between networks gets endpoints that take mesh TLS alone, and closes what has none",
+                   fmt::format("see why {} has no such endpoint: `wavetank why MESH --proxy GATEWAY@{} --host {}`",
+                               far.name, far.name, key.hostname));
 }
 
 void SniClosure(const Mesh& mesh, Findings& findings) {
@@ -48,7 +136,9 @@ void SniClosure(const Mesh& mesh, Findings& findings) {
         const std::string sni =
             pilot::BuildDnsSrvSubsetKey(pilot::TrafficDirection::kOutbound, key->subset, key->hostname, key->port);
         const MeshCluster& far = *gateway->second.cluster;
-        if (gateway->second.served.contains(sni) || !told.insert({cluster->name, far.name, sni}).second) continue;
+        if (IsShut(findings, far) || gateway->second.served.contains(sni) ||
+            !told.insert({cluster->name, far.name, sni}).second)
+          continue;
         // Where the subset comes from, if it is one.
         const config::DestinationRuleRef* from = nullptr;
         const MeshCluster* config = mesh.Find(cluster->control_plane);
@@ -65,7 +155,7 @@ void SniClosure(const Mesh& mesh, Findings& findings) {
           findings.Add(*config, (*from)->meta,
                        message + fmt::format("; {} lacks the subset {}", far.name, key->subset));
         } else {
-          findings.Add(cluster->name, "", {}, message);
+          TellWhole(mesh, *cluster, gateway->second, *key, message, findings);
         }
       }
     }

@@ -111,11 +111,30 @@ void Unread(const Mesh& mesh, Findings& findings) {
 }
 
 void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
-  for (const std::string& complaint : mesh.world().Complaints()) findings.Add("", "", {}, complaint);
+  std::set<std::string, std::less<>> without;  // clusters that no istiod serves
   for (const auto& cluster : mesh.clusters()) {
-    if (cluster->istiod == nullptr)
-      findings.Add(cluster->name, "", {},
-                   fmt::format("no istiod serves {}: what depends on its view was not looked at", cluster->name));
+    if (cluster->istiod != nullptr) continue;
+    without.insert(cluster->name);
+    const MeshCluster* primary = mesh.Find(cluster->control_plane);
+    const MeshCluster& at = primary == nullptr ? *cluster : *primary;
+    const kube::ObjectRef deployment = WorkloadFor(mesh, at, std::string(kSystemNamespace), {{"app", "istiod"}});
+    const std::string message =
+        fmt::format("no istiod serves {}: what depends on its view was not looked at", cluster->name);
+    if (deployment == nullptr) {
+      findings.Add(cluster->name, "", {}, message);
+      findings.Explain("no pod gets a sidecar, and no proxy a configuration", "install istiod there");
+      continue;
+    }
+    const bool none = NumberOf(At(deployment->body, {"spec", "replicas"}), 1) == 0;
+    findings.Add(at, *deployment, none ? "wants 0 replicas: " + message : message);
+    findings.Explain("no pod gets a sidecar, and no proxy a configuration",
+                     none ? "scale it up" : "see why its pods do not get ready");
+  }
+  for (const std::string& complaint : mesh.world().Complaints()) {
+    findings.Add("", "", {}, complaint);
+    const std::string cluster = complaint.substr(0, complaint.find(':'));
+    if (without.contains(cluster))
+      findings.Explain("no istiod serves " + cluster, "mend that first: this may follow from it");
   }
 }
 
@@ -137,6 +156,29 @@ void PodsPending(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// kubernetes: plugin/pkg/admission/serviceaccount: a pod of an account that is not there is refused. Who brings no
+// ServiceAccounts at all, has them elsewhere.
+void AccountMissing(const Mesh& mesh, Findings& findings) {
+  std::set<std::pair<std::string, std::string>> brings;  // cluster, namespace
+  for (const BroughtObject& b : mesh.brought()) {
+    if (Text(b.object, "kind") == "ServiceAccount")
+      brings.emplace(b.cluster, Text(At(b.object, "metadata"), "namespace", "default"));
+  }
+  for (const auto& cluster : mesh.clusters()) {
+    for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet"}) {
+      for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
+        const std::string account = Text(At(object->body, {"spec", "template", "spec"}), "serviceAccountName");
+        if (account.empty() || account == "default" || !brings.contains({cluster->name, object->meta.ns})) continue;
+        if (mesh.Get(*cluster, "ServiceAccount", object->meta.ns, account) != nullptr) continue;
+        findings.Add(
+            *cluster, *object,
+            fmt::format("its pods run as ServiceAccount {}, which is not in {}: a real API server refuses them",
+                        account, object->meta.ns));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& VersionRules() {
@@ -150,6 +192,8 @@ const std::vector<Rule>& VersionRules() {
       {"IST0133", "SchemaWarning", Level::kWarning, "what cannot be read has no effect", "mend the field", "", Unread},
       {"WT703", "PodPending", Level::kError, "a pod that no node takes runs nowhere",
        "mend nodeSelector, affinity, tolerations or requests, or add a node", "", PodsPending},
+      {"WT704", "ServiceAccountMissing", Level::kError, "no pod is made for an account that is not there",
+       "create the ServiceAccount, or mend serviceAccountName", "", AccountMissing},
       {"WT700", "DoesNotComeUp", Level::kError, "something of the mesh does not run at all", "see the message", "",
        DoesNotComeUp},
   };

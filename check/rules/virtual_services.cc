@@ -270,6 +270,36 @@ void TriesBeyondTimeout(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// istiod: pilot/pkg/networking/core/v1alpha3: http rules make routes of HTTP ports, tls and tcp rules filter chains of
+// the others; ports without a known protocol have both.
+void RulesOfAnotherProtocol(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    if (!OfMesh(vs.spec)) return;
+    for (const std::string& host : vs.spec.hosts) {
+      const pilot::ServiceRef service = ServiceOf(cluster, FullHost(host, vs.meta.ns));
+      if (service == nullptr || service->ports.empty()) continue;
+      bool http = false, tls = false, tcp = false;
+      std::string ports;
+      for (const pilot::Port& port : service->ports) {
+        const bool any = pilot::IsUnsupported(port.protocol);
+        http = http || any || pilot::IsHttp(port.protocol);
+        tls = tls || any || pilot::IsTls(port.protocol);
+        tcp = tcp || any || pilot::IsTcp(port.protocol);
+        ports += fmt::format("{}{} {}", ports.empty() ? "" : ", ", port.port, pilot::ProtocolName(port.protocol));
+      }
+      const auto tell = [&](const char* kind, size_t rules, bool fits) {
+        if (rules == 0 || fits) return;
+        findings.Add(cluster, vs.meta,
+                     fmt::format("its {} {} rule{} for {} hold{} for no port of it ({})", rules, kind,
+                                 rules == 1 ? "" : "s", service->hostname, rules == 1 ? "s" : "", ports));
+      };
+      tell("http", vs.spec.http.size(), http);
+      tell("tls", vs.spec.tls.size(), tls);
+      tell("tcp", vs.spec.tcp.size(), tcp);
+    }
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& VirtualServiceRules() {
@@ -282,6 +312,8 @@ const std::vector<Rule>& VirtualServiceRules() {
        "", SourcesUnknown},
       {"WT507", "RetriesNeverHappen", Level::kWarning, "the timeout holds for all attempts together",
        "make perTryTimeout shorter than timeout divided by the attempts", "", TriesBeyondTimeout},
+      {"WT508", "RulesOfAnotherProtocol", Level::kWarning, "rules hold for ports of their own protocol alone",
+       "name the Service's port for its protocol, or write the rules as http, tls or tcp", "", RulesOfAnotherProtocol},
       {"IST0101", "ReferencedResourceNotFound", Level::kError, "requests of such a route are answered with 503",
        "name a Service that is there, or define the subset in a DestinationRule", "istio/istio#40673", Destinations},
       {"WT501", "GatewayNotFound", Level::kError, "the routes hold nowhere", "name a Gateway that is there", "",

@@ -7,6 +7,8 @@
 #include "core/kube/types.h"
 #include "fakes/envoy/tcp/response_flags.h"
 #include "fmt/format.h"
+#include "scenarios/answers/failure_words.h"
+#include "scenarios/answers/request_story.h"
 #include "scenarios/mesh/world.h"
 #include "sim/inputs/kinds/traffic.h"
 
@@ -74,13 +76,9 @@ std::vector<scenario::FlowSpec> EveryFlow(const Mesh& mesh, size_t limit, bool i
 }
 
 std::string FailureReason::Text() const {
-  std::string out = flags.empty() || flags == "-" ? "" : flags;
-  for (const std::string* part : {&details, &transport}) {
-    if (!part->empty()) out += (out.empty() ? "" : " ") + *part;
-  }
-  if (!tls_finding.empty()) out += fmt::format(" ({})", tls_finding);
-  if (!upstream.empty()) out += " at " + upstream;
-  return out.empty() ? "no answer" : out;
+  std::string out = flags.empty() || flags == "-" ? "" : flags + ": ";
+  out += words.empty() ? "no answer" : words;
+  return upstream.empty() ? out : out + " at " + upstream;
 }
 
 Duration Window::Percentile(int percent) const {
@@ -143,9 +141,16 @@ void FlowMeter::Add(size_t flow, const sim::TrafficRecord& record) {
   reason.details = std::string(record.record.details == "via_upstream" && !record.record.server_details.empty()
                                    ? record.record.server_details
                                    : record.record.details);
-  reason.transport = std::string(record.record.transport_failure);
-  reason.tls_finding = std::string(record.record.tls_finding);
-  if (record.record.upstream.port != 0) reason.upstream = record.record.upstream.ToString();
+  reason.words = scenario::FailureInWords(scenario::FactsOf(record.record));
+  if (const std::string by = scenario::BlamedObject(record.record); !by.empty()) reason.words += " (" + by + ")";
+  if (record.record.upstream.port != 0) {
+    reason.upstream = names_.Of(record.record.upstream);
+    const uint16_t code = record.record.code;
+    const std::string obstacle = code == 0 || code == 503 || code == 504
+                                     ? names_.Obstacle(record.client, record.record.upstream)
+                                     : std::string();
+    if (!obstacle.empty()) reason.words += " (" + obstacle + ")";
+  }
   ++window.reasons[reason];
   failures_[flow].push_back(record.sent);
 }

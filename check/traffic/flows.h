@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "check/mesh/mesh.h"
 #include "core/base/time.h"
+#include "scenarios/answers/address_names.h"
 
 namespace wavetank::check {
 
@@ -20,11 +21,14 @@ std::vector<scenario::FlowSpec> FlowsOf(const Mesh& mesh, size_t limit);
 // The latter, whatever flows the scenario has. `injected`: of clients with a sidecar alone.
 std::vector<scenario::FlowSpec> EveryFlow(const Mesh& mesh, size_t limit, bool injected);
 
-// Why requests failed, in Envoy's words, what was wrong with a certificate in plain ones, and where they went.
+// Why requests failed: Envoy's flags, the cause in words with the object that made it so, and where they went.
 struct FailureReason {
-  std::string flags, details, transport, tls_finding, upstream;
+  std::string flags, words, upstream;
+  std::string details;  // %RESPONSE_CODE_DETAILS%
   friend auto operator<=>(const FailureReason&, const FailureReason&) = default;
   std::string Text() const;
+  // The pod that sent them died, or none was there to send them: what they were sent to is not to blame.
+  bool ClientGone() const { return details == "client pod gone" || details == "no client pod"; }
 };
 
 // What became of a flow's requests that were sent in one window.
@@ -54,12 +58,13 @@ class FlowMeter {
   Time LastFailure(size_t flow, Time since) const;
 
  private:
-  explicit FlowMeter(sim::World& world) : world_(world), start_(world.Now()) {}
+  explicit FlowMeter(sim::World& world) : world_(world), start_(world.Now()), names_(world) { names_.Learn(); }
   void Add(size_t flow, const sim::TrafficRecord& record);
   void CountUnanswered(size_t flow, int64_t pending);
 
   sim::World& world_;
   Time start_;
+  scenario::AddressNames names_;
   Subscription requests_;
   std::vector<std::string> ids_;
   std::vector<Duration> periods_;

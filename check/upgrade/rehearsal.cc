@@ -228,7 +228,7 @@ class Rehearsal {
   static int64_t ClientGone(const Window& window) {
     int64_t out = 0;
     for (const auto& [reason, count] : window.reasons) {
-      if (reason == FailureReason{} || reason.details == "no client pod") out += count;
+      if (reason.ClientGone()) out += count;
     }
     return out;
   }
@@ -244,7 +244,7 @@ class Rehearsal {
                         {"moved", Moved(before, window)}};
     std::vector<std::pair<int64_t, std::string>> reasons;
     for (const auto& [reason, count] : window.reasons) {
-      reasons.emplace_back(-count, reason == FailureReason{} ? "its client was gone before the answer" : reason.Text());
+      reasons.emplace_back(-count, reason.ClientGone() ? "its client was gone before the answer" : reason.Text());
     }
     std::sort(reasons.begin(), reasons.end());
     ordered_json why = ordered_json::array();

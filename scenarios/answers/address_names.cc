@@ -1,5 +1,8 @@
 #include "scenarios/answers/address_names.h"
 
+#include <algorithm>
+#include <set>
+
 #include "core/kube/types.h"
 #include "fmt/format.h"
 #include "sim/world.h"
@@ -19,7 +22,8 @@ void AddressNames::Learn() {
       const kube::Service& service = kube::ParseService(*object);
       for (const auto& ingress : service.ingress) {
         if (ingress.ip.empty()) continue;
-        owners_[ingress.ip] = {fmt::format("{}'s gateway {}", cluster.name, object->meta.name), cluster.name, ""};
+        owners_[ingress.ip] = {fmt::format("{}'s gateway {}", cluster.name, object->meta.name), cluster.name, "",
+                               object->meta.ns, object->meta.name};
       }
     }
   }
@@ -38,7 +42,52 @@ const AddressNames::Owner* AddressNames::OwnerOf(const envoysim::SocketAddress& 
 std::string AddressNames::Obstacle(const std::string& pod, const envoysim::SocketAddress& address) const {
   const sim::PodProcess* const from = world_.FindPod(pod);
   if (from == nullptr || address.ip.empty()) return {};
-  return world_.commons().network->WhyNot({from->workload(), envoysim::Origin::Who::kProxy, {}}, address).why;
+  std::string why =
+      world_.commons().network->WhyNot({from->workload(), envoysim::Origin::Who::kProxy, {}}, address).why;
+  const Owner* const owner = OwnerOf(address);
+  if (!why.empty() || owner == nullptr) return why;
+  if (LineIsCut(from->site().name, owner->cluster))
+    return fmt::format("the line between {} and {} is cut", from->site().name, owner->cluster);
+  return owner->service.empty() ? std::string() : NobodyBehind(*owner);
+}
+
+bool AddressNames::LineIsCut(const std::string& a, const std::string& b) const {
+  sim::Links& links = *world_.commons().links;
+  const auto site = [&](const std::string& name) {
+    return std::find(links.sites().begin(), links.sites().end(), name) - links.sites().begin();
+  };
+  const auto from = site(a), to = site(b), all = static_cast<std::ptrdiff_t>(links.sites().size());
+  if (from == to || from == all || to == all) return false;
+  return links.Between(static_cast<sim::SiteId>(from), static_cast<sim::SiteId>(to)).quality().cut;
+}
+
+std::string AddressNames::NobodyBehind(const Owner& owner) const {
+  // A failed way fails for many requests at once.
+  Asked& asked = asked_[owner.name];
+  if (asked.at == world_.Now()) return asked.answer;
+  asked = {world_.Now(), {}};
+  std::set<std::string> running;
+  for (const sim::PodProcess* pod : world_.Pods()) {
+    if (pod->site().name == owner.cluster) running.insert(kube::ParsePod(*pod->pod()).ip);
+  }
+  int ready = 0, alive = 0;
+  for (const kube::ObjectRef& object : world_.cluster(owner.cluster).api().List("EndpointSlice", owner.ns)) {
+    const auto of = object->meta.labels.find("kubernetes.io/service-name");
+    if (of == object->meta.labels.end() || of->second != owner.service) continue;
+    for (const kube::EndpointSlice::Endpoint& each : kube::ParseEndpointSlice(*object).endpoints) {
+      if (!each.ready.value_or(true)) continue;
+      ++ready;
+      for (const std::string& ip : each.addresses) alive += running.contains(ip) ? 1 : 0;
+    }
+  }
+  if (ready == 0) {
+    asked.answer = fmt::format("no pod of Service {}/{} in {} is ready", owner.ns, owner.service, owner.cluster);
+  } else if (alive == 0) {
+    asked.answer =
+        fmt::format("the {} behind Service {}/{} in {} {} gone, and Kubernetes has not noticed yet",
+                    ready == 1 ? "pod" : "pods", owner.ns, owner.service, owner.cluster, ready == 1 ? "is" : "are");
+  }
+  return asked.answer;
 }
 
 std::string AddressNames::Named(const std::string& address) const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "core/base/time.h"
 #include "fakes/envoy/tcp/address.h"
 
 namespace wavetank::sim {
@@ -24,18 +25,28 @@ class AddressNames {
   std::string Of(const envoysim::SocketAddress& address) const;
   struct Owner {
     std::string name, cluster, pod;  // pod: as traces name it; empty: a Service's load balancer
+    std::string ns, service;         // of a load balancer
   };
   // Null: no owner of it was ever learned.
   const Owner* OwnerOf(const envoysim::SocketAddress& address) const;
-  // What the network itself does to connections from that pod's proxy to the address now: "no route leads ...". Empty:
-  // nothing, or there is no such pod.
+  // What the network itself does to connections from that pod's proxy to the address now: "no route leads ...", or that
+  // nobody is behind a load balancer's. Empty: nothing, or there is no such pod.
   std::string Obstacle(const std::string& pod, const envoysim::SocketAddress& address) const;
   // The same of "172.30.2.1:15443".
   std::string Named(const std::string& address) const;
 
  private:
+  bool LineIsCut(const std::string& cluster, const std::string& other) const;
+  // Of a load balancer: why nobody takes its connections now. Empty: somebody does.
+  std::string NobodyBehind(const Owner& owner) const;
+
   sim::World& world_;
-  std::map<std::string, Owner> owners_;  // by address without port
+  struct Asked {
+    Time at{Duration(-1)};
+    std::string answer;
+  };
+  mutable std::map<std::string, Asked> asked_;  // by owner's name
+  std::map<std::string, Owner> owners_;         // by address without port
 };
 
 }  // namespace wavetank::scenario

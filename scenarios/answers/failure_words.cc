@@ -37,6 +37,9 @@ constexpr Words kDetails[] = {
     {"response_timeout", "no answer within the route's timeout"},
     {"fault_filter_abort", "a VirtualService's fault injection aborted it"},
     {"direct_response", "the route itself answers"},
+    {"client timeout", "the client's own time limit ended before an answer came"},
+    {"client pod gone", "the client's pod was gone before an answer came"},
+    {"no client pod", "no pod of the client runs"},
     {"jwt_authn_access_denied", "its token was refused, or it brought none (RequestAuthentication)"},
     {"ext_authz_denied", "an external authorizer denied it"},
     {"ext_authz_error", "an external authorizer could not be asked"},
@@ -112,6 +115,20 @@ std::string ResetWords(std::string_view reset) {
   return Spaced(reset);
 }
 
+// "listener A, cluster B: UH", as a proxy says of a connection that it closed: what its flag means. Empty: it has none
+// that says more than the rest.
+std::string_view CloserWords(std::string_view closer) {
+  constexpr Words kFlags[] = {{": UH", "no endpoint is there, or none is healthy"},
+                              {": UF", "it could not connect to the endpoint that it chose"},
+                              {": UO", "a circuit breaker is open: too many connections"},
+                              {": NR", "no filter chain or cluster fits the connection"},
+                              {": DT", "the connection reached its longest duration"}};
+  for (const Words& each : kFlags) {
+    if (closer.ends_with(each.sign)) return each.words;
+  }
+  return {};
+}
+
 // "reason}" of such details.
 std::string_view WithoutBrace(std::string_view text) {
   if (text.ends_with('}')) text.remove_suffix(1);
@@ -176,10 +193,15 @@ std::string FailureInWords(const FailureFacts& facts) {
       facts.transport_failure.empty() && !facts.tls_finding.empty() ? facts.closer : facts.transport_failure;
   if (facts.code == 0 && !facts.closer.empty() && facts.tls_finding.empty()) {
     const std::string denial = Denial(facts.closer);
-    return fmt::format("{} by a proxy ({})", Spaced(facts.details), denial.empty() ? facts.closer : denial);
+    const std::string_view words = CloserWords(facts.closer);
+    return fmt::format("{} by a proxy ({}{}{})", Spaced(facts.details), denial.empty() ? facts.closer : denial,
+                       words.empty() ? "" : ", ", words);
   }
   if (std::string words = Transport(reason, facts.tls_finding); !words.empty()) return words;
   if (!facts.reset.empty()) return ResetWords(facts.reset);
+  // Of a try that its own proxy gave up: nobody answered 504.
+  if (facts.details.empty() && (facts.flags & envoysim::kUpstreamRequestTimeout) != 0)
+    return std::string(Find(kDetails, "upstream_per_try_timeout"));
   if (const std::string_view reset = ResetIn(facts.details); !reset.empty()) {
     const size_t bar = facts.details.find('|');
     if (bar != facts.details.npos) {

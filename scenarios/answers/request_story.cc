@@ -107,7 +107,8 @@ std::string PortRemark(sim::World& world, const sim::TrafficRecord& t) {
                      fmt::join(ports, ", "));
 }
 
-// "/apis/networking.istio.io/v1alpha3/namespaces/sample/virtual-service/reviews" as "VirtualService sample/reviews".
+}  // namespace
+
 std::string ObjectAt(std::string_view path) {
   const std::vector<std::string> parts = absl::StrSplit(absl::string_view(path.data(), path.size()), '/');
   if (parts.size() != 8) return std::string(path);
@@ -120,7 +121,19 @@ std::string ObjectAt(std::string_view path) {
   return fmt::format("{} {}/{}", kind, parts[5], parts[7]);
 }
 
-}  // namespace
+std::string BlamedObject(const envoysim::RequestRecord& record) {
+  const auto any = [&](std::initializer_list<std::string_view> signs) {
+    return std::any_of(signs.begin(), signs.end(),
+                       [&](std::string_view sign) { return record.details.find(sign) != std::string_view::npos; });
+  };
+  std::string_view by;
+  if (any({"response_timeout", "per_try_timeout", "fault_filter", "direct_response", "cluster_not_found"})) {
+    by = record.route_config;
+  } else if (any({"overflow", "connection_timeout"})) {
+    by = record.cluster_config;
+  }
+  return by.empty() ? std::string() : ObjectAt(by);
+}
 
 RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim::TrafficRecord& t) {
   const envoysim::RequestRecord& r = t.record;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nlohmann/json.hpp"
@@ -36,6 +37,13 @@ struct RequestStory {
   std::vector<Try> tries;
   std::vector<Stop> stops;
 };
+
+// "/apis/networking.istio.io/v1alpha3/namespaces/sample/virtual-service/reviews" as "VirtualService sample/reviews".
+std::string ObjectAt(std::string_view path);
+
+// The configuration that a failure is the doing of, as a failure's details tell: "VirtualService sample/reviews" whose
+// timeout ran out. Empty: none.
+std::string BlamedObject(const envoysim::RequestRecord& record);
 
 // To be made while the record is valid. `names` has learned the world's addresses.
 RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim::TrafficRecord& record);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "fmt/format.h"
+#include "scenarios/answers/request_story.h"
+
 namespace wavetank::scenario {
 
 namespace {
@@ -69,14 +72,17 @@ void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
     for (const envoysim::FailedTry& each : *r.failed_tries) {
       AddTry(each.upstream, true);
       std::string cause = CauseOf(FactsOf(each, r.cluster), t, each.upstream);
+      if ((each.flags & envoysim::kUpstreamRequestTimeout) != 0 && !r.route_config.empty())
+        cause += fmt::format(" ({})", ObjectAt(r.route_config));
       AddFailure(true, each.code, envoysim::ResponseFlagsToString(each.flags), each.upstream, std::move(cause),
                  each.at);
     }
   }
   if (r.upstream != envoysim::SocketAddress{}) AddTry(r.upstream, failed);
   if (failed) {
-    AddFailure(false, r.code, envoysim::ResponseFlagsToString(r.flags), r.upstream, CauseOf(FactsOf(r), t, r.upstream),
-               t.done);
+    std::string cause = CauseOf(FactsOf(r), t, r.upstream);
+    if (const std::string by = BlamedObject(r); !by.empty()) cause += fmt::format(" ({})", by);
+    AddFailure(false, r.code, envoysim::ResponseFlagsToString(r.flags), r.upstream, std::move(cause), t.done);
   }
 }
 

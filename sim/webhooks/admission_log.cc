@@ -66,9 +66,12 @@ void AdmissionLog::Bypassed(const nlohmann::json& pod, const std::string& webhoo
 void AdmissionLog::Refused(const nlohmann::json& pod, const std::string& webhook, const std::string& why, bool again) {
   const nlohmann::json& meta = At(pod, "metadata");
   Refusal& refusal = refused_[AskedKey(pod)];
-  // kube-apiserver: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go.
-  refusal.why = fmt::format("pod {} was not admitted: failed calling webhook \"{}\": {}{}", AskedName(pod), webhook,
-                            why, again ? "" : "; nothing makes this pod again: apply it once istiod is ready");
+  // kube-apiserver: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go. Without a webhook: istiod was asked,
+  // and `why` is what it answered.
+  if (webhook.empty()) refusal.why = fmt::format("pod {} was not admitted: {}", AskedName(pod), why);
+  if (!webhook.empty())
+    refusal.why = fmt::format("pod {} was not admitted: failed calling webhook \"{}\": {}{}", AskedName(pod), webhook,
+                              why, again ? "" : "; nothing makes this pod again: apply it once istiod is ready");
   for (const nlohmann::json& owner : Items(At(meta, "ownerReferences"))) {
     if (Text(owner, "kind") == "ReplicaSet") refusal.replica_set = {Text(meta, "namespace"), Text(owner, "name")};
   }

@@ -41,6 +41,10 @@ TEST(ForkPool, AnswersComeInOrderAndTheDeadAreTold) {
       },
       nullptr);
   EXPECT_FALSE(dead.ok());
+  const auto named = InForks(
+      1, 1, [](size_t) -> std::string { std::abort(); }, nullptr, nullptr, [](size_t) { return "pod a"; });
+  EXPECT_THAT(std::string(named.status().message()),
+              AllOf(HasSubstr("that tried pod a died of signal"), HasSubstr("fault of wavetank")));
 }
 
 TEST(ForkPool, WhatIsThrownInAForkEndsTheForkAlone) {
@@ -75,6 +79,11 @@ TEST(GameDay, OfTheMainMeshIsTheSameWithAnyNumberOfProcesses) {
   const Trial* cluster = Find(*day, "cluster cluster1");
   ASSERT_NE(cluster, nullptr);
   EXPECT_EQ(cluster->effects[0].fate, Fate::kClientGone);
+  // A lost node is noticed after 40 s only: until then its gateway is sent to.
+  const Trial* node = Find(*day, "node cluster2-node1@cluster2");
+  ASSERT_NE(node, nullptr);
+  EXPECT_GT(node->effects[0].retried, 0);
+  EXPECT_THAT(node->chain, Contains(HasSubstr("Kubernetes has not noticed yet")));
   // An API server that is silent harms no request.
   const Trial* api = Find(*day, "API server cluster1");
   ASSERT_NE(api, nullptr);

@@ -136,6 +136,23 @@ constexpr PlantedFault kFaults[] = {
     {"delegate-missing", "WT505"},
     {"route-for-no-client", "WT506"},
     {"retries-never-happen", "WT507"},
+    {"selectors-differ", "WT410"},
+    {"rules-of-another-protocol", "WT508"},
+    {"rule-for-target-port", "WT527"},
+    {"authorization-by-service-port", "WT566"},
+    {"network-policy-closes-way-out", "WT124"},
+    {"annotation-unknown", "IST0108"},
+    {"annotation-misplaced", "IST0107"},
+    {"annotation-invalid", "IST0125"},
+    {"account-missing", "WT704"},
+    {"revision-of-nobody", "IST0103"},
+    {"host-network", "IST0103"},
+    {"gateway-scaled-to-zero", "WT109"},
+    {"istiod-scaled-to-zero", "WT700"},
+    {"ranges-bypass-sidecar", "WT603"},
+    {"protocol-of-port-differs", "WT401"},
+    {"disabled-for-one-port", "WT541"},
+    {"timeout-too-short", "WT801"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
@@ -217,6 +234,81 @@ TEST(Lint, FindsTwoRootsAndASharedName) {
   };
   EXPECT_THAT(codes("two-roots"), testing::Contains("WT301"));
   EXPECT_THAT(codes("shared-network-name"), testing::Contains("WT104"));
+}
+
+const Finding* FindingOf(const LintResult& result, std::string_view code) {
+  for (const Finding& f : result.findings) {
+    if (f.rule->code == code) return &f;
+  }
+  return nullptr;
+}
+
+LintResult LintFault(const std::string& name) {
+  absl::StatusOr<LintResult> result = LintScenario(kMainMesh, kRoot + "/tests/check/faults/" + name);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *std::move(result) : LintResult();
+}
+
+// What follows from a fault is not told as faults of their own, with remedies that mend nothing.
+TEST(Lint, BlamesNeitherSubsetsNorSelectorsForAGatewayThatIsScaledToZero) {
+  const LintResult result = LintFault("gateway-scaled-to-zero");
+  const Finding* gateway = FindingOf(result, "WT109");
+  ASSERT_NE(gateway, nullptr) << testing::PrintToString(Codes(result));
+  EXPECT_EQ(gateway->object, "Deployment istio-system/istio-eastwestgateway");
+  EXPECT_THAT(std::string(gateway->Remedy()), testing::HasSubstr("scale it up"));
+  EXPECT_EQ(FindingOf(result, "WT516"), nullptr) << testing::PrintToString(Codes(result));
+}
+
+TEST(Lint, BlamesTheIstiodThatIsScaledToZeroAndNoSelector) {
+  const LintResult result = LintFault("istiod-scaled-to-zero");
+  const Finding* first = FindingOf(result, "WT700");
+  ASSERT_NE(first, nullptr);
+  EXPECT_THAT(Codes(result), testing::Contains(testing::AllOf(testing::HasSubstr("Deployment istio-system/istiod"),
+                                                              testing::HasSubstr("wants 0 replicas"))));
+  EXPECT_EQ(FindingOf(result, "IST0127"), nullptr) << testing::PrintToString(Codes(result));
+  EXPECT_EQ(FindingOf(result, "WT109"), nullptr) << testing::PrintToString(Codes(result));
+}
+
+TEST(Lint, BlamesThePolicyThatDisablesMtlsForWhatAGatewayDoesNotServe) {
+  const LintResult result = LintFault("disabled-for-one-port");
+  const Finding* closed = FindingOf(result, "WT516");
+  ASSERT_NE(closed, nullptr) << testing::PrintToString(Codes(result));
+  EXPECT_EQ(closed->object, "PeerAuthentication sample/helloworld");
+  EXPECT_THAT(std::string(closed->Remedy()), testing::HasSubstr("PERMISSIVE"));
+}
+
+TEST(Lint, SaysWhyPodsHaveNoSidecarWhereAnotherRevisionIsAskedFor) {
+  const LintResult result = LintFault("revision-of-nobody");
+  const Finding* missing = FindingOf(result, "IST0103");
+  ASSERT_NE(missing, nullptr) << testing::PrintToString(Codes(result));
+  EXPECT_EQ(missing->object, "Namespace sample");
+  EXPECT_THAT(std::string(missing->Remedy()), testing::HasSubstr("install revision 'canary'"));
+}
+
+TEST(Lint, TellsPodsThatIstiodRefusesToInject) {
+  EXPECT_THAT(Codes(LintFault("annotation-invalid")),
+              testing::Contains(testing::AllOf(testing::HasSubstr("WT700"), testing::HasSubstr("was not admitted"),
+                                               testing::HasSubstr("excludeInboundPorts"))));
+}
+
+TEST(Lint, NamesTheVirtualServiceWhoseTimeoutFailsRequests) {
+  const LintResult result = LintFault("timeout-too-short");
+  const Finding* failing = FindingOf(result, "WT801");
+  ASSERT_NE(failing, nullptr) << testing::PrintToString(Codes(result));
+  EXPECT_THAT(failing->message, testing::HasSubstr("no answer within the route's timeout"));
+  EXPECT_THAT(failing->message, testing::HasSubstr("VirtualService sample/helloworld"));
+}
+
+// An istiod that is there and does not start serves nobody.
+TEST(Lint, OutlivesAnIstiodThatDoesNotStart) {
+  const std::string folder = testing::TempDir() + "/istiod-fails";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster2.yaml") << "apiVersion: v1\nkind: Secret\nmetadata: {name: cacerts, namespace: "
+                                              "istio-system}\nstringData: {ca-cert.pem: none, ca-key.pem: none, "
+                                              "root-cert.pem: none, cert-chain.pem: none}\n";
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::Contains(testing::HasSubstr("does not start")));
 }
 
 // Above an object or within it, as a comment; a code of no rule is bad input.

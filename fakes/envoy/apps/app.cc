@@ -176,6 +176,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     if (prev_ != nullptr) prev_->next_ = next_;
     if (next_ != nullptr) next_->prev_ = prev_;
     if (state_->connections == this) state_->connections = next_;
+    if (holder_ != nullptr) *holder_ = nullptr;
   }
 
   void Open() {
@@ -215,17 +216,8 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     if (exchange_ != kNoExchange) state_->fabric.Abandon(exchange_);
     delete this;
   }
-  void ReleaseSession() {
-    session_ = false;
-    Drop();
-  }
-  void AnswerClosed(AppClient::Done done) {
-    state_->host.Post([done = std::move(done)]() mutable {
-      RequestRecord record;
-      record.details = "connection closed";
-      done(record);
-    });
-  }
+  // Of a session: what is set to null when the connection goes first, with its client.
+  void HeldBy(ClientConnection** holder) { holder_ = holder; }
 
   ClientConnection* next_ = nullptr;
   ClientConnection* prev_ = nullptr;
@@ -403,7 +395,8 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
 
   AppClient::State* state_;
   SocketAddress destination_;
-  bool session_;
+  const bool session_;
+  ClientConnection** holder_ = nullptr;
   const bool given_;
   const std::shared_ptr<const FirstFlight> flight_;
   ConnectionId id_ = kNoConnection;
@@ -456,19 +449,25 @@ namespace {
 
 class SessionImpl final : public AppClient::Session {
  public:
-  explicit SessionImpl(ClientConnection* connection) : connection_(connection) {}
-  ~SessionImpl() override { connection_->ReleaseSession(); }
-  bool open() const override { return !connection_->closed(); }
+  SessionImpl(Host& host, ClientConnection* connection) : host_(host), connection_(connection) {
+    connection_->HeldBy(&connection_);
+  }
+  ~SessionImpl() override {
+    if (connection_ != nullptr) connection_->Drop();
+  }
+  bool open() const override { return connection_ != nullptr && !connection_->closed(); }
   void Send(const RequestSpec& spec, AppClient::Done done) override {
-    if (connection_->closed()) {
-      connection_->AnswerClosed(std::move(done));
-      return;
-    }
-    connection_->Send(spec, AppClient::Options{}, std::move(done));
+    if (open()) return connection_->Send(spec, AppClient::Options{}, std::move(done));
+    host_.Post([done = std::move(done)]() mutable {
+      RequestRecord record;
+      record.details = "connection closed";
+      done(record);
+    });
   }
 
  private:
-  ClientConnection* connection_;
+  Host& host_;
+  ClientConnection* connection_;  // null: it went with its client
 };
 
 }  // namespace
@@ -477,7 +476,7 @@ std::unique_ptr<AppClient::Session> AppClient::OpenSession(const SocketAddress& 
   auto* connection =
       new ClientConnection(state_.get(), destination, ClientConnection::FlightOf(kind), /*session=*/true);
   connection->Open();
-  return std::make_unique<SessionImpl>(connection);
+  return std::make_unique<SessionImpl>(state_->host, connection);
 }
 
 }  // namespace wavetank::envoysim

@@ -92,6 +92,25 @@ TEST(FailureInWords, OfATryThatTheFarProxyAnsweredSaysWhyItDid) {
             "the proxy before the application answered: connection refused: nothing listens there");
 }
 
+TEST(FailureInWords, OfATryThatItsOwnProxyGaveUpNamesTheTimeLimitAndNoAnswer) {
+  envoysim::FailedTry tried;
+  tried.code = 504;
+  tried.flags = envoysim::kUpstreamRequestTimeout;
+  EXPECT_EQ(FailureInWords(FactsOf(tried, "outbound|80||a")), "a try took longer than the route's perTryTimeout");
+}
+
+TEST(FailureInWords, AConnectionThatAProxyClosedSaysWhatTheProxysFlagMeans) {
+  EXPECT_EQ(FailureInWords({0, envoysim::kNoFlags, "connection reset", "", "", "", "listener b, cluster c: UH"}),
+            "connection reset by a proxy (listener b, cluster c: UH, no endpoint is there, or none is healthy)");
+}
+
+TEST(FailureInWords, WhatTheClientItselfDidIsToldInWords) {
+  EXPECT_EQ(FailureInWords({0, envoysim::kNoFlags, "client pod gone"}),
+            "the client's pod was gone before an answer came");
+  EXPECT_EQ(FailureInWords({0, envoysim::kNoFlags, "client timeout"}),
+            "the client's own time limit ended before an answer came");
+}
+
 TEST(FailureInWords, LocalRepliesNameTheirCluster) {
   EXPECT_THAT(Words("no_healthy_upstream"), HasSubstr("(outbound|80||a)"));
   EXPECT_THAT(Words("route_not_found", {}, 404), HasSubstr("no route matches"));

@@ -114,6 +114,25 @@ TEST(Clients, GiveUpAfterTheirOwnPatience) {
   EXPECT_LE(t.p99, 210ms);
 }
 
+// A client that dies answers to nobody: what it was waiting for ends then and there, not when a step loses patience.
+TEST(Clients, ThatDieEndTheirRequestsAtOnceAndStreamsOutliveThem) {
+  for (const char* flow : {"rate: 20/s", "protocol: tcp, connections: keep-alive, closedLoop: {users: 3, think: 50ms}",
+                           "connections: keep-alive, closedLoop: {users: 3, think: 50ms}"}) {
+    const auto result = RunClients(
+        flow,
+        "  - {name: slow, do: [{behaviour: {app: helloworld, latency: {p50: 3s, max: 3s}}}]}\n"
+        "  - {name: die, do: [{kill: {cluster: cluster1, namespace: sample, app: sleep}}], settle: 20s, meanwhile: "
+        "[{flow: f}], linger: 5s}\n");
+    ASSERT_TRUE(result.ok()) << result.status();
+    int64_t gone = 0;
+    for (const TrafficResult::Failure& failure : result->steps[1].traffic[0].failures) {
+      EXPECT_THAT(failure.cause, testing::Not(testing::HasSubstr("no answer yet"))) << flow;
+      if (failure.cause.find("the client's pod was gone") != std::string::npos) gone += failure.count;
+    }
+    EXPECT_GT(gone, 0) << flow;
+  }
+}
+
 TEST(Clients, TriesThatFarProxiesAnsweredSayWhyAsRequestsDo) {
   std::string wrong;
   for (const char* cluster : {"cluster1", "cluster2"}) {
