@@ -60,12 +60,16 @@ Quantity TimeOf(std::string name, Duration Timing::*member, std::string meaning)
           }};
 }
 
+constexpr int64_t kMostOfACount = 1'000'000'000;  // of whatever it is: an int holds it
+
 Quantity Count(std::string name, int64_t Timing::*member, std::string meaning, int64_t least = 1) {
   return {std::move(name), std::move(meaning), [member](const Timing& t) { return std::to_string(t.*member); },
           [member, least](Timing& t, std::string_view text) {
             int64_t value = 0;
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            if (error != std::errc() || end != text.data() + text.size() || value < least) return false;
+            if (error != std::errc() || end != text.data() + text.size() || value < least || value > kMostOfACount) {
+              return false;
+            }
             t.*member = value;
             return true;
           }};
