@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/digest.h"
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/base/trace_names.h"
@@ -434,8 +435,43 @@ std::string Describe(const LoggedEvent& event, Time beginning) {
   return text;
 }
 
+namespace {
+
+// What an input was done to: "Service sample/helloworld" of an object, else its plain fields, as far as a line has
+// room.
+std::string SubjectOf(const nlohmann::json& body) {
+  constexpr size_t kRoom = 120;
+  std::string out;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) out += (out.empty() ? "" : ", ") + part;
+  };
+  for (const auto& [key, value] : body.items()) {
+    if (value.is_object() && value.contains("kind") && value.contains("metadata")) {
+      const std::string ns = Text(value["metadata"], "namespace");
+      add(fmt::format("{} {}{}", Text(value, "kind"), ns.empty() ? "" : ns + "/", Text(value["metadata"], "name")));
+    } else if (value.is_string()) {
+      const std::string& text = value.get_ref<const std::string&>();
+      if (!text.empty()) add(fmt::format("{} {}", key, text));
+    } else if (value.is_number() || value.is_boolean()) {
+      add(fmt::format("{} {}", key, value.dump()));
+    } else if (value.is_array() && !value.empty() && value.front().is_string()) {
+      std::string list;
+      for (const auto& each : value) {
+        if (each.is_string()) list += (list.empty() ? "" : " ") + each.get<std::string>();
+      }
+      add(fmt::format("{} {}", key, list));
+    }
+    if (out.size() > kRoom) break;
+  }
+  return out.size() > kRoom ? out.substr(0, kRoom) + "..." : out;
+}
+
+}  // namespace
+
 std::string Describe(const LogInput& input, Time beginning) {
-  return fmt::format("input {} at {:.6f} s: {}", input.seq, ToMillis(input.at - beginning) / 1e3, input.kind);
+  const std::string subject = SubjectOf(input.body);
+  return fmt::format("input {} at {:.6f} s: {}{}", input.seq, ToMillis(input.at - beginning) / 1e3, input.kind,
+                     subject.empty() ? "" : " (" + subject + ")");
 }
 
 }  // namespace wavetank::replay

@@ -10,6 +10,8 @@
 #include "fakes/envoy/tcp/response_flags.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "scenarios/answers/failure_words.h"
+#include "scenarios/answers/request_story.h"
 #include "sim/world.h"
 
 namespace wavetank::check {
@@ -45,6 +47,8 @@ absl::StatusOr<Run> RunWithout(const Story& story, std::optional<size_t> without
     std::string how = r.code == 0 ? "no answer" : fmt::format("{}", r.code);
     if (const std::string flags = envoysim::ResponseFlagsToString(r.flags); !flags.empty() && flags != "-")
       how += " " + flags;
+    how += ": " + scenario::FailureInWords(scenario::FactsOf(r));
+    if (const std::string by = scenario::BlamedObject(r); !by.empty()) how += " (" + by + ")";
     out.failed.emplace(Request{t.spec.id, t.sent}, Met{t.spec.flow, std::move(how)});
   });
   for (size_t i = 0; i < story.inputs.size(); ++i) {

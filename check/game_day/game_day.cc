@@ -31,7 +31,10 @@ Effect Judge(const FlowMeter& meter, size_t flow, Time failed_at, int64_t second
   out.sent = after.sent;
   out.failed = after.failed;
   out.retried = after.retried;
-  out.recovered = tail.failed == 0;
+  // Who waits for one answer before asking again may be stuck with it: then nothing fails, and nothing is answered.
+  const bool answered_before = before.sent - before.failed > 1;
+  const bool silent = answered_before && after.sent == after.failed;
+  out.recovered = tail.failed == 0 && !(answered_before && tail.sent == tail.failed);
   out.p99_before = before.Percentile(99);
   out.p99 = after.Percentile(99);
   out.by_cluster = after.by_cluster;
@@ -56,7 +59,7 @@ Effect Judge(const FlowMeter& meter, size_t flow, Time failed_at, int64_t second
   for (const std::string& name : clusters) moved = moved || std::abs(share(before, name) - share(after, name)) > 100;
   const bool slower = out.p99 > out.p99_before * 3 / 2 && out.p99 - out.p99_before > 1ms;
   out.fate = client_gone > 0 && client_gone == after.failed ? Fate::kClientGone
-             : after.failed > 0                             ? Fate::kLost
+             : after.failed > 0 || silent                   ? Fate::kLost
              : moved                                        ? Fate::kMoved
              : slower                                       ? Fate::kSlower
                                                             : Fate::kUnharmed;
@@ -110,6 +113,11 @@ std::vector<std::string> ChainOf(const std::string& failure, const std::vector<E
   for (size_t i = 0; i < effects.size(); ++i) {
     const Effect& e = effects[i];
     if (e.fate == Fate::kClientGone) continue;
+    if (e.fate == Fate::kLost && e.failed == 0) {
+      out.push_back(
+          fmt::format("{}: its clients wait for an answer that does not come, and send no more", flows[i].name));
+      continue;
+    }
     if (e.failed == 0 && e.retried == 0) continue;
     out.push_back(fmt::format("{}: {} of {} requests fail, {} are tried again{}", flows[i].name, e.failed, e.sent,
                               e.retried,
@@ -193,7 +201,7 @@ bool Trial::Recovered() const {
 std::vector<const Trial*> GameDay::Worst(size_t count) const {
   std::vector<const Trial*> out;
   for (const Trial& trial : trials) {
-    if (trial.Failed() > 0) out.push_back(&trial);
+    if (trial.Failed() > 0 || !trial.Recovered()) out.push_back(&trial);
   }
   std::stable_sort(out.begin(), out.end(), [](const Trial* a, const Trial* b) {
     if (a->Recovered() != b->Recovered()) return !a->Recovered();
@@ -248,7 +256,11 @@ std::vector<std::string> SloBreaches(const GameDay& day, int64_t slo_ppm) {
   for (const Trial& trial : day.trials) {
     for (size_t i = 0; i < trial.effects.size(); ++i) {
       const Effect& e = trial.effects[i];
-      if (e.sent == 0 || e.fate == Fate::kClientGone) continue;
+      if (e.fate == Fate::kClientGone || (e.sent == 0 && e.fate != Fate::kLost)) continue;
+      if (e.sent == 0) {
+        out.push_back(fmt::format("{}: {}: nothing is answered any more", trial.failure, day.flows[i]));
+        continue;
+      }
       const int64_t answered = (e.sent - e.failed) * 1'000'000 / e.sent;
       if (answered >= slo_ppm) continue;
       out.push_back(fmt::format("{}: {}: {}.{:02} % of {} requests answered", trial.failure, day.flows[i],

@@ -9,6 +9,7 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string Cell(const Effect& e) {
+  if (e.fate == Fate::kLost && e.failed == 0) return "lost, waits without end";
   if (e.fate == Fate::kLost) {
     const std::string recovery =
         e.recovered ? fmt::format("{}.{} s", e.recovery / 1s, e.recovery % 1s / 100ms) : "no end";

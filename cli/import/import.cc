@@ -53,6 +53,14 @@ int RunImport(const ImportArguments& a) {
     }
     options.clusters.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
+  // What names whose it is names what to read, too.
+  if (options.sources.empty()) {
+    for (const auto& [cluster, path] : options.clusters) options.sources.push_back(path);
+  }
+  if (options.sources.empty()) {
+    return Complain(absl::InvalidArgumentError(
+        "nothing to read: name files, folders or archives (`wavetank import incident.tgz`), or --cluster NAME=PATH"));
+  }
   const absl::StatusOr<importing::Imported> imported = importing::Import(options);
   if (!imported.ok()) return Complain(imported.status());
   const importing::Evidence& evidence = imported->evidence;
@@ -113,7 +121,8 @@ void AddImport(CLI::App& app, Outcome& outcome) {
       "import",
       "Reads evidence of a real mesh (logs, dumps): what must have happened, and what is claimed to have followed");
   auto a = std::make_shared<ImportArguments>();
-  verb->add_option("source", a->sources, "Files, folders, .tar, .tar.gz, .zip; - is standard input")->required();
+  verb->add_option("source", a->sources,
+                   "Files, folders, .tar, .tar.gz, .zip; - is standard input; without any: the PATHs of --cluster");
   verb->add_option("-o,--log", a->log, "Event log to write: a mesh of what the evidence names, and its claims");
   verb->add_option("--cluster", a->clusters,
                    "NAME=PATH: which cluster the objects of a source, a folder or a file are of; several times")

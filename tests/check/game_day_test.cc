@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <stdexcept>
 
 #include "check/diff/diff.h"
@@ -94,6 +95,37 @@ TEST(GameDay, OfTheMainMeshIsTheSameWithAnyNumberOfProcesses) {
   ASSERT_NE(secret, nullptr);
   EXPECT_EQ(secret->effects[0].fate, Fate::kMoved);
   EXPECT_THAT(SloBreaches(*day, 1'000'001), Contains(HasSubstr("API server")));
+}
+
+// Its clients have one request under way each, which a cut line swallows: none fails, and none is answered any more.
+TEST(GameDay, AFlowThatWaitsForAnAnswerThatNeverComesIsLostAndHasNotMoved) {
+  const std::string path = testing::TempDir() + "/stuck.yaml";
+  std::ofstream(path)
+      << "extends: " WAVETANK_SOURCE_DIR
+         "/scenarios/multi-primary-multi-network/scenario.yaml\nname: stuck\nflows:\n  - {name: "
+         "stream, from: {cluster: cluster1, namespace: sample, app: sleep}, to: 'helloworld.sample:5000', "
+         "protocol: tcp, connections: keep-alive, closedLoop: {users: 1, think: 50ms}}\n";
+  const std::string none = testing::TempDir() + "/none.yaml";
+  std::ofstream(none) << "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: helloworld-v1, namespace: "
+                         "sample}\nspec:\n  replicas: 0\n  selector: {matchLabels: {app: helloworld, version: "
+                         "v1}}\n  template:\n    metadata: {labels: {app: helloworld, version: v1}}\n    spec: "
+                         "{containers: [{name: helloworld, image: example/helloworld:v1}]}\n";
+  MeshSource source;
+  source.scenario = path;
+  // The Service's port named for TCP in both clusters.
+  const std::string tcp = WAVETANK_SOURCE_DIR "/tests/check/faults/rules-of-another-protocol/cluster2.yaml";
+  source.with = {{"cluster1", tcp}, {"cluster1", none}, {"cluster2", tcp}};
+  absl::StatusOr<SettledMesh> settled = BringToRest(source);
+  ASSERT_TRUE(settled.ok()) << settled.status();
+  const Mesh mesh(*std::move(settled));
+  const absl::StatusOr<GameDay> day = RunGameDay(mesh, GameDayOptions{});
+  ASSERT_TRUE(day.ok()) << day.status();
+  const Trial* link = Find(*day, "link ");
+  ASSERT_NE(link, nullptr);
+  EXPECT_EQ(link->effects[0].fate, Fate::kLost);
+  EXPECT_FALSE(link->Recovered());
+  EXPECT_THAT(link->chain, Contains(HasSubstr("wait for an answer that does not come")));
+  EXPECT_THAT(SloBreaches(*day, 990'000), Contains(HasSubstr("nothing is answered any more")));
 }
 
 TEST(GameDay, KnowsPointsOfSingleFailureAndCapacities) {

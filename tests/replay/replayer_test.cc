@@ -192,6 +192,21 @@ TEST_F(Replayer, AnInputThatTheWorldRefusesIsNamed) {
               AllOf(HasSubstr("input 4 at 2.000000 s: levitate"), HasSubstr("unknown input")));
 }
 
+TEST(DescribeInput, SaysWhatItWasDoneTo) {
+  const LogInput address{.at = Time(2s),
+                         .seq = 4,
+                         .kind = "loadBalancer",
+                         .body = {{"address", "none"}, {"cluster", "c2"}, {"name", "gateway"}, {"namespace", "ns"}}};
+  EXPECT_EQ(Describe(address, Time{}),
+            "input 4 at 2.000000 s: loadBalancer (address none, cluster c2, name gateway, namespace ns)");
+  const LogInput apply{.at = Time(2s),
+                       .seq = 5,
+                       .kind = "apply",
+                       .body = {{"cluster", "c2"},
+                                {"object", {{"kind", "Service"}, {"metadata", {{"name", "a"}, {"namespace", "b"}}}}}}};
+  EXPECT_EQ(Describe(apply, Time{}), "input 5 at 2.000000 s: apply (cluster c2, Service b/a)");
+}
+
 TEST_F(Replayer, EveryRunReplaysEqual) {
   EXPECT_TRUE(rc::check([&] {
     std::vector<Throw> throws;
