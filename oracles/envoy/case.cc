@@ -339,9 +339,11 @@ Step ParseStep(const Json& json) {
     }
     step.requests.body_ms = r.value("body_ms", 0);
     step.requests.body_pieces = r.value("body_pieces", 1);
-    if (step.requests.body_ms > 0 &&
-        (step.requests.http2 || step.requests.tls || step.requests.body_pieces < 1 || r.value("body", 0) < 1)) {
-      throw Bad{"body_ms: of HTTP/1.1 in clear text with a body, in one piece or more"};
+    if (step.requests.body_ms < 0 || step.requests.body_pieces < 1) {
+      throw Bad{"body_ms: no negative number; body_pieces: 1 or more"};
+    }
+    if (step.requests.body_ms > 0 && (step.requests.http2 || step.requests.tls || r.value("body", 0) < 1)) {
+      throw Bad{"body_ms: of HTTP/1.1 in clear text with a body"};
     }
     for (const std::string name : r.value("show", Json::array())) step.requests.show.push_back(name);
   } else if (json.contains("push")) {

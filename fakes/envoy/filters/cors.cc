@@ -19,8 +19,9 @@ namespace {
 struct CorsPolicy final : RouteFilterConfig {
   std::vector<StringMatch> origins;
   std::string methods, headers, exposed, max_age;
-  bool credentials = false;
-  uint32_t enabled_per_million = 1'000'000;
+  bool credentials = false, private_network = false;
+  bool forwards_strangers = true;  // preflights of origins that are not allowed
+  uint32_t enabled_per_million = 1'000'000, shadow_per_million = 0;
 };
 
 // From either message that says it.
@@ -42,6 +43,13 @@ absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> CompilePolicy(const goo
   if (message.has_filter_enabled()) {
     out->enabled_per_million = PartsPerMillion(message.filter_enabled().default_value());
   }
+  if (message.has_shadow_enabled()) {
+    out->shadow_per_million = PartsPerMillion(message.shadow_enabled().default_value());
+  }
+  out->private_network = message.allow_private_network_access().value();
+  if (message.has_forward_not_matching_preflights()) {
+    out->forwards_strangers = message.forward_not_matching_preflights().value();
+  }
   return out;
 }
 
@@ -54,17 +62,19 @@ class CorsFilter final : public HttpFilter {
     const RequestSpec& request = stream.request();
     const std::string origin(FindHeader(request, "origin").value_or(""));
     if (policy == nullptr || origin.empty() || AnswersItself(*stream.route())) return FilterStatus::kContinue;
-    if (!Enabled(*policy, stream)) return FilterStatus::kContinue;
+    const bool enabled = Holds(policy->enabled_per_million, stream);
+    if (!enabled && !Holds(policy->shadow_per_million, stream)) return FilterStatus::kContinue;
     const bool allowed = std::any_of(policy->origins.begin(), policy->origins.end(),
-                                     [&](const StringMatch& m) { return m.Matches(origin); });
+                                     [&](const StringMatch& m) { return m.Matches("*") || m.Matches(origin); });
     ++stream.Counter(prefix_ + (allowed ? "cors.origin_valid" : "cors.origin_invalid"));
-    if (!allowed) return FilterStatus::kContinue;
+    if (!enabled) return FilterStatus::kContinue;
+    const auto said = [&](std::string_view name) { return FindHeader(request, name).value_or(""); };
+    const bool preflight = request.method == "OPTIONS" && !said("access-control-request-method").empty();
+    if (!allowed && (!preflight || policy->forwards_strangers)) return FilterStatus::kContinue;
     std::string lines;
-    AddHeaderLine("access-control-allow-origin", origin, &lines);
+    if (allowed) AddHeaderLine("access-control-allow-origin", origin, &lines);
     if (policy->credentials) AddHeaderLine("access-control-allow-credentials", "true", &lines);
-    const bool preflight =
-        request.method == "OPTIONS" && !FindHeader(request, "access-control-request-method").value_or("").empty();
-    const auto add = [&](std::string_view name, const std::string& value) {
+    const auto add = [&](std::string_view name, std::string_view value) {
       if (!value.empty()) AddHeaderLine(name, value, &lines);
     };
     if (!preflight) {
@@ -72,10 +82,16 @@ class CorsFilter final : public HttpFilter {
       stream.AddReplyHeaders(lines);
       return FilterStatus::kContinue;
     }
-    add("access-control-allow-methods", policy->methods);
-    add("access-control-allow-headers", policy->headers);
+    // "*" is whatever the client asks for.
+    add("access-control-allow-methods",
+        policy->methods == "*" ? said("access-control-request-method") : std::string_view(policy->methods));
+    add("access-control-allow-headers",
+        policy->headers == "*" ? said("access-control-request-headers") : std::string_view(policy->headers));
     add("access-control-max-age", policy->max_age);
-    add("access-control-expose-headers", policy->exposed);  // by the filter's turn on the way back
+    if (policy->private_network && said("access-control-request-private-network") == "true") {
+      add("access-control-allow-private-network", "true");
+    }
+    if (allowed) add("access-control-expose-headers", policy->exposed);  // by the filter's turn on the way back
     // Envoy: cors_filter.cc, decodeHeaders: encodeHeaders() in the place of a local reply.
     LocalReply reply{200, kNoFlags, "cors_response", "", stream.Keep(lines)};
     reply.edited = false;
@@ -88,9 +104,9 @@ class CorsFilter final : public HttpFilter {
   static bool AnswersItself(const RouteEntry& route) {
     return route.action == RouteEntry::Action::kDirect || route.action == RouteEntry::Action::kRedirect;
   }
-  static bool Enabled(const CorsPolicy& policy, HttpStream& stream) {
-    if (policy.enabled_per_million >= 1'000'000) return true;
-    return policy.enabled_per_million > 0 && stream.random().Chance(policy.enabled_per_million);
+  static bool Holds(uint32_t per_million, HttpStream& stream) {
+    if (per_million >= 1'000'000) return true;
+    return per_million > 0 && stream.random().Chance(per_million);
   }
 
   const std::string prefix_;
