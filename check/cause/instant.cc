@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "fmt/format.h"
@@ -30,6 +31,62 @@ std::optional<std::pair<uint64_t, Duration>> ReadInput(std::string_view text) {
 }
 
 std::string FlowOf(const replay::LogInput& input) { return Text(input.body, "flow"); }
+
+// What proxies are sent on the way to an instant. Nearly all of it is sent again before that, so lists, which proxies
+// share, are kept as they came, and put together at the end.
+class SentToProxies {
+ public:
+  void Note(const std::string& proxy, const pilot::DiscoveryResponse& response) {
+    Waiting& waiting = proxies_[proxy].waiting[response.type];
+    // Of clusters and listeners a response is all there is.
+    const bool all = response.type == pilot::XdsType::kCds || response.type == pilot::XdsType::kLds;
+    if (all) waiting.lists.clear();
+    waiting.lists.push_back(response.resources);
+    waiting.version = response.version_info;
+    if (waiting.lists.size() == kMostLists) PutTogether(proxies_[proxy]);
+  }
+  void Note(const std::string& proxy, const pilot::DeltaDiscoveryResponse& response) {
+    Proxy& to = proxies_[proxy];
+    PutTogether(to);
+    to.held.Apply(response);
+  }
+
+  std::map<std::string, scenario::XdsSnapshot> Take() {
+    std::map<std::string, scenario::XdsSnapshot> out;
+    for (auto& [name, proxy] : proxies_) {
+      PutTogether(proxy);
+      out.emplace(name, std::move(proxy.held));
+    }
+    return out;
+  }
+
+ private:
+  static constexpr size_t kMostLists = 32;  // of one proxy and type
+
+  struct Waiting {
+    std::vector<pilot::ResourceList> lists;
+    std::string version;  // of the last
+  };
+  struct Proxy {
+    std::map<pilot::XdsType, Waiting> waiting;
+    scenario::XdsSnapshot held;
+  };
+
+  static void PutTogether(Proxy& proxy) {
+    for (auto& [type, waiting] : proxy.waiting) {
+      for (pilot::ResourceList& list : waiting.lists) {
+        pilot::DiscoveryResponse response;
+        response.type = type;
+        response.version_info = waiting.version;
+        response.resources = std::move(list);
+        proxy.held.Apply(response);
+      }
+      waiting.lists.clear();
+    }
+  }
+
+  absl::flat_hash_map<std::string, Proxy> proxies_;
+};
 
 }  // namespace
 
@@ -104,10 +161,11 @@ absl::StatusOr<Time> FindInstant(std::string_view option, std::string_view text,
 absl::StatusOr<std::unique_ptr<Instant>> GoTo(const Story& story, Time at) {
   absl::StatusOr<std::unique_ptr<sim::World>> world = Begin(story);
   if (!world.ok()) return world.status();
+  SentToProxies sent;
   auto out = std::make_unique<Instant>();
   out->world = *std::move(world);
-  out->responses = out->world->commons().OnEitherXds(
-      [to = out.get()](const std::string& proxy, const auto& response) { to->proxies[proxy].Apply(response); });
+  Subscriptions responses = out->world->commons().OnEitherXds(
+      [&sent](const std::string& proxy, const auto& response) { sent.Note(proxy, response); });
   sim::Kernel& kernel = out->world->kernel();
   kernel.AddObserver([&kernel, to = out.get()](const sim::TraceEvent& event) {
     if (event.record.kind != TraceKind::kObjectApplied) return;
@@ -120,6 +178,8 @@ absl::StatusOr<std::unique_ptr<Instant>> GoTo(const Story& story, Time at) {
     if (absl::Status status = DoAgain(*out->world, input); !status.ok()) return status;
   }
   out->world->RunUntil(at);
+  responses.Clear();
+  out->proxies = sent.Take();
   std::set<std::string_view> there;
   for (const sim::PodProcess* pod : out->world->Pods()) there.insert(pod->name());
   std::erase_if(out->proxies, [&](const auto& proxy) { return !there.contains(proxy.first); });

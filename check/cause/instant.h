@@ -25,7 +25,6 @@ struct Instant {
   std::unique_ptr<sim::World> world;
   std::map<std::string, scenario::XdsSnapshot> proxies;  // by the name in traces
   std::map<std::string, std::set<std::string>> kinds;    // of objects that a cluster has held
-  Subscriptions responses;
 };
 
 // A world is a function of its inputs, so it is made anew: the log is read, its events are not.

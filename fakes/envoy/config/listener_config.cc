@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/listener/v3/listener_components.pb.h"
@@ -14,7 +15,6 @@
 #include "fmt/format.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/util/json_util.h"
-#include "google/protobuf/util/message_differencer.h"
 
 // Configuration in the field still uses what Envoy calls deprecated.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -255,15 +255,14 @@ absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(const list
   if (listener.filter_chains().empty() && !listener.has_default_filter_chain()) {
     return failed("no filter chains specified");
   }
-  for (int i = 0; i < listener.filter_chains_size(); ++i) {
-    const listener_v3::FilterChain& proto = listener.filter_chains(i);
-    for (int j = 0; j < i; ++j) {
-      if (google::protobuf::util::MessageDifferencer::Equals(listener.filter_chains(j).filter_chain_match(),
-                                                             proto.filter_chain_match())) {
-        return failed(
-            fmt::format("filter chain '{}' has the same matching rules defined as '{}'. duplicate matcher is: {}",
-                        proto.name(), listener.filter_chains(j).name(), ToJson(proto.filter_chain_match())));
-      }
+  // By their bytes, which for messages without maps are equal where these are; gateways have a chain for each service.
+  absl::flat_hash_map<std::string, std::string_view> matches;
+  for (const listener_v3::FilterChain& proto : listener.filter_chains()) {
+    const auto [same, is_new] = matches.emplace(proto.filter_chain_match().SerializeAsString(), proto.name());
+    if (!is_new) {
+      return failed(
+          fmt::format("filter chain '{}' has the same matching rules defined as '{}'. duplicate matcher is: {}",
+                      proto.name(), same->second, ToJson(proto.filter_chain_match())));
     }
     absl::StatusOr<FilterChainMatcher::Match> match = CompileMatch(proto.filter_chain_match());
     if (!match.ok()) {

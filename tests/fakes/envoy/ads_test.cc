@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "envoy/config/listener/v3/listener.pb.h"
 #include "fakes/envoy/config/config_store.h"
 #include "tests/fakes/envoy/lab.h"
 
@@ -172,6 +173,19 @@ TEST_F(AdsTest, NackRepeatsTheLastAcceptedVersionWithTheRejectedNonce) {
   EXPECT_THAT(p.envoy->ClusterNames(), ElementsAre("c1", "c2", "c5"));
   lab.RunFor(60s);
   EXPECT_EQ(p.ads->log.size(), 1u) << "no request follows a NACK";
+}
+
+TEST_F(AdsTest, AListenerWithOneMatchTwiceIsRefused) {
+  Settle();
+  envoy::config::listener::v3::Listener listener;
+  ASSERT_TRUE(listener.ParseFromString(PassthroughGateway({"a.example", "b.example"})));
+  *listener.add_filter_chains() = listener.filter_chains(0);
+  listener.mutable_filter_chains(1)->set_name("again");
+  p.ads->Send(XdsType::kLds, "2", {listener.SerializeAsString()});
+  lab.RunFor(1ms);
+  ASSERT_FALSE(p.ads->log.empty());
+  EXPECT_THAT(p.ads->log.back().error,
+              HasSubstr("filter chain 'again' has the same matching rules defined as 'passthrough'"));
 }
 
 TEST_F(AdsTest, ListenersAreAppliedPartially) {
