@@ -227,6 +227,13 @@ TEST_F(WorldTest, OptionsSurviveTheirJson) {
   EXPECT_FALSE(WorldOptions::FromJson(broken).ok());
 }
 
+TEST_F(WorldTest, ACountOfItsTimingEndsAtABillion) {
+  WorldOptions options = TwoClusters(false);
+  options.timing["istiod.cpus"] = "9223372036854775807";
+  EXPECT_THAT(std::string(World::Create(options).status().message()),
+              HasSubstr("timing istiod.cpus: '9223372036854775807' cannot be read"));
+}
+
 TEST_F(WorldTest, NamesResolveByAPodsSearchListAndLoadBalancersForEverybody) {
   Build(/*remote=*/false);
   ClusterDns dns(world_->cluster("cluster1").api(), world_->commons().dns);
