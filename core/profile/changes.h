@@ -81,6 +81,11 @@ enum class Change : uint8_t {
   kGatewaysByFamily,
   kNamesOfReadyPods,
   kDeltaRemembersAll,
+  kDualStack,
+  kExternalsOfBothFamilies,
+  kOutboundOfBothFamilies,
+  kAllAddressesTold,
+  kEndpointsOfSeveralAddresses,
 };
 
 }  // namespace wavetank::pilot
