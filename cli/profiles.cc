@@ -15,7 +15,8 @@ namespace {
 void PrintProfilesJson() {
   nlohmann::ordered_json bases = nlohmann::ordered_json::array(), switches = nlohmann::ordered_json::array();
   for (const pilot::Release& base : pilot::Releases()) {
-    bases.push_back({{"name", base.name}, {"istio", base.istio}, {"envoy", base.envoy}});
+    bases.push_back(
+        {{"name", base.name}, {"istio", base.istio}, {"envoy", base.envoy}, {"kubernetes", base.kubernetes}});
   }
   for (const pilot::ProfileRow& row : pilot::ProfileRows()) {
     switches.push_back({{"name", row.name},
@@ -48,7 +49,8 @@ std::string HeldBy(const pilot::ProfileRow& row) {
 
 void PrintProfiles() {
   for (const pilot::Release& base : pilot::Releases()) {
-    std::cout << fmt::format("{}\n    Istio {} as it was released, with its bugs\n", base.name, base.istio);
+    std::cout << fmt::format("{}\n    Istio {} as it was released, with its bugs; clusters of Kubernetes {}\n",
+                             base.name, base.istio, base.kubernetes);
   }
   for (const pilot::ProfileRow& row : pilot::ProfileRows()) {
     const std::string what = fmt::format("{}; {}{}", row.what, WhenOf(row), HeldBy(row));

@@ -59,6 +59,10 @@ PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod)
   workload.network = site_.network;
   workload.node = commons.network->Node(site_.site, kube::ParsePod(*pod_).node_name);
   workload.ip = IpAddress::Parse(kube::ParsePod(*pod_).ip).value_or(IpAddress());
+  for (const std::string& text : kube::ParsePod(*pod_).ips) {
+    const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text);
+    if (ip.ok() && *ip != workload.ip) workload.more_ips.push_back(*ip);
+  }
   workload.name = commons.host->Intern(name_);
   workload_ = commons.network->Add(std::move(workload));
   server_ = commons.host->Intern(fmt::format("{}/{}/{}", site_.name, pod_->meta.ns, pod_->meta.name));

@@ -12,6 +12,7 @@
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/profile/changes.h"
+#include "core/profile/releases.h"
 #include "core/registry/network_manager.h"
 #include "core/settings/istiod_settings.h"
 #include "fakes/envoy/apps/app.h"
@@ -308,6 +309,7 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   options.service_cidr = config.service_cidr;
   options.load_balancer_cidr = config.load_balancer_cidr;
   options.load_balancer_hostname = config.load_balancer_hostname;
+  options.release = fakekube::KubernetesRelease(pilot::ReleaseOf(world.profile_).kubernetes);
   for (const WorldNode& node : config.nodes)
     options.nodes.push_back({node.name, node.region, node.zone, node.external_ip});
   options.seed = world.options_.seed;

@@ -41,17 +41,26 @@ std::vector<std::string> Texts(const nlohmann::json& list) {
 // What decides about the address family of this proxy.
 struct Family {
   std::string localhost = "127.0.0.1", wildcard = "0.0.0.0", lookup = "V4_ONLY";
+  std::string other_wildcard;  // of additional addresses; empty: none
 };
 std::vector<std::string> AddressesOf(const pilot::ProxyBootstrap& proxy) {
   return SplitList(Text(proxy.metadata, "INSTANCE_IPS"));
 }
 Family FamilyOf(const pilot::ProxyBootstrap& proxy) {
   const std::vector<std::string> ips = AddressesOf(proxy);
-  const bool only_v6 = !ips.empty() && std::all_of(ips.begin(), ips.end(), [](const std::string& text) {
+  const auto is_v6 = [](const std::string& text) {
     const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text);
     return ip.ok() && !ip->is_v4();
-  });
-  return only_v6 ? Family{"::1", "::", "V6_ONLY"} : Family{};
+  };
+  const auto count = std::count_if(ips.begin(), ips.end(), is_v6);
+  if (count == 0) return {};
+  if (static_cast<size_t>(count) == ips.size()) return {"::1", "::", "V6_ONLY", ""};
+  // istiod: pkg/bootstrap/config.go. Listeners of the bootstrap have had the other wildcard since 1.20.
+  if (!proxy.dual_stack) return {};
+  const bool first_v6 = is_v6(ips.front());
+  const std::string version = Text(proxy.metadata, "ISTIO_VERSION");
+  const bool one = version.starts_with("1.18.") || version.starts_with("1.19.");
+  return {first_v6 ? "::1" : "127.0.0.1", first_v6 ? "::" : "0.0.0.0", "ALL", one ? "" : first_v6 ? "0.0.0.0" : "::"};
 }
 
 // What of Envoy's statistics is kept. An annotation replaces the proxy's configuration; what readiness and draining
@@ -136,8 +145,7 @@ Json RuntimeFlags(const pilot::ProxyBootstrap& proxy, bool upstream_envoy) {
 }
 
 // A listener that passes one path on.
-Json PathListener(const std::string& wildcard, int port, const std::string& stat_prefix, const std::string& path,
-                  Json route) {
+Json PathListener(const Family& family, int port, const std::string& stat_prefix, const std::string& path, Json route) {
   const Json virtual_host = {{"name", "backend"},
                              {"domains", {"*"}},
                              {"routes", Json::array({{{"match", {{"prefix", path}}}, {"route", std::move(route)}}})}};
@@ -148,8 +156,12 @@ Json PathListener(const std::string& wildcard, int port, const std::string& stat
                         {"route_config", {{"virtual_hosts", Json::array({virtual_host})}}},
                         {"http_filters", Json::array({router})}};
   const Json filter = {{"name", "envoy.filters.network.http_connection_manager"}, {"typed_config", manager}};
-  return {{"address", TcpAddress(wildcard, port)},
-          {"filter_chains", Json::array({{{"filters", Json::array({filter})}}})}};
+  Json out = {{"address", TcpAddress(family.wildcard, port)}};
+  if (!family.other_wildcard.empty()) {
+    out["additionalAddresses"] = Json::array({{{"address", TcpAddress(family.other_wildcard, port)}}});
+  }
+  out["filter_chains"] = Json::array({{{"filters", Json::array({filter})}}});
+  return out;
 }
 
 Json FromAds() { return {{"ads", Json::object()}, {"initial_fetch_timeout", "0s"}, {"resource_api_version", "V3"}}; }
@@ -280,10 +292,9 @@ absl::StatusOr<Json> MakeEnvoyBootstrap(const pilot::ProxyBootstrap& proxy, cons
 
   Json ready = options.without_agent ? Json{{"cluster", "prometheus_stats"}, {"prefix_rewrite", "/ready"}}
                                      : Json{{"cluster", "agent"}};
-  out["static_resources"]["listeners"] =
-      Json::array({PathListener(family.wildcard, options.prometheus_port, "stats", "/stats/prometheus",
-                                {{"cluster", "prometheus_stats"}}),
-                   PathListener(family.wildcard, options.status_port, "agent", "/healthz/ready", std::move(ready))});
+  out["static_resources"]["listeners"] = Json::array(
+      {PathListener(family, options.prometheus_port, "stats", "/stats/prometheus", {{"cluster", "prometheus_stats"}}),
+       PathListener(family, options.status_port, "agent", "/healthz/ready", std::move(ready))});
   if (!parts->tracing.is_null()) out["tracing"] = std::move(parts->tracing);
   if (!parts->stats_sinks.empty()) out["stats_sinks"] = std::move(parts->stats_sinks);
   if (!options.outlier_log_path.empty()) {

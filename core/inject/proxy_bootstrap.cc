@@ -147,8 +147,21 @@ absl::StatusOr<std::vector<IpPrefix>> Prefixes(const std::string& text, const ch
   return out;
 }
 
+// "1.18.2" of "docker.io/istio/proxyv2:1.18.2-distroless": what the image itself sets as ISTIO_META_ISTIO_VERSION.
+std::string VersionOfImage(const std::string& image, const std::string& fallback) {
+  const size_t colon = image.rfind(':');
+  if (colon == std::string::npos) return fallback;
+  std::string_view tag = std::string_view(image).substr(colon + 1);
+  for (std::string_view type : {"-distroless", "-debug"}) {
+    if (tag.ends_with(type)) tag.remove_suffix(type.size());
+  }
+  const bool number = !tag.empty() && tag[0] >= '0' && tag[0] <= '9' && tag.find('.') != std::string_view::npos;
+  return number ? std::string(tag) : fallback;
+}
+
 // The rules, from the arguments of istio-iptables in the init container (or of its validation under the CNI plugin).
-absl::StatusOr<std::optional<Interception>> ReadInterception(const json& spec) {
+// `ip`: of the pod, its first one.
+absl::StatusOr<std::optional<Interception>> ReadInterception(const json& spec, const std::string& ip) {
   const json& containers = At(spec, "initContainers");
   const json* init = FindNamed(containers, "istio-init");
   if (init == nullptr) init = FindNamed(containers, "istio-validation");
@@ -162,6 +175,17 @@ absl::StatusOr<std::optional<Interception>> ReadInterception(const json& spec) {
   Interception out;
   if (const auto it = flags.find("-m"); it != flags.end() && !it->second.empty()) out.mode = it->second;
   if (out.mode == "NONE") return std::nullopt;
+  // istiod: tools/istio-iptables/pkg/cmd/root.go, getLocalIP. The first address decides, unless the variable is there,
+  // which was ISTIO_AGENT_DUAL_STACK before 1.19.
+  const absl::StatusOr<IpAddress> first = IpAddress::Parse(ip);
+  out.v6 = first.ok() && !first->is_v4();
+  const std::string version = VersionOfImage(Text(*init, "image"), "");
+  const bool old = version.starts_with("1.") && version.size() > 4 && version[4] == '.' && version.substr(2, 2) < "19";
+  for (const json& variable : Items(At(*init, "env"))) {
+    if (Text(variable, "name") == (old ? "ISTIO_AGENT_DUAL_STACK" : "ISTIO_DUAL_STACK")) {
+      out.v6 |= IsTrue(Text(variable, "value"));
+    }
+  }
   for (const auto& [flag, port] : {std::pair("-p", &out.outbound_port), std::pair("-z", &out.inbound_port)}) {
     if (!flags.contains(flag)) continue;
     const auto ports = Ports(flags[flag], flag);
@@ -187,18 +211,6 @@ absl::StatusOr<std::optional<Interception>> ReadInterception(const json& spec) {
     *ports = *std::move(parsed);
   }
   return out;
-}
-
-// "1.18.2" of "docker.io/istio/proxyv2:1.18.2-distroless": what the image itself sets as ISTIO_META_ISTIO_VERSION.
-std::string VersionOfImage(const std::string& image, const std::string& fallback) {
-  const size_t colon = image.rfind(':');
-  if (colon == std::string::npos) return fallback;
-  std::string_view tag = std::string_view(image).substr(colon + 1);
-  for (std::string_view type : {"-distroless", "-debug"}) {
-    if (tag.ends_with(type)) tag.remove_suffix(type.size());
-  }
-  const bool number = !tag.empty() && tag[0] >= '0' && tag[0] <= '9' && tag.find('.') != std::string_view::npos;
-  return number ? std::string(tag) : fallback;
 }
 
 // istiod: pkg/bootstrap/config.go, getServiceCluster.
@@ -290,7 +302,10 @@ absl::Status FillMetadata(const json& pod, const json& container, const Env& env
   if (const kube::Labels annotations = TextMap(At(pod_metadata, "annotations")); !annotations.empty()) {
     meta["ANNOTATIONS"] = annotations;
   }
-  meta["INSTANCE_IPS"] = out.ip;
+  // istiod: pilot/cmd/pilot-agent/app/cmd.go, initProxy: INSTANCE_IP, then what the interfaces have.
+  std::string ips = out.ip;
+  for (const std::string& other : out.more_ips) ips += "," + other;
+  meta["INSTANCE_IPS"] = std::move(ips);
   meta["NAME"] = out.pod;
   meta["NAMESPACE"] = out.ns;
   if (env.contains("SERVICE_ACCOUNT")) meta["SERVICE_ACCOUNT"] = out.service_account;
@@ -382,6 +397,9 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   ProxyBootstrap out;
   out.ip = options.pod_ip.empty() ? Text(At(pod, "status"), "podIP") : options.pod_ip;
   if (out.ip.empty()) return absl::FailedPreconditionError("the pod has no address yet");
+  for (const json& each : Items(At(At(pod, "status"), "podIPs"))) {
+    if (std::string other = Text(each, "ip"); other != out.ip) out.more_ips.push_back(std::move(other));
+  }
 
   const absl::StatusOr<Env> read = ReadEnv(pod, *container, out.ip, options);
   if (!read.ok()) return read.status();
@@ -462,10 +480,11 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   out.output_certs = Lookup(env, "OUTPUT_CERTS");
   out.dns_capture = IsTrue(Lookup(env, "ISTIO_META_DNS_CAPTURE"));
   out.dynamic_config = IsTrue(Lookup(env, "PROXY_CONFIG_XDS_AGENT"));
+  out.dual_stack = IsTrue(Lookup(env, "ISTIO_DUAL_STACK"));
   if (const std::string delta = Lookup(env, "ISTIO_DELTA_XDS"); !delta.empty()) out.delta_xds = IsTrue(delta);
   ReadVolumes(spec, *container, out);
   ReadReadiness(*container, out);
-  absl::StatusOr<std::optional<Interception>> interception = ReadInterception(spec);
+  absl::StatusOr<std::optional<Interception>> interception = ReadInterception(spec, out.ip);
   if (!interception.ok()) return interception.status();
   out.interception = *std::move(interception);
   if (absl::Status s = FillMetadata(pod, *container, env, options, out); !s.ok()) return s;

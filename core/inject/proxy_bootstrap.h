@@ -25,21 +25,24 @@ struct Interception {
   bool all_outbound_ips = true, all_inbound_ports = true;
   std::vector<IpPrefix> outbound_ips, excluded_outbound_ips;
   std::set<uint16_t> outbound_ports, excluded_outbound_ports, inbound_ports, excluded_inbound_ports;
+  bool v6 = false;  // ip6tables has the rules, too
 
   // A connection that the application opens. Loopback is never taken.
   bool TakesOutbound(const SocketAddress& destination) const;
-  // A connection from outside to a port of the pod.
-  bool TakesInbound(uint16_t port) const;
+  // A connection from outside to an address of the pod.
+  bool TakesInbound(const SocketAddress& destination) const;
 };
 
 struct ProxyBootstrap {
   enum class Role : uint8_t { kSidecar, kRouter };
 
   Role role = Role::kSidecar;
-  std::string pod, ns, ip, domain;  // "ns.svc.cluster.local"
-  std::string node_id;              // "sidecar~10.1.0.4~name.ns~ns.svc.cluster.local"
-  std::string node_cluster;         // "helloworld.sample"
-  nlohmann::json metadata;          // node.metadata, as in the first DiscoveryRequest
+  std::string pod, ns, ip, domain;    // "ns.svc.cluster.local"
+  std::vector<std::string> more_ips;  // of another IP family
+  bool dual_stack = false;            // ISTIO_DUAL_STACK
+  std::string node_id;                // "sidecar~10.1.0.4~name.ns~ns.svc.cluster.local"
+  std::string node_cluster;           // "helloworld.sample"
+  nlohmann::json metadata;            // node.metadata, as in the first DiscoveryRequest
   std::string region, zone, sub_zone;
 
   std::string discovery_address;  // "istiod.istio-system.svc:15012"

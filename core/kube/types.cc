@@ -82,6 +82,7 @@ Pod ReadPod(const Object& object) {
   const json& spec = At(object.body, "spec");
   const json& status = At(object.body, "status");
   out.ip = Text(status, "podIP");
+  for (const json& ip : At(status, "podIPs")) out.ips.push_back(Text(ip, "ip"));
   out.phase = Text(status, "phase");
   out.node_name = Text(spec, "nodeName");
   out.service_account = Text(spec, "serviceAccountName");

@@ -40,6 +40,7 @@ struct ContainerPort {
 
 struct Pod {
   std::string ip, node_name, service_account, phase, hostname, subdomain, generate_name;
+  std::vector<std::string> ips;      // podIPs, of both IP families
   std::vector<ContainerPort> ports;  // of all containers, in order
   bool ready = false, host_network = false;
 };

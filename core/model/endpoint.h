@@ -53,6 +53,7 @@ struct EndpointProfile {
   std::string workload_name;
   std::string host_name, sub_domain;  // headless pods
   std::string node_name;
+  std::vector<std::string> more_addresses;         // of the workload, after the endpoint's own (istiod: Addresses[1:])
   bool discoverable_in_same_cluster_only = false;  // EndpointDiscoverabilityPolicy
   mutable EncodedProfile encoded = {};
   friend bool operator==(const EndpointProfile&, const EndpointProfile&) = default;

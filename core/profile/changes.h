@@ -83,6 +83,11 @@ enum class Change : uint8_t {
   kDeltaRemembersAll,
   kLimitsByProcessors,
   kRotationJitter,
+  kDualStack,
+  kExternalsOfBothFamilies,
+  kOutboundOfBothFamilies,
+  kAllAddressesTold,
+  kEndpointsOfSeveralAddresses,
 };
 
 }  // namespace wavetank::pilot

@@ -3,11 +3,19 @@
 namespace wavetank::pilot {
 
 const std::vector<Release>& Releases() {
-  static const auto* const rows = new std::vector<Release>{{Profile().base, Profile().istio, Profile().envoy},
-                                                           {"istio-1.24", "1.24.6", "1.32"},
-                                                           {"istio-1.30.1", "1.30.1", "1.38"},
-                                                           {"istio-1.30", "1.30.3", "1.38"}};
+  static const auto* const rows =
+      new std::vector<Release>{{Profile().base, Profile().istio, Profile().envoy, "1.27.16"},
+                               {"istio-1.24", "1.24.6", "1.32", "1.27.16"},
+                               {"istio-1.30.1", "1.30.1", "1.38", "1.33.5"},
+                               {"istio-1.30", "1.30.3", "1.38", "1.33.5"}};
   return *rows;
+}
+
+const Release& ReleaseOf(const Profile& profile) {
+  for (const Release& release : Releases()) {
+    if (release.name == profile.base) return release;
+  }
+  return Releases().front();
 }
 
 const std::vector<ProfileRow>& ProfileRows() {
@@ -234,6 +242,24 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.21", "", "https://github.com/istio/istio/blob/1.30.3/releasenotes/notes/pilot-autoscale.yaml"},
       {Change::kRotationJitter, "rotation-jitter",
        "agents renew certificates up to a hundredth of their life sooner or later (SECRET_GRACE_PERIOD_RATIO_JITTER)",
+       "1.24", "", ""},
+      {Change::kDualStack, "dual-stack",
+       "ISTIO_DUAL_STACK of istiod: listeners, inbound clusters and endpoints have addresses of both IP families", "",
+       "", "https://istio.io/latest/docs/setup/additional-setup/dual-stack/"},
+      {Change::kExternalsOfBothFamilies, "externals-of-both-families",
+       "ServiceEntries without addresses are listened for at both wildcards by proxies of both IP families", "1.20", "",
+       ""},
+      {Change::kOutboundOfBothFamilies, "outbound-of-both-families",
+       "outbound listeners of a proxy of both IP families stand at both wildcards, whatever ISTIO_DUAL_STACK says",
+       "1.21", "", ""},
+      {Change::kAllAddressesTold, "all-addresses-told",
+       "virtual hosts and name tables know all addresses that a Service has in the proxy's cluster: of the first one's "
+       "IP family, with ISTIO_DUAL_STACK of both",
+       "1.23", "", ""},
+      {Change::kEndpointsOfSeveralAddresses, "endpoints-of-several-addresses",
+       "with ISTIO_DUAL_STACK a pod of two addresses is one endpoint with additional_addresses, for Services of both "
+       "IP "
+       "families; before, an endpoint for each address",
        "1.24", "", ""},
   };
   return *rows;

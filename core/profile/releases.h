@@ -15,8 +15,11 @@ struct Release {
   std::string_view name;   // "istio-1.18"
   std::string_view istio;  // "1.18.2": tags of images, and what a proxy calls itself whose tag is no version
   std::string_view envoy;  // of the Envoy that it ships
+  // Of the Kubernetes that clusters are then of: one that the release is tested on.
+  std::string_view kubernetes;
 };
 const std::vector<Release>& Releases();
+const Release& ReleaseOf(const Profile& profile);
 
 // A rule that differs between releases: one change, which a profile has or has not.
 struct ProfileRow {

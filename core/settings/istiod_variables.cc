@@ -75,6 +75,7 @@ constexpr Setter kSetters[] = {
        s->external_said = true;
      }},
     {"ISTIOD_CUSTOM_HOST", [](const Value& v, Settings* s) { s->options.custom_hosts = SplitAtCommas(v.text); }},
+    {"ISTIO_DUAL_STACK", [](const Value& v, Settings* s) { s->options.profile.Set(Change::kDualStack, v.flag); }},
     {"ISTIO_MULTIROOT_MESH", [](const Value& v, Settings* s) { s->options.multi_root = v.flag; }},
     {"ISTIO_WORKLOAD_ENTRY_VALIDATE_IDENTITY",
      [](const Value& v, Settings* s) { s->options.validate_entry_identity = v.flag; }},

@@ -43,6 +43,7 @@ ApiServer::Options ServerOptions(const ClusterOptions& options) {
   ApiServer::Options server;
   server.name = options.name;
   server.service_cidr = options.service_cidr;
+  server.release = options.release;
   server.first_resource_version = options.first_resource_version;
   server.create_namespaces = options.create_namespaces;
   server.observed = options.observed;
@@ -146,8 +147,8 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
                  {"status",
                   {{"addresses", addresses},
                    {"nodeInfo",
-                    {{"kubeletVersion", "v1.27.16"},
-                     {"kubeProxyVersion", "v1.27.16"},
+                    {{"kubeletVersion", options_.release.git_version()},
+                     {"kubeProxyVersion", options_.release.git_version()},
                      {"machineID", MachineId(options_.name, node.name, "machine")},
                      {"systemUUID", MachineId(options_.name, node.name, "system")},
                      {"bootID", MachineId(options_.name, node.name, "boot")},

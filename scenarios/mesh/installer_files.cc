@@ -166,7 +166,9 @@ std::vector<std::string> SharedRanges(const Scenario& scenario) {
   for (size_t i = 0; i < scenario.clusters.size(); ++i) {
     for (size_t j = i + 1; j < scenario.clusters.size(); ++j) {
       const ClusterSpec &a = scenario.clusters[i], &b = scenario.clusters[j];
-      const auto one = Bounds(a.pod_cidr), other = Bounds(b.pod_cidr);
+      // Of two IP families that of IPv4, which stands first.
+      const auto one = Bounds(a.pod_cidr.substr(0, a.pod_cidr.find(','))),
+                 other = Bounds(b.pod_cidr.substr(0, b.pod_cidr.find(',')));
       if (a.network != b.network || !one.ok() || !other.ok()) continue;
       if (one->second <= other->first || other->second <= one->first) continue;
       out.push_back(fmt::format(

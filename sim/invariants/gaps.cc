@@ -183,7 +183,7 @@ class StaleEndpoints final : public Checker {
     // back.
     std::vector<IpPrefix> hidden;
     for (const WorldCluster& cluster : world().options().clusters) {
-      const auto range = IpPrefix::Parse(cluster.pod_cidr);
+      const auto range = IpPrefix::Parse(cluster.pod_cidr.substr(0, cluster.pod_cidr.find(',')));
       if (range.ok() && disturbances_.Recent(world(), cluster.name)) hidden.push_back(*range);
     }
     const auto is_hidden = [&](const IpAddress& ip) {
@@ -231,7 +231,7 @@ class StaleEndpoints final : public Checker {
   bool Deserted(const IpAddress& ip) const {
     if (Mends(world(), pilot::Change::kGracefulSecretUpdate)) return false;
     for (const WorldCluster& cluster : world().options().clusters) {
-      const auto range = IpPrefix::Parse(cluster.pod_cidr);
+      const auto range = IpPrefix::Parse(cluster.pod_cidr.substr(0, cluster.pod_cidr.find(',')));
       if (!range.ok() || !range->Contains(ip)) continue;
       for (const ServingIstiod& istiod : ServingIstiods(world())) {
         for (const pilot::SecretController::ClusterState& remote : istiod.istiod->registries().secrets().Clusters()) {

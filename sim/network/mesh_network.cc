@@ -80,12 +80,25 @@ NodeIndex MeshNetwork::Node(SiteId site, std::string_view name) {
   return NodeIndex(static_cast<uint32_t>(nodes_.size()));
 }
 
+bool IsOwnAddress(const Workload& workload, const IpAddress& ip) {
+  return ip == workload.ip ||
+         std::find(workload.more_ips.begin(), workload.more_ips.end(), ip) != workload.more_ips.end();
+}
+
+IpAddress SourceFor(const Workload& workload, const IpAddress& destination) {
+  if (destination.is_v4() == workload.ip.is_v4()) return workload.ip;
+  const auto it = std::find_if(workload.more_ips.begin(), workload.more_ips.end(),
+                               [&](const IpAddress& ip) { return ip.is_v4() == destination.is_v4(); });
+  return it == workload.more_ips.end() ? workload.ip : *it;
+}
+
 WorkloadId MeshNetwork::Add(Workload workload) {
   if (workloads_.empty()) workloads_.push_back(nullptr);
   WAVETANK_ASSERT(workloads_.size() < UINT32_MAX, workloads_.size());
   WAVETANK_ASSERT(workload.up);  // what is added is there
   const auto id = WorkloadId(static_cast<uint32_t>(workloads_.size()));
   by_address_[{static_cast<uint16_t>(workload.network), workload.ip}] = id;
+  for (const IpAddress& ip : workload.more_ips) by_address_[{static_cast<uint16_t>(workload.network), ip}] = id;
   if (ranges_shared_) by_site_[{static_cast<uint16_t>(workload.site), workload.ip}] = id;
   workloads_.push_back(std::make_unique<Workload>(std::move(workload)));
   return id;
@@ -94,8 +107,12 @@ WorkloadId MeshNetwork::Add(Workload workload) {
 void MeshNetwork::Remove(WorkloadId id) {
   WAVETANK_ASSERT(id != WorkloadId{});
   Workload& workload = at(id);
-  const auto it = by_address_.find({static_cast<uint16_t>(workload.network), workload.ip});
-  if (it != by_address_.end() && it->second == id) by_address_.erase(it);
+  const auto forget = [&](const IpAddress& ip) {
+    const auto it = by_address_.find({static_cast<uint16_t>(workload.network), ip});
+    if (it != by_address_.end() && it->second == id) by_address_.erase(it);
+  };
+  forget(workload.ip);
+  for (const IpAddress& ip : workload.more_ips) forget(ip);
   const auto own = by_site_.find({static_cast<uint16_t>(workload.site), workload.ip});
   if (own != by_site_.end() && own->second == id) by_site_.erase(own);
   workload.up = false;
@@ -104,12 +121,30 @@ void MeshNetwork::Remove(WorkloadId id) {
   workload.ports.clear();
 }
 
+// kube-proxy has rules of its own for each IP family (kubernetes: pkg/proxy/metaproxier). A Service whose endpoints are
+// all of the other family is one that somebody wrote by hand: it keeps them.
+ServiceBackends OfFamily(const ServiceBackends& backends, bool v4) {
+  const auto fits = [v4](const SocketAddress& backend) { return backend.ip.is_v4() == v4; };
+  const auto count = std::count_if(backends.backends.begin(), backends.backends.end(), fits);
+  if (count == 0 || static_cast<size_t>(count) == backends.backends.size()) return backends;
+  ServiceBackends out = backends;
+  out.backends.clear();
+  out.nodes.clear();
+  for (size_t i = 0; i < backends.backends.size(); ++i) {
+    if (!fits(backends.backends[i])) continue;
+    out.backends.push_back(backends.backends[i]);
+    out.nodes.push_back(backends.nodes[i]);
+  }
+  return out;
+}
+
 void MeshNetwork::SetService(SiteId site, NetworkIndex network, const std::string& key, ServiceAddresses addresses) {
   ServiceState& state = services_[{static_cast<uint16_t>(site), key}];
   Forget(state);
   const auto add = [&](uint16_t scope, const IpAddress& ip, uint16_t port, const ServiceBackends& backends) {
     const VirtualKey virtual_key{scope, SocketAddress{ip, port}};
-    virtual_ports_[virtual_key] = VirtualPort{site, network, backends, addresses.of_node, addresses.node};
+    virtual_ports_[virtual_key] =
+        VirtualPort{site, network, OfFamily(backends, ip.is_v4()), addresses.of_node, addresses.node};
     state.keys.push_back(virtual_key);
   };
   const auto known_in = [&](const IpAddress& address) {
@@ -152,8 +187,8 @@ void MeshNetwork::SetPodRange(SiteId site, const std::string& cidr) {
   const size_t slash = cidr.find('/');
   int bits = 0;
   const absl::StatusOr<IpAddress> ip = IpAddress::Parse(cidr.substr(0, slash));
-  if (slash == std::string::npos || !absl::SimpleAtoi(cidr.substr(slash + 1), &bits) || !ip.ok() || !ip->is_v4() ||
-      bits < 0 || bits > 32) {
+  if (slash == std::string::npos || !absl::SimpleAtoi(cidr.substr(slash + 1, cidr.find(',') - slash - 1), &bits) ||
+      !ip.ok() || !ip->is_v4() || bits < 0 || bits > 32) {
     return;
   }
   const uint64_t size = uint64_t{1} << (32 - bits), first = ip->low() & ~(size - 1);
@@ -190,7 +225,7 @@ Route MeshNetwork::ToPod(const Workload& from, const envoysim::AcceptInfo& info,
   if (to == nullptr || !to->up) return route;  // blackholed
   route.info.acceptor = id;
   if (to->inbound != nullptr && to != &from &&
-      (to->interception == nullptr || to->interception->TakesInbound(info.destination.port))) {
+      (to->interception == nullptr || to->interception->TakesInbound(info.destination))) {
     route.acceptor = to->inbound;
   } else if (const auto port = to->ports.find(info.destination.port); port != to->ports.end()) {
     route.acceptor = port->second;
@@ -330,10 +365,10 @@ Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, 
   const Workload& from = at(origin.workload);
   envoysim::AcceptInfo info;
   info.workload = origin.workload;
-  info.source = SocketAddress{origin.source.empty() ? from.ip : origin.source, 0};
+  info.source = SocketAddress{origin.source.empty() ? SourceFor(from, destination.ip) : origin.source, 0};
   info.destination = destination;
 
-  if (origin.who == Origin::Who::kApplication && from.outbound != nullptr && destination.ip != from.ip &&
+  if (origin.who == Origin::Who::kApplication && from.outbound != nullptr && !IsOwnAddress(from, destination.ip) &&
       !destination.ip.is_loopback() &&
       (from.interception == nullptr || from.interception->TakesOutbound(destination))) {
     Route route;
@@ -343,7 +378,7 @@ Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, 
     route.path = &links_.pod();
     return route;
   }
-  const bool own = destination.ip == from.ip && origin.who == Origin::Who::kProxy;
+  const bool own = IsOwnAddress(from, destination.ip) && origin.who == Origin::Who::kProxy;
   if (destination.ip.is_loopback() || own) {
     // The sidecar to its own application, bound to 127.0.0.6 as inbound clusters are; a proxy that calls its own pod as
     // any other passes its inbound listener (istio: tools/istio-iptables/pkg/capture/run.go, "-o lo ! -d

@@ -38,6 +38,7 @@ struct Workload {
   NetworkIndex network{};
   NodeIndex node{};
   IpAddress ip;
+  std::vector<IpAddress> more_ips;  // of another IP family
   NameId name = kNoName;
   bool up = true;                                     // false: the node is gone, and nothing answers
   Acceptor* outbound = nullptr;                       // sidecar: where the application's connections are redirected
@@ -64,6 +65,10 @@ struct ServiceBackends {
   std::vector<NodeIndex> targets;
 };
 
+bool IsOwnAddress(const Workload& workload, const IpAddress& ip);
+// The address from which it reaches `destination`: of the same IP family, if it has one.
+IpAddress SourceFor(const Workload& workload, const IpAddress& destination);
+
 class MeshNetwork final : public envoysim::Network {
  public:
   explicit MeshNetwork(Links& links) : links_(links) {}
@@ -77,7 +82,7 @@ class MeshNetwork final : public envoysim::Network {
   void SetNodeLost(NodeIndex node, bool lost);
 
   // The cluster's own pods have that range ("10.1.0.0/16"): what its nodes send there stays with them, even if another
-  // cluster on the same network has the range as well.
+  // cluster on the same network has the range as well. Of two IP families that of IPv4 is looked at.
   void SetPodRange(SiteId site, const std::string& cidr);
 
   WorkloadId Add(Workload workload);

@@ -38,6 +38,12 @@ void SetSourceAddress(std::string_view address, Cluster& cluster) {
   source->set_port_value(0);
 }
 
+void AddSourceAddress(std::string_view address, Cluster& cluster) {
+  auto* other = cluster.mutable_upstream_bind_config()->add_extra_source_addresses()->mutable_address();
+  other->set_address(std::string(address));
+  other->set_port_value(0);
+}
+
 void SetAddress(std::string_view address, uint32_t port, envoy_core::Address* out) {
   if (port != 0) {
     out->mutable_socket_address()->set_address(std::string(address));
@@ -172,7 +178,7 @@ std::unique_ptr<ClusterDraft> ClusterBuilder::NewOutbound(std::string name, Clus
       draft->endpoints = DnsEndpoints(service, port.port, subset_labels);
     }
     if (draft->endpoints->assignment.localities.empty()) return nullptr;
-    cluster.set_dns_lookup_family(supports_ipv4_ ? Cluster::V4_ONLY : Cluster::V6_ONLY);
+    cluster.set_dns_lookup_family(IsDualStack() ? Cluster::ALL : supports_ipv4_ ? Cluster::V4_ONLY : Cluster::V6_ONLY);
     SetDnsRefresh(mesh_, push_.profile().Has(Change::kDnsJitter), cluster);
     if (push_.profile().Has(Change::kDnsQueriesPerPort)) {
       static const std::string* const kResolver = new std::string(MakeDnsResolver());
@@ -218,6 +224,10 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
   AddMetadataExchange(draft);
 }
 
+bool ClusterBuilder::IsDualStack() const {
+  return supports_ipv4_ && supports_ipv6_ && push_.profile().Has(Change::kDualStack);
+}
+
 std::string ClusterBuilder::StatName(std::string name) const {
   if (push_.profile().Has(Change::kDelimitedStatNames)) name.push_back(';');
   return name;
@@ -249,7 +259,7 @@ std::unique_ptr<InlineEndpoints> ClusterBuilder::DnsEndpoints(const Service& ser
     group.weight = kMax - weight < sum ? kMax : sum + weight;
     group.endpoints.push_back(
         {&e.address, e.endpoint_port, weight, static_cast<uint32_t>(out->assignment.shapes.size()), 0});
-    out->assignment.shapes.push_back({ProfileMetadata(p, false), &p.labels});
+    out->assignment.shapes.push_back({ProfileMetadata(p, false), &p.labels, &p.more_addresses});
   }
   for (auto& [label, group] : groups) out->assignment.localities.push_back(std::move(group));
   return out;
@@ -422,6 +432,7 @@ Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, ui
   if (draft.IsOriginalDst()) cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
   if (bind != "127.0.0.1" && bind != "::1") {
     SetSourceAddress(supports_ipv4_ ? kInboundBindIpv4 : kInboundBindIpv6, cluster);
+    if (IsDualStack()) AddSourceAddress(kInboundBindIpv6, cluster);
   }
   return draft.Finish();
 }
@@ -461,11 +472,7 @@ std::vector<Resource> ClusterBuilder::InboundPassthrough() const {
     ClusterDraft draft = NewPassthrough();
     draft.cluster.set_name(std::string(kInboundPassthroughCluster));
     SetSourceAddress(supports_ipv4_ ? kInboundBindIpv4 : kInboundBindIpv6, draft.cluster);
-    if (supports_ipv4_ && supports_ipv6_) {
-      auto* other = draft.cluster.mutable_upstream_bind_config()->add_extra_source_addresses()->mutable_address();
-      other->set_address(std::string(kInboundBindIpv6));
-      other->set_port_value(0);
-    }
+    if (supports_ipv4_ && supports_ipv6_) AddSourceAddress(kInboundBindIpv6, draft.cluster);
     out.push_back(draft.Finish());
     return out;
   }

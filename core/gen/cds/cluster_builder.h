@@ -70,6 +70,8 @@ class ClusterBuilder {
   Resource InboundFor(int port_number, const std::string& bind, uint32_t endpoint_port, const ServiceInstance& instance,
                       const std::vector<const ServiceInstance*>& all) const;
   std::vector<InboundCluster> InboundForIngressListeners() const;
+  // The proxy has both IP families, and istiod is told to use them.
+  bool IsDualStack() const;
 
   const Proxy& proxy_;
   const PushContext& push_;

@@ -19,7 +19,7 @@ constexpr int kLocality = 1, kLbEndpoints = 2, kWeight = 3, kPriority = 5;
 namespace lb_endpoint {
 constexpr int kEndpoint = 1, kHealthStatus = 2, kMetadata = 3, kWeight = 4;
 }
-constexpr int kEndpointAddress = 1;
+constexpr int kEndpointAddress = 1, kEndpointMoreAddresses = 4, kMoreAddress = 1;
 namespace address {
 constexpr int kSocketAddress = 1, kPipe = 2, kSocketAddressAddress = 2, kSocketAddressPort = 3, kPipePath = 1;
 }
@@ -28,17 +28,25 @@ constexpr int kStructValueString = 3;
 // All of the following write backwards, the last field first.
 
 // istiod: util.go, BuildAddress: whatever has no port is a pipe.
-void WriteAddress(const LbEndpoint& e, wire::ReverseWriter& out) {
-  if (e.port != 0) {
+void WriteAddress(std::string_view text, uint32_t port, wire::ReverseWriter& out) {
+  if (port != 0) {
     out.Message(address::kSocketAddress, [&] {
-      out.Varint(address::kSocketAddressPort, e.port);
-      out.NonEmpty(address::kSocketAddressAddress, *e.address);
+      out.Varint(address::kSocketAddressPort, port);
+      out.NonEmpty(address::kSocketAddressAddress, text);
     });
     return;
   }
-  std::string_view path = *e.address;
+  std::string_view path = text;
   if (path.starts_with(kUnixPrefix)) path.remove_prefix(kUnixPrefix.size());
   out.Message(address::kPipe, [&] { out.NonEmpty(address::kPipePath, path); });
+}
+
+void WriteMoreAddresses(const std::vector<std::string>& addresses, uint32_t port, wire::ReverseWriter& out) {
+  for (auto it = addresses.rbegin(); it != addresses.rend(); ++it) {
+    constexpr size_t kFields = 5;
+    out.Reserve(kFields * wire::ReverseWriter::kField + it->size());
+    out.Message(kEndpointMoreAddresses, [&] { out.Message(kMoreAddress, [&] { WriteAddress(*it, port, out); }); });
+  }
 }
 
 void WriteEndpoint(const LbEndpoint& e, const EndpointShape& shape, wire::ReverseWriter& out) {
@@ -48,7 +56,10 @@ void WriteEndpoint(const LbEndpoint& e, const EndpointShape& shape, wire::Revers
     out.UInt32Value(lb_endpoint::kWeight, e.weight);
     out.Append(shape.metadata);
     if (e.health != 0) out.Varint(lb_endpoint::kHealthStatus, e.health);
-    out.Message(lb_endpoint::kEndpoint, [&] { out.Message(kEndpointAddress, [&] { WriteAddress(e, out); }); });
+    out.Message(lb_endpoint::kEndpoint, [&] {
+      if (shape.more_addresses != nullptr) WriteMoreAddresses(*shape.more_addresses, e.port, out);
+      out.Message(kEndpointAddress, [&] { WriteAddress(*e.address, e.port, out); });
+    });
   });
 }
 

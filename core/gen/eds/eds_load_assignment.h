@@ -20,7 +20,8 @@ namespace wavetank::pilot {
 struct EndpointShape {
   // Field LbEndpoint.metadata, encoded with its tag: the profile's (ProfileMetadata), or LoadAssignment's own.
   std::string_view metadata;
-  const Labels* labels = nullptr;  // of the workload; failoverPriority looks at them
+  const Labels* labels = nullptr;                            // of the workload; failoverPriority looks at them
+  const std::vector<std::string>* more_addresses = nullptr;  // Endpoint.additional_addresses; null or empty: none
 };
 
 // Points into the endpoint index or the gateways; lives no longer than they do.

@@ -451,7 +451,7 @@ class LoadAssignmentBuilder::Grouping {
   }
 
   uint32_t MakeShape(const EndpointProfile& p, bool without_tls) {
-    out_.shapes.push_back({ProfileMetadata(p, without_tls), &p.labels});
+    out_.shapes.push_back({ProfileMetadata(p, without_tls), &p.labels, &p.more_addresses});
     return static_cast<uint32_t>(out_.shapes.size() - 1);
   }
 

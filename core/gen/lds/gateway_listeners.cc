@@ -47,7 +47,9 @@ class GatewayListeners {
     if (servers == proxy_.merged_gateway->merged_servers.end()) return;
     const std::string bind = port.bind.empty() ? std::string(scope_.wildcard) : port.bind;
     // Ports that differ in protocol only share a listener.
-    std::vector<FilterChainOptions>& chains = ListenerAt(bind, port.number).chains;
+    ListenerOptions& listener = ListenerAt(bind, port.number);
+    if (port.bind.empty()) listener.extra_binds = scope_.ExtraWildcard();
+    std::vector<FilterChainOptions>& chains = listener.chains;
     const Protocol protocol = ParseProtocol(port.protocol);
     if (IsHttp(protocol)) {
       chains.push_back(HttpChain(protocol, servers->second.route_name));

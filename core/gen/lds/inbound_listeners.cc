@@ -38,6 +38,7 @@ struct InboundChain {
   bool passthrough = false;
   bool any_family = false;  // of the passthrough: one for IPv4 and IPv6
   bool bind_to_port = false;
+  bool anywhere = false;  // it stands at wildcards, not where somebody said
 
   std::string Name(bool http) const {
     if (passthrough) return http ? "virtualInbound-catchall-http" : std::string(kVirtualInbound);
@@ -67,6 +68,7 @@ class InboundListeners {
       std::vector<FilterChain> chains = ChainsOf(config);
       if (config.bind_to_port) {
         custom.push_back(Finish(config.Name(false), config.bind, port, true, std::move(chains)));
+        if (config.anywhere) custom.back().more_addresses = scope_.ExtraWildcard();
       } else {
         for (FilterChain& chain : chains) virtual_chains.push_back(std::move(chain));
       }
@@ -74,6 +76,7 @@ class InboundListeners {
     if (GetInterceptionMode(proxy_) != InterceptionMode::kNone) {
       out.push_back(Finish(std::string(kVirtualInbound), std::string(scope_.wildcard),
                            static_cast<uint32_t>(mesh_.proxy_inbound_listen_port), false, std::move(virtual_chains)));
+      out.back().more_addresses = scope_.ExtraWildcard();
     }
     for (Listener& listener : custom) out.push_back(std::move(listener));
     return out;
@@ -127,7 +130,8 @@ class InboundListeners {
     }
     chain.bind = listener.bind;
     if (chain.bind.empty()) chain.bind = GlobalUnicastIp(proxy_);
-    if (chain.bind.empty()) chain.bind = scope_.wildcard;
+    chain.anywhere = chain.bind.empty();
+    if (chain.anywhere) chain.bind = scope_.wildcard;
     chain.hostname = absl::StrCat(proxy_.sidecar_scope->name, ".", proxy_.sidecar_scope->ns);
     chain.attributes.registry = Provider::kExternal;
     chain.port_name = listener.port.name;

@@ -61,13 +61,21 @@ ListenerScope::ListenerScope(const Proxy& node, const PushContext& context)
       // Before 1.17 the HTTP filter did it alone. istiod: listener_inbound.go, buildInboundNetworkFilters.
       istio_authn(istio_filters && IsVersionAtLeast(node, 1, 17) && !context.profile().Has(Change::kNoIstioAuthn)),
       tls_inspector(context.profile().Has(Change::kSmallTlsInspector) ? Inspector::kTlsSmall : Inspector::kTls),
-      wildcard(WildcardAddress(node)) {}
+      wildcard(WildcardAddress(node)),
+      extra_wildcard(ExtraWildcardAddress(node)),
+      dual_stack(context.profile().Has(Change::kDualStack)) {}
+
+std::vector<std::string> ListenerScope::ExtraWildcard() const {
+  if (!dual_stack || extra_wildcard.empty()) return {};
+  return {std::string(extra_wildcard)};
+}
 
 Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
   Listener out;
   out.name = ListenerName(options.bind, options.port);
   out.address = options.bind;
   out.port = static_cast<uint32_t>(options.port);
+  out.more_addresses = std::move(options.extra_binds);
   if (!options.bind_to_port) out.bind_to_port = false;
   out.http_inspector = options.need_http_inspector;
   const Profile& profile = scope.push.profile();

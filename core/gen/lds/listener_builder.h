@@ -31,7 +31,11 @@ struct ListenerScope {
   bool istio_filters;  // false: for a stock Envoy (profile upstream-envoy)
   bool istio_authn;    // istio_authn takes the peer's identity from its certificate
   Inspector tls_inspector;
-  std::string_view wildcard;
+  std::string_view wildcard, extra_wildcard;  // extra_wildcard: of the other family of a proxy that has both
+  bool dual_stack;                            // ISTIO_DUAL_STACK of istiod
+
+  // Additional addresses of a listener for which istiod looks at ISTIO_DUAL_STACK: that wildcard, or none.
+  std::vector<std::string> ExtraWildcard() const;
 };
 
 struct FilterChainOptions {
@@ -46,6 +50,7 @@ struct FilterChainOptions {
 
 struct ListenerOptions {
   std::string bind;
+  std::vector<std::string> extra_binds;
   int64_t port = 0;  // below 0, as a mesh config may say, it shows in the name
   bool bind_to_port = false;
   bool need_http_inspector = false;

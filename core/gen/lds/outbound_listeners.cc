@@ -39,6 +39,7 @@ struct Entry {
 // What differs between calls for one egress listener.
 struct Placement {
   std::string bind;
+  std::vector<std::string> extra_binds;  // of a `bind` that is said
   bool bind_to_port = false;
   const std::vector<config::VirtualServiceRef>* rules = nullptr;
 };
@@ -118,6 +119,7 @@ class ServiceListeners {
       at.bind = sidecar->bind;
     } else if (at.bind_to_port) {
       at.bind = LocalhostAddress(proxy_);
+      if (const std::string_view more = ExtraLocalhostAddress(proxy_); !more.empty()) at.extra_binds.emplace_back(more);
     }
     if (sidecar != nullptr && sidecar->port) {
       AddSidecarPort(egress, *sidecar->port, at);
@@ -132,9 +134,10 @@ class ServiceListeners {
     for (const ServiceRef& service : egress.services) Add(at, *service, port);
   }
 
-  void AddCatchAll(const EgressListener& egress, const Placement& at) {
+  void AddCatchAll(const EgressListener& egress, Placement at) {
     for (auto& [key, entry] : entries_) entry.locked = true;
     for (const ServiceRef& service : egress.services) {
+      CarryExtraBinds(*service, at);
       for (const Port& port : service->ports) {
         if (!MayListen(at, port)) continue;
         if (at.bind.empty() && service->resolution == Resolution::kPassthrough &&
@@ -146,6 +149,18 @@ class ServiceListeners {
         }
       }
     }
+  }
+
+  // Before 1.21 the additional addresses of the last Service that has some stay with what is listened for at an address
+  // that is said: a Sidecar's bind, a headless Service's pod. istiod 1.18.2: listener.go,
+  // buildSidecarOutboundListeners, listenerOpts.extraBind.
+  void CarryExtraBinds(const Service& service, Placement& at) const {
+    if (scope_.push.profile().Has(Change::kOutboundOfBothFamilies) || scope_.extra_wildcard.empty() ||
+        at.bind == LocalhostAddress(proxy_)) {
+      return;
+    }
+    std::vector<std::string> own = ExtraAddressesForProxy(service, proxy_, scope_.push.profile());
+    if (!own.empty()) at.extra_binds = std::move(own);
   }
 
   // A listener per instance, so that TCP without a virtual address does not take the whole port.
@@ -162,6 +177,9 @@ class ServiceListeners {
       const std::string& address = instance.endpoint.address;
       if (!IsIpAddress(address) || (!proxy_.ip_addresses.empty() && address == proxy_.ip_addresses[0])) continue;
       at.bind = address;
+      if (scope_.push.profile().Has(Change::kEndpointsOfSeveralAddresses)) {
+        at.extra_binds = instance.endpoint.p().more_addresses;
+      }
       Add(at, service, port);
     }
   }
@@ -216,18 +234,30 @@ class ServiceListeners {
     }
     ListenerOptions options;
     options.bind = at.bind;
+    if (!at.bind.empty()) options.extra_binds = at.extra_binds;
     options.port = static_cast<uint32_t>(port.port);
     options.bind_to_port = at.bind_to_port;
 
     std::string cidr;
     if (kind == ListenerProtocol::kHttp) {
-      if (options.bind.empty()) options.bind = scope_.wildcard;
+      if (options.bind.empty()) {
+        options.bind = scope_.wildcard;
+        if (!scope_.extra_wildcard.empty()) options.extra_binds = {std::string(scope_.extra_wildcard)};
+      }
     } else if (options.bind.empty()) {
       const std::string& address = AddressForProxy(service, proxy_, scope_.push.profile());
+      options.extra_binds = ExtraAddressesForProxy(service, proxy_, scope_.push.profile());
       if (address.find('/') != std::string::npos) {
         cidr = address;
         options.bind = scope_.wildcard;
+        if (scope_.push.profile().Has(Change::kOutboundOfBothFamilies) && !scope_.extra_wildcard.empty()) {
+          options.extra_binds = {std::string(scope_.extra_wildcard)};
+        }
       } else {
+        if (service.attributes.registry == Provider::kExternal && address == kUnspecifiedIp &&
+            !scope_.extra_wildcard.empty() && scope_.push.profile().Has(Change::kExternalsOfBothFamilies)) {
+          options.extra_binds.emplace_back(scope_.extra_wildcard);
+        }
         const bool v6_external = service.attributes.registry == Provider::kExternal && address == kUnspecifiedIp &&
                                  scope_.wildcard != kUnspecifiedIp;
         options.bind = v6_external ? std::string(scope_.wildcard) : address;
@@ -260,6 +290,7 @@ class ServiceListeners {
       }
     }
     if (options.chains.empty()) return;
+    if (!scope_.dual_stack && !scope_.push.profile().Has(Change::kOutboundOfBothFamilies)) options.extra_binds.clear();
     if (existing != nullptr && !MayMerge(port.protocol, existing->protocol, conflict)) return;
     std::string key = absl::StrCat(options.bind, ":", port.port);
     Listener listener = BuildListener(scope_, std::move(options));
@@ -351,6 +382,10 @@ std::optional<Listener> HttpProxyListener(ListenerScope& scope) {
   if (port == 0) return std::nullopt;
   ListenerOptions options;
   options.bind = LocalhostAddress(scope.proxy);
+  const std::string_view more = ExtraLocalhostAddress(scope.proxy);
+  if (!more.empty() && (scope.dual_stack || scope.push.profile().Has(Change::kOutboundOfBothFamilies))) {
+    options.extra_binds.emplace_back(more);
+  }
   options.port = port;
   options.bind_to_port = true;
   HttpOptions& http = options.chains.emplace_back().http.emplace();
@@ -370,6 +405,7 @@ std::optional<Listener> VirtualOutbound(ListenerScope& scope) {
   listener.name = "virtualOutbound";
   listener.address = scope.wildcard;
   listener.port = static_cast<uint32_t>(scope.push.mesh().proxy_listen_port);
+  listener.more_addresses = scope.ExtraWildcard();
   if (mode == InterceptionMode::kTproxy) listener.transparent = true;
   listener.use_original_dst = true;
   listener.accepts_one_by_one = scope.push.profile().Has(Change::kAcceptsOneByOne);

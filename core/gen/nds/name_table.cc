@@ -69,9 +69,14 @@ class Builder {
       if (!proxy_.InNetwork(profile.network)) continue;
       if (of_ready_pods_ && instance.endpoint.health != HealthStatus::kHealthy) continue;
       if (!profile.sub_domain.empty() && !AddPod(service, instance.endpoint)) continue;
-      ips.push_back(instance.endpoint.address);
+      AppendAddresses(instance.endpoint, ips);
     }
     return ips;
+  }
+
+  static void AppendAddresses(const IstioEndpoint& endpoint, std::vector<std::string>& ips) {
+    ips.push_back(endpoint.address);
+    ips.insert(ips.end(), endpoint.p().more_addresses.begin(), endpoint.p().more_addresses.end());
   }
 
   // "mysql-0.mysql.ns.svc.cluster.local". Two clusters may have a pod of that name: the proxy's own wins.
@@ -79,7 +84,7 @@ class Builder {
     const size_t dot = service.hostname.find('.');
     if (dot == std::string::npos) return false;
     NameTable::Entry entry;
-    entry.ips = {endpoint.address};
+    AppendAddresses(endpoint, entry.ips);
     entry.registry = ProviderName(service.attributes.registry);
     entry.ns = service.attributes.ns;
     entry.short_name = absl::StrCat(endpoint.p().host_name, ".", endpoint.p().sub_domain);

@@ -45,16 +45,16 @@ void WriteFilterChain(wire::Writer& w, const FilterChain& chain) {
   if (chain.connects_in_time) w.Duration(FilterChainPb::kTransportSocketConnectTimeoutFieldNumber, kHandshake);
 }
 
-void WriteAddress(wire::Writer& w, const Listener& listener) {
-  if (listener.port == 0) {
-    std::string_view path = listener.address;
+void WriteAddress(wire::Writer& w, std::string_view address, uint32_t port) {
+  if (port == 0) {
+    std::string_view path = address;
     if (path.substr(0, kUnixPrefix.size()) == kUnixPrefix) path.remove_prefix(kUnixPrefix.size());
     w.Message(core_v3::Address::kPipeFieldNumber, [&] { w.NonEmpty(core_v3::Pipe::kPathFieldNumber, path); });
     return;
   }
   w.Message(core_v3::Address::kSocketAddressFieldNumber, [&] {
-    w.Bytes(core_v3::SocketAddress::kAddressFieldNumber, listener.address);
-    w.Varint(core_v3::SocketAddress::kPortValueFieldNumber, listener.port);
+    w.Bytes(core_v3::SocketAddress::kAddressFieldNumber, address);
+    w.Varint(core_v3::SocketAddress::kPortValueFieldNumber, port);
   });
 }
 
@@ -135,7 +135,7 @@ std::string EncodeListener(const Listener& listener) {
   out.reserve(size);
   wire::Writer w(&out);
   w.Bytes(ListenerPb::kNameFieldNumber, listener.name);
-  w.Message(ListenerPb::kAddressFieldNumber, [&] { WriteAddress(w, listener); });
+  w.Message(ListenerPb::kAddressFieldNumber, [&] { WriteAddress(w, listener.address, listener.port); });
   for (const FilterChain& chain : listener.filter_chains) {
     w.Message(ListenerPb::kFilterChainsFieldNumber, [&] { WriteFilterChain(w, chain); });
   }
@@ -162,6 +162,12 @@ std::string EncodeListener(const Listener& listener) {
   w.Append(listener.access_log);
   if (listener.default_filter_chain) {
     w.Message(ListenerPb::kDefaultFilterChainFieldNumber, [&] { WriteFilterChain(w, *listener.default_filter_chain); });
+  }
+  for (const std::string& address : listener.more_addresses) {
+    w.Message(ListenerPb::kAdditionalAddressesFieldNumber, [&] {
+      w.Message(::envoy::config::listener::v3::AdditionalAddress::kAddressFieldNumber,
+                [&] { WriteAddress(w, address, listener.port); });
+    });
   }
   if (listener.accepts_one_by_one) w.UInt32Value(ListenerPb::kMaxConnectionsToAcceptPerSocketEventFieldNumber, 1);
   if (listener.bind_to_port) w.BoolValue(ListenerPb::kBindToPortFieldNumber, *listener.bind_to_port);

@@ -72,7 +72,8 @@ struct FilterChain {
 
 struct Listener {
   std::string name, address;
-  uint32_t port = 0;  // 0: `address` is the path of a unix socket
+  uint32_t port = 0;                        // 0: `address` is the path of a unix socket
+  std::vector<std::string> more_addresses;  // additional_addresses, on the same port
   bool outbound = true;
   std::optional<bool> bind_to_port, transparent, use_original_dst;
   bool exact_balance = false;

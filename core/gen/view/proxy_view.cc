@@ -93,16 +93,24 @@ const std::string& AddressForProxy(const Service& service, const Proxy& proxy, c
 }
 
 std::vector<std::string> AddressesForProxy(const Service& service, const Proxy& proxy, const Profile& profile) {
-  if (!profile.Has(Change::kAddressesByFamily)) return {AddressForProxy(service, proxy, profile)};
+  if (!profile.Has(Change::kAllAddressesTold)) return {AddressForProxy(service, proxy, profile)};
   std::vector<std::string> own = VipsOf(service, proxy);
   if (own.empty() && UsesAutomaticAddresses(proxy, profile) && !service.auto_allocated_ipv4.empty()) {
     own.push_back(service.auto_allocated_ipv4);
   }
-  std::vector<std::string> out = Reachable(own, proxy);
+  const bool both = profile.Has(Change::kDualStack) && SupportsIpv4(proxy) && SupportsIpv6(proxy);
+  std::vector<std::string> out = both ? std::move(own) : Reachable(own, proxy);
   if (!out.empty()) return out;
   // Of another cluster, unless a ServiceEntry says it.
-  if (service.cluster_vips.empty()) return {service.default_address};
+  if (service.cluster_vips.empty() || !profile.Has(Change::kAddressesByFamily)) return {service.default_address};
   return Reachable({service.default_address}, proxy);
+}
+
+std::vector<std::string> ExtraAddressesForProxy(const Service& service, const Proxy& proxy, const Profile& profile) {
+  std::vector<std::string> out =
+      profile.Has(Change::kAllAddressesTold) ? AddressesForProxy(service, proxy, profile) : VipsOf(service, proxy);
+  if (!out.empty()) out.erase(out.begin());
+  return out;
 }
 
 InterceptionMode GetInterceptionMode(const Proxy& proxy) {
@@ -134,6 +142,13 @@ std::string_view WildcardAddress(const Proxy& proxy) {
 }
 std::string_view LocalhostAddress(const Proxy& proxy) {
   return SupportsIpv6(proxy) && !SupportsIpv4(proxy) ? "::1" : "127.0.0.1";
+}
+
+std::string_view ExtraWildcardAddress(const Proxy& proxy) {
+  return SupportsIpv6(proxy) && SupportsIpv4(proxy) ? "::" : std::string_view();
+}
+std::string_view ExtraLocalhostAddress(const Proxy& proxy) {
+  return SupportsIpv6(proxy) && SupportsIpv4(proxy) ? "::1" : std::string_view();
 }
 
 std::string_view GlobalUnicastIp(const Proxy& proxy) {

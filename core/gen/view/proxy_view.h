@@ -23,6 +23,9 @@ const std::string& AddressForProxy(const Service& service, const Proxy& proxy, c
 // istiod: Service.GetAllAddressesForProxy.
 std::vector<std::string> AddressesForProxy(const Service& service, const Proxy& proxy, const Profile& profile);
 
+// Those beside AddressForProxy at which its listener stands too. istiod: Service.GetExtraAddressesForProxy.
+std::vector<std::string> ExtraAddressesForProxy(const Service& service, const Proxy& proxy, const Profile& profile);
+
 enum class InterceptionMode : uint8_t { kRedirect, kTproxy, kNone };
 InterceptionMode GetInterceptionMode(const Proxy& proxy);
 
@@ -31,6 +34,9 @@ bool SupportsIpv6(const Proxy& proxy);
 // IPv4's unless the proxy has IPv6 addresses only.
 std::string_view WildcardAddress(const Proxy& proxy);
 std::string_view LocalhostAddress(const Proxy& proxy);
+// That of IPv6 if the proxy has addresses of both families, else empty. istiod: getWildcardsAndLocalHost.
+std::string_view ExtraWildcardAddress(const Proxy& proxy);
+std::string_view ExtraLocalhostAddress(const Proxy& proxy);
 // The proxy's first address that is neither loopback nor link-local nor multicast; empty if there is none.
 std::string_view GlobalUnicastIp(const Proxy& proxy);
 

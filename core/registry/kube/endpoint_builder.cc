@@ -67,6 +67,11 @@ NetworkId EndpointBuilder::NetworkOf(std::string_view ip) const {
   return metadata_network_.empty() ? controller_.NetworkOf(ip, OwnLabels()) : metadata_network_;
 }
 
+void EndpointBuilder::UseAllAddresses() {
+  WAVETANK_ASSERT(pod_ != nullptr && !pod_->ips.empty());
+  common_.more_addresses.assign(pod_->ips.begin() + 1, pod_->ips.end());
+}
+
 std::shared_ptr<const EndpointProfile> EndpointBuilder::MakeProfile(const std::string& service_port_name) const {
   auto out = std::make_shared<EndpointProfile>(common_);
   if (object_ != nullptr) {
@@ -92,6 +97,7 @@ std::shared_ptr<const EndpointProfile> EndpointBuilder::ProfileFor(const std::st
   for (const auto& [trust_domain, profile] : known) {
     if (profile->service_port_name == service_port_name && profile->network == network_ &&
         profile->locality == common_.locality && trust_domain == trust_domain_ &&
+        profile->more_addresses == common_.more_addresses &&
         profile->discoverable_in_same_cluster_only == common_.discoverable_in_same_cluster_only) {
       return profile;
     }
@@ -103,7 +109,8 @@ IstioEndpoint EndpointBuilder::Build(const std::string& address, uint32_t port, 
                                      HealthStatus health) {
   if (network_.empty()) network_ = NetworkOf(address);
   if (last_ == nullptr || last_->service_port_name != service_port_name || last_->network != network_ ||
-      last_->discoverable_in_same_cluster_only != common_.discoverable_in_same_cluster_only) {
+      last_->discoverable_in_same_cluster_only != common_.discoverable_in_same_cluster_only ||
+      last_->more_addresses != common_.more_addresses) {
     last_ = ProfileFor(service_port_name);
   }
   IstioEndpoint out;

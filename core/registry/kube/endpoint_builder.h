@@ -27,6 +27,9 @@ class EndpointBuilder {
   // Whether what is built from now on is for proxies of its own cluster alone.
   void Confine(bool so) { common_.discoverable_in_same_cluster_only = so; }
 
+  // All addresses of the pod, the first of which is the endpoint's, stand for what is built from now on.
+  void UseAllAddresses();
+
   IstioEndpoint Build(const std::string& address, uint32_t port, const std::string& service_port_name,
                       HealthStatus health);
   // The pod itself.

@@ -180,6 +180,8 @@ class KubeController final : public Registry {
   kube::ObjectRef PodByProxy(const Proxy& proxy) const;
   void AddPodIp(const std::string& ip, const kube::NamespacedName& pod);
   bool DeletePodIp(const std::string& ip, const kube::NamespacedName& pod);
+  // An endpoint of a pod has all its addresses.
+  bool KnowsSeveralAddresses() const;
   void NotifyWorkload(const kube::Object& pod, Event event);
   std::string PodLocality(const kube::Object& pod, const kube::Pod& typed) const;
 

@@ -98,9 +98,16 @@ EndpointBuilder KubeController::BuilderFor(const kube::Object* object) const {
   return EndpointBuilder(*this, trust_domain, *object, pod, PodLocality(*object, pod));
 }
 
+bool KubeController::KnowsSeveralAddresses() const {
+  return options_.profile.Has(Change::kDualStack) && options_.profile.Has(Change::kEndpointsOfSeveralAddresses);
+}
+
 void KubeController::NotifyWorkload(const kube::Object& object, Event event) {
   if (workload_handlers_.empty()) return;
-  const WorkloadRef workload = BuilderFor(&object).Workload();
+  EndpointBuilder builder = BuilderFor(&object);
+  // istiod: pod.go, notifyWorkloadHandlers.
+  if (KnowsSeveralAddresses() && kube::ParsePod(object).ips.size() > 1) builder.UseAllAddresses();
+  const WorkloadRef workload = builder.Workload();
   for (const WorkloadHandler& handler : workload_handlers_) handler(workload, event);
 }
 
@@ -208,6 +215,12 @@ void KubeController::UpdateSliceCache(const std::string& hostname, const kube::O
   const auto label = object.meta.labels.find(kServiceNameLabel);
   const bool confined =
       Confined(hostname, {object.meta.ns, label == object.meta.labels.end() ? std::string() : label->second});
+  // istiod: endpointslice.go, updateEndpointCacheForSlice.
+  bool service_of_both = false;
+  if (KnowsSeveralAddresses() && label != object.meta.labels.end()) {
+    const kube::ObjectRef service = services_.Get({object.meta.ns, label->second});
+    service_of_both = service != nullptr && kube::ParseService(*service).cluster_ips.size() > 1;
+  }
   EndpointList endpoints;
   // Pods on the host network share its address: of equal addresses and port names the first one counts.
   // istiod: pilot/pkg/serviceregistry/kube/controller/endpointslice.go, endpointSliceCache.Get.
@@ -230,13 +243,18 @@ void KubeController::UpdateSliceCache(const std::string& hostname, const kube::O
         pod = PodByIp(address);
         if (pod != nullptr && pod->meta.ns != object.meta.ns) pod = nullptr;
       }
+      const bool all = expected && service_of_both && kube::ParsePod(*pod).ips.size() > 1;
+      // The slice of IPv4 has this endpoint, with both addresses.
+      if (all && slice.address_type == "IPv6") continue;
       EndpointBuilder builder = BuilderFor(pod.get());
       builder.Confine(confined);
+      if (all) builder.UseAllAddresses();
       for (const auto& port : slice.ports) {
         const std::string_view port_name = port.name ? std::string_view(*port.name) : std::string_view();
         if (!seen.emplace(address, port_name).second) continue;
-        endpoints.push_back(
-            builder.Build(address, static_cast<uint32_t>(port.port.value_or(0)), std::string(port_name), health));
+        endpoints.push_back(builder.Build(all ? kube::ParsePod(*pod).ips.front() : address,
+                                          static_cast<uint32_t>(port.port.value_or(0)), std::string(port_name),
+                                          health));
       }
     }
   }

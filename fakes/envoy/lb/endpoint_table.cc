@@ -31,6 +31,24 @@ std::shared_ptr<const StringPairs> MatchMetadata(const envoy::config::core::v3::
   return out;
 }
 
+// In the order in which they are tried: families in turn, beginning with the other one than the first address's.
+// Envoy: happy_eyeballs_connection_impl.cc, sortAddresses.
+absl::StatusOr<std::vector<SocketAddress>> MoreAddresses(const envoy::config::endpoint::v3::Endpoint& endpoint,
+                                                         const SocketAddress& first) {
+  std::vector<SocketAddress> same, other, out;
+  for (const auto& more : endpoint.additional_addresses()) {
+    const auto& socket = more.address().socket_address();
+    const absl::StatusOr<IpAddress> ip = IpAddress::Parse(socket.address());
+    if (!ip.ok()) return absl::InvalidArgumentError(fmt::format("malformed IP address: {}", socket.address()));
+    (ip->is_v4() == first.ip.is_v4() ? same : other).push_back({*ip, static_cast<uint16_t>(socket.port_value())});
+  }
+  for (size_t i = 0; i < std::max(same.size(), other.size()); ++i) {
+    if (i < other.size()) out.push_back(other[i]);
+    if (i < same.size()) out.push_back(same[i]);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string LbLocality::Name() const {
@@ -117,6 +135,11 @@ absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
             fmt::format("malformed IP address: {}. Consider setting resolver_name or setting cluster type to "
                         "'STRICT_DNS' or 'LOGICAL_DNS'",
                         socket.address()));
+      }
+      if (!e.endpoint().additional_addresses().empty()) {
+        absl::StatusOr<std::vector<SocketAddress>> more = MoreAddresses(e.endpoint(), endpoint.address);
+        if (!more.ok()) return more.status();
+        endpoint.more_addresses = std::make_shared<const std::vector<SocketAddress>>(*std::move(more));
       }
       if (e.has_load_balancing_weight()) {
         endpoint.weight = e.load_balancing_weight().value();

@@ -26,6 +26,7 @@ using StringPairs = std::vector<std::pair<std::string, std::string>>;
 
 struct LbEndpoint {
   SocketAddress address;
+  std::shared_ptr<const std::vector<SocketAddress>> more_addresses;  // additional_addresses; null: none
   std::string hostname;  // DNS clusters: the name that `address` stands for, or is to be resolved
   uint32_t weight = 1;
   uint32_t locality = 0;  // index into EndpointTable::localities

@@ -17,7 +17,11 @@ class TcpUpstream final : public ConnectionHandler {
  public:
   TcpUpstream(DownstreamConnection& downstream, ClusterRuntime& cluster, HostRuntime& host,
               std::shared_ptr<const FirstFlight> flight)
-      : downstream_(&downstream), cluster_(cluster), host_(host), flight_(std::move(flight)) {
+      : downstream_(&downstream),
+        cluster_(cluster),
+        host_(host),
+        flight_(std::move(flight)),
+        dial_(cluster.process(), this) {
     ++cluster_.connections;
     ++host_.connections;
     cluster_.BeginRequest(host_);
@@ -28,12 +32,7 @@ class TcpUpstream final : public ConnectionHandler {
   void Start(Duration lead) {
     Process& envoy = cluster_.process();
     const Origin origin{envoy.options().workload, Origin::Who::kProxy, cluster_.config().bind_source};
-    WAVETANK_ASSERT(id_ == kNoConnection, id_);
-    id_ = envoy.fabric().Connect(origin, host_.address, this, lead);
-    if (envoy.fabric().state(id_) == Fabric::State::kConnected) {
-      OnConnected(id_);
-      return;
-    }
+    if (dial_.Start(origin, host_.address, host_.more_addresses, lead)) return OnConnected(dial_.id());
     timer_ = envoy.host().RunAfter(lead + cluster_.config().connect_timeout, [this] {
       timer_ = kNoTimer;
       cluster_.Count(ClusterStat::kCxConnectTimeout);
@@ -41,18 +40,18 @@ class TcpUpstream final : public ConnectionHandler {
     });
   }
 
-  ConnectionId id() const { return id_; }
+  ConnectionId id() const { return dial_.id(); }
   const HostRuntime& host() const { return host_; }
   std::string_view cluster_name() const { return cluster_.config().name; }
   const TlsOutcome& tls() const { return tls_; }
 
   // The downstream side goes; this closes and deletes itself.
   void Close(CloseKind kind) {
-    cluster_.process().fabric().Close(id_, Fabric::End::kClient, kind);
+    dial_.Close(kind);
     delete this;
   }
   void Vanish() {
-    cluster_.process().fabric().Vanish(id_, Fabric::End::kClient);
+    dial_.Vanish();
     delete this;
   }
 
@@ -63,26 +62,33 @@ class TcpUpstream final : public ConnectionHandler {
     cluster_.ConnectionClosed(host_);
   }
 
-  void OnConnected(ConnectionId /*connection*/) override {
+  void OnConnected(ConnectionId connection) override {
     const bool originates = cluster_.Socket(host_).tls != nullptr;
     if (originates) {
       if (!flight_->tls->complete()) {
         Fail(CloseKind::kReset, "TLS error: Secret is not supplied by SDS");
         return;
       }
-      cluster_.process().fabric().SetFlight(id_, flight_, cluster_.process().latencies().tls_handshake);
+      cluster_.process().fabric().SetFlight(connection, flight_, cluster_.process().latencies().tls_handshake);
       shaking_hands_ = true;
       return;
     }
+    dial_.Settle(connection);
     Ready();
     // What the client said goes on as it is; a ClientHello that passes through is answered by the far end.
   }
 
-  void OnTls(ConnectionId /*connection*/, const TlsOutcome& outcome) override {
+  void OnTls(ConnectionId connection, const TlsOutcome& outcome) override {
     tls_ = outcome;
     cluster_.CountHandshake(outcome);
     if (outcome.ok) {
+      dial_.Settle(connection);
       Ready();
+      return;
+    }
+    if (!dial_.alone()) {
+      cluster_.process().fabric().Close(connection, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
+      dial_.Failed(connection);
       return;
     }
     Fail(CloseKind::kTlsFailed, outcome.error, outcome.finding);
@@ -91,9 +97,10 @@ class TcpUpstream final : public ConnectionHandler {
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
   void OnRequest(ConnectionId, ExchangeId, const RequestSpec&, Duration) override {}
 
-  void OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) override {
+  void OnClose(ConnectionId connection, CloseKind kind, std::string_view /*detail*/) override {
     DownstreamConnection* downstream = downstream_;
     if (!ready_) {
+      if (dial_.Failed(connection)) return;
       cluster_.Count(ClusterStat::kCxConnectFail);
       cluster_.Report(host_, OutlierResult::kConnectFailed, 0);
       const std::string_view why = kind == CloseKind::kReset && shaking_hands_ ? cluster_.ResetInHandshake()
@@ -114,7 +121,7 @@ class TcpUpstream final : public ConnectionHandler {
   }
 
   void Ready() {
-    WAVETANK_ASSERT(!ready_, id_);  // a connection stands once
+    WAVETANK_ASSERT(!ready_, id());  // a connection stands once
     cluster_.process().host().Cancel(timer_);
     timer_ = kNoTimer;
     ready_ = true;
@@ -126,7 +133,7 @@ class TcpUpstream final : public ConnectionHandler {
   void Fail(CloseKind kind, std::string_view why, std::string_view found = {}) {
     cluster_.Count(ClusterStat::kCxConnectFail);
     cluster_.Report(host_, OutlierResult::kConnectFailed, 0);
-    cluster_.process().fabric().Close(id_, Fabric::End::kClient, kind, "alert");
+    dial_.Close(kind, "alert");
     DownstreamConnection* downstream = downstream_;
     const std::string reason(why), finding(found);
     downstream->upstream_ = nullptr;
@@ -138,7 +145,7 @@ class TcpUpstream final : public ConnectionHandler {
   ClusterRuntime& cluster_;
   HostRuntime& host_;
   std::shared_ptr<const FirstFlight> flight_;
-  ConnectionId id_ = kNoConnection;
+  Dial dial_;
   TimerId timer_ = kNoTimer;
   bool ready_ = false, shaking_hands_ = false;
   TlsOutcome tls_;

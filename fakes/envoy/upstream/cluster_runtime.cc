@@ -129,7 +129,7 @@ bool HttpPool::Overdue(const UpstreamConnection& connection) const {
 }
 
 void HttpPool::CloseOverdue(UpstreamConnection* connection) {
-  cluster_.process().fabric().Close(connection->id_, Fabric::End::kClient, CloseKind::kFin);
+  connection->dial_.Close(CloseKind::kFin);
   cluster_.Count(ClusterStat::kCxIdleTimeout);
   cluster_.CountDestroyed(/*local=*/true, 0);
   Remove(connection);
@@ -227,15 +227,14 @@ bool HttpPool::Connect(Duration lead) {
   cluster_.Count(protocol_ == HttpProtocol::kHttp2 ? ClusterStat::kCxHttp2Total : ClusterStat::kCxHttp1Total);
   Process& envoy = cluster_.process();
   const Origin origin{envoy.options().workload, Origin::Who::kProxy, cluster_.config().bind_source};
-  connection->id_ = envoy.fabric().Connect(origin, host_.address, connection, lead);
-  if (envoy.fabric().state(connection->id_) == Fabric::State::kConnected) {
-    connection->OnConnected(connection->id_);
+  if (connection->dial_.Start(origin, host_.address, host_.more_addresses, lead)) {
+    connection->OnConnected(connection->id());
     return may;
   }
   connection->connect_timer_ = envoy.host().RunAfter(lead + cluster_.config().connect_timeout, [this, connection] {
     connection->connect_timer_ = kNoTimer;
     cluster_.Count(ClusterStat::kCxConnectTimeout);
-    cluster_.process().fabric().Close(connection->id_, Fabric::End::kClient, CloseKind::kReset);
+    connection->dial_.Close(CloseKind::kReset);
     OnConnectFailed(connection, ResetReason::kConnectionTimeout, {});
   });
   return may;
@@ -314,20 +313,19 @@ void HttpPool::Drain() {
     if (c->streams_.empty()) idle.push_back(c.get());
   }
   for (UpstreamConnection* c : idle) {
-    cluster_.process().fabric().Close(c->id_, Fabric::End::kClient, CloseKind::kFin);
+    c->dial_.Close(CloseKind::kFin);
     cluster_.CountDestroyed(/*local=*/true, 0);
     Remove(c);
   }
 }
 
 void HttpPool::Abort(StopKind kind) {
-  Fabric& fabric = cluster_.process().fabric();
   for (const auto& c : connections_) {
     c->CancelTimers();
     if (kind == StopKind::kKill) {
-      fabric.Close(c->id_, Fabric::End::kClient, CloseKind::kReset);
+      c->dial_.Close(CloseKind::kReset);
     } else {
-      fabric.Vanish(c->id_, Fabric::End::kClient);
+      c->dial_.Vanish();
     }
   }
   connections_.clear();
@@ -345,7 +343,7 @@ constexpr uint64_t kUnlimited = std::numeric_limits<uint32_t>::max();
 
 }  // namespace
 
-UpstreamConnection::UpstreamConnection(HttpPool& pool) : pool_(pool) {
+UpstreamConnection::UpstreamConnection(HttpPool& pool) : pool_(pool), dial_(pool.cluster().process(), this) {
   const ClusterConfig& config = pool.cluster().config();
   remaining_ = config.max_requests_per_connection > 0 ? config.max_requests_per_connection : kUnlimited;
   at_a_time_ = multiplexes() ? config.max_concurrent_streams : 1;
@@ -386,30 +384,34 @@ void UpstreamConnection::GoAway() {
   Drain();
 }
 
-void UpstreamConnection::OnConnected(ConnectionId /*connection*/) {
+void UpstreamConnection::OnConnected(ConnectionId connection) {
   std::shared_ptr<const FirstFlight> flight = pool_.Flight();
   const bool tls = flight->kind == FirstFlight::Kind::kTls;
   if (tls && !flight->tls->complete()) {
-    pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kReset);
+    dial_.Close(CloseKind::kReset);
     pool_.OnConnectFailed(this, ResetReason::kLocalConnectionFailure, {"TLS error: Secret is not supplied by SDS", {}});
     return;
   }
   pool_.cluster().process().fabric().SetFlight(
-      id_, std::move(flight), tls ? pool_.cluster().process().latencies().tls_handshake : Duration::zero());
+      connection, std::move(flight), tls ? pool_.cluster().process().latencies().tls_handshake : Duration::zero());
   shaking_hands_ = tls;
-  if (!tls) Ready();
+  if (tls) return;
+  dial_.Settle(connection);
+  Ready();
 }
 
-void UpstreamConnection::OnTls(ConnectionId /*connection*/, const TlsOutcome& outcome) {
+void UpstreamConnection::OnTls(ConnectionId connection, const TlsOutcome& outcome) {
   ClusterRuntime& cluster = pool_.cluster();
   cluster.CountHandshake(outcome);
   if (outcome.ok) {
     if (outcome.refused) finding_ = outcome.finding;
+    dial_.Settle(connection);
     Ready();
     return;
   }
   const std::string error = outcome.error, finding = outcome.finding;
-  cluster.process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
+  cluster.process().fabric().Close(connection, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
+  if (dial_.Failed(connection)) return;
   pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, {error, finding});
 }
 
@@ -420,8 +422,9 @@ void UpstreamConnection::Ready() {
   pool_.OnConnectionReady(this);
 }
 
-void UpstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) {
+void UpstreamConnection::OnClose(ConnectionId connection, CloseKind kind, std::string_view /*detail*/) {
   if (!ready_) {
+    if (dial_.Failed(connection)) return;
     std::string_view failure;
     const bool words = pool_.cluster().process().release().Has(EnvoyChange::kConnectErrorsAreWords);
     if (kind == CloseKind::kRefused) {
@@ -481,7 +484,7 @@ void UpstreamConnection::ArmIdle() {
 }
 
 void UpstreamConnection::CloseIdle() {
-  pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kFin);
+  dial_.Close(CloseKind::kFin);
   pool_.cluster().CountDestroyed(/*local=*/true, 0);
   HttpPool& pool = pool_;
   const HttpPool::Call call(pool);
@@ -502,7 +505,7 @@ void UpstreamConnection::Reset(StreamId stream) {
     Release(stream);
     return;
   }
-  pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kReset);
+  dial_.Close(CloseKind::kReset);
   pool_.cluster().CountDestroyed(/*local=*/true, 1);
   HttpPool& pool = pool_;
   const HttpPool::Call call(pool);
@@ -607,6 +610,7 @@ void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
     }
     host->index = static_cast<int32_t>(by_index_.size());
     host->hostname = e.hostname;
+    host->more_addresses = e.more_addresses;
     host->metadata = e.transport_socket_match;
     host->socket = MatchTransportSocket(config(), host->metadata.get());
     by_index_.push_back(host);

@@ -21,6 +21,7 @@
 #include "fakes/envoy/process/secrets.h"
 #include "fakes/envoy/tcp/fabric.h"
 #include "fakes/envoy/tls/tls.h"
+#include "fakes/envoy/upstream/dial.h"
 
 namespace wavetank::envoysim {
 
@@ -151,6 +152,7 @@ struct SocketOptions {
 struct HostRuntime {
   uint32_t id = 0;  // unique in its cluster
   SocketAddress address;
+  std::shared_ptr<const std::vector<SocketAddress>> more_addresses;  // tried when that one does not answer; null: none
   std::string locality, hostname;
   std::shared_ptr<const StringPairs> metadata;
   int32_t index = -1;   // in the endpoint table; -1: removed from the cluster, or of ORIGINAL_DST
@@ -246,7 +248,7 @@ class UpstreamConnection final : public ConnectionHandler {
  public:
   explicit UpstreamConnection(HttpPool& pool);
 
-  ConnectionId id() const { return id_; }
+  ConnectionId id() const { return dial_.id(); }
   bool multiplexes() const { return pool_.protocol() == HttpProtocol::kHttp2; }
   // The server will take no further request; it closes when the present ones are done.
   void GoAway();
@@ -274,7 +276,7 @@ class UpstreamConnection final : public ConnectionHandler {
   void Unlist();
 
   HttpPool& pool_;
-  ConnectionId id_ = kNoConnection;
+  Dial dial_;
   // How long it may be silent, and old. Nobody waits for the default, an hour of silence: it is looked at when the
   // connection is wanted next.
   void ArmLimits();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "fakes/kube/store/kubernetes_release.h"
 
 namespace wavetank::fakekube {
 
@@ -16,10 +17,12 @@ struct NodeOptions {
 
 struct ClusterOptions {
   std::string name;
-  std::string pod_cidr = "10.1.0.0/16";  // a /16 in dotted form
+  // A range, or two with a comma between them of a cluster of both IP families: "10.1.0.0/16,fd00:10:1::/64".
+  std::string pod_cidr = "10.1.0.0/16";
   std::string service_cidr = "10.96.0.0/16";
   std::string load_balancer_cidr = "172.30.1.0/24";
   bool load_balancer_hostname = false;
+  KubernetesRelease release;
   std::vector<NodeOptions> nodes;
   uint64_t seed = 1;
   int64_t first_resource_version = 1000;

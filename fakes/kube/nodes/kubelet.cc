@@ -97,6 +97,16 @@ json EndedStatuses(const kube::Object& pod, const ContainerRun& run, const std::
   return out;
 }
 
+// podIP, and the others of podIPs. The first may be empty.
+std::vector<std::string> NamedAddresses(const kube::Object& pod) {
+  const json& status = At(pod.body, "status");
+  std::vector<std::string> out = {Text(status, "podIP")};
+  for (const json& ip : Items(At(status, "podIPs"))) {
+    if (std::string address = Text(ip, "ip"); address != out.front()) out.push_back(std::move(address));
+  }
+  return out;
+}
+
 }  // namespace
 
 Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runtime)
@@ -106,7 +116,7 @@ Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runt
       pending_(api.host()),
       runs_(api.host()),
       jitter_(options.seed, "kubelet/" + options.name),
-      ips_(options.pod_cidr),
+      ips_(IpPoolsOf(options.pod_cidr)),
       scheduler_(api, options) {
   subscriptions_.Add(api_.Observe("Node", [this](const Change& change) { OnNode(change); }));
   subscriptions_.Add(api_.Observe("Pod", [this](const Change& change) {
@@ -147,9 +157,39 @@ Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runt
 }
 
 void Kubelet::Adopt(const ObjectRef& pod) {
-  const std::string ip = Text(At(pod->body, "status"), "podIP");
-  if (ips_.Reserve(ip)) held_[pod->meta.uid] = ip;
+  const std::vector<std::string> named = NamedAddresses(*pod);
+  if (ips_.front().Reserve(named.front())) {
+    for (size_t i = 1; i < std::min(named.size(), ips_.size()); ++i) ips_[i].Reserve(named[i]);
+    held_[pod->meta.uid] = named;
+  }
   if (pod->meta.deleting) Terminate(pod);
+}
+
+absl::StatusOr<std::vector<std::string>> Kubelet::AddressesFor(const kube::Object& pod) {
+  const std::vector<std::string> named = NamedAddresses(pod);
+  std::vector<std::string> out;
+  for (IpPool& pool : ips_) {
+    const auto of_family = std::find_if(named.begin(), named.end(), [&](const std::string& address) {
+      const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
+      return !ip.ok() || ip->is_v4() == pool.is_v4();
+    });
+    // An address that was written by hand is the pod's if nobody has it.
+    if (of_family != named.end() && !of_family->empty() && pool.Reserve(*of_family)) {
+      out.push_back(*of_family);
+      continue;
+    }
+    absl::StatusOr<std::string> free = pool.Allocate(pod.meta.ns + "/" + pod.meta.name);
+    if (!free.ok()) {
+      Give(out);
+      return free.status();
+    }
+    out.push_back(*std::move(free));
+  }
+  return out;
+}
+
+void Kubelet::Give(const std::vector<std::string>& addresses) {
+  for (size_t i = 0; i < std::min(addresses.size(), ips_.size()); ++i) ips_[i].Release(addresses[i]);
 }
 
 void Kubelet::Hear(const NamespacedName& name, const std::string& uid, bool ready) {
@@ -162,7 +202,7 @@ void Kubelet::Gone(const kube::Object& pod) {
   const auto held = held_.find(pod.meta.uid);
   if (held == held_.end()) return;
   WAVETANK_ASSERT(!held->second.empty(), pod.meta.name);
-  ips_.Release(held->second);
+  Give(held->second);
   held_.erase(held);
   for (const auto& [name, uid] : std::exchange(without_ip_, {})) {
     pending_.After(Duration::zero(), [this, name = name, uid = uid] { Run(name, uid); });
@@ -243,7 +283,7 @@ void Kubelet::Return(const std::string& node) {
     starting_.insert(name);
     // A sandbox of its own again, with the address that it had.
     if (const auto held = held_.find(pod->meta.uid); held != held_.end()) {
-      ips_.Release(held->second);
+      Give(held->second);
       held_.erase(held);
     }
     pending_.After(options_.container_start, [this, name, uid = pod->meta.uid] { Run(name, uid); });
@@ -258,32 +298,29 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
     return;
   }
   if (held_.contains(uid)) return;  // it runs: its node was lost and came back while it started
-  std::string ip = Text(At(pod->body, "status"), "podIP");
-  // An address that was written by hand is the pod's if nobody has it.
-  if (!ip.empty() && !ips_.Reserve(ip)) ip.clear();
-  if (ip.empty()) {
-    absl::StatusOr<std::string> free = ips_.Allocate(name.ns + "/" + name.name);
-    if (!free.ok()) {
-      // As a sandbox that cannot be made: the pod waits, and says why.
-      api_.Patch("Pod", name,
-                 {{"status",
-                   {{"reason", "FailedCreatePodSandBox"},
-                    {"message", fmt::format("pod {}/{}: {}", name.ns, name.name, Message(free.status()))}}}})
-          .IgnoreError();
-      TellNoSandbox(api_, *pod, std::string(Message(free.status())));
-      without_ip_.emplace_back(name, uid);
-      return;
-    }
-    ip = *std::move(free);
+  absl::StatusOr<std::vector<std::string>> addresses = AddressesFor(*pod);
+  if (!addresses.ok()) {
+    // As a sandbox that cannot be made: the pod waits, and says why.
+    api_.Patch("Pod", name,
+               {{"status",
+                 {{"reason", "FailedCreatePodSandBox"},
+                  {"message", fmt::format("pod {}/{}: {}", name.ns, name.name, Message(addresses.status()))}}}})
+        .IgnoreError();
+    TellNoSandbox(api_, *pod, std::string(Message(addresses.status())));
+    without_ip_.emplace_back(name, uid);
+    return;
   }
+  WAVETANK_ASSERT(!addresses->empty(), name.ns, name.name);
+  const std::string ip = addresses->front();
   WAVETANK_ASSERT(!ip.empty(), name.ns, name.name);
-  const bool fresh = held_.emplace(uid, ip).second;
-  WAVETANK_ASSERT(fresh, uid, ip);  // a pod has one address
+  json pod_ips = json::array();
+  for (const std::string& address : *addresses) pod_ips.push_back(JsonObject("ip", address));
+  const bool fresh = held_.emplace(uid, *std::move(addresses)).second;
+  WAVETANK_ASSERT(fresh, uid, ip);  // a pod has one address of a family
   const std::string started = api_.DateNow();
-  json status =
-      JsonObject("phase", "Running", "reason", nullptr, "message", nullptr,  //
-                 "podIP", ip, "podIPs", json::array({JsonObject("ip", ip)}), "startTime", started, "containerStatuses",
-                 ContainerStatuses(*pod, false, started), "conditions", Conditions(*pod, false, started));
+  json status = JsonObject("phase", "Running", "reason", nullptr, "message", nullptr,  //
+                           "podIP", ip, "podIPs", std::move(pod_ips), "startTime", started, "containerStatuses",
+                           ContainerStatuses(*pod, false, started), "conditions", Conditions(*pod, false, started));
   const ObjectRef node = api_.Get("Node", {"", Text(At(pod->body, "spec"), "nodeName")});
   if (std::string host_ip = InternalIp(node.get()); !host_ip.empty()) status["hostIP"] = std::move(host_ip);
   absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name, JsonObject("status", std::move(status)));

@@ -49,6 +49,9 @@ class Kubelet {
   void Terminate(const ObjectRef& pod);
   // It was there before this kubelet, and runs.
   void Adopt(const ObjectRef& pod);
+  // The addresses that its status names, if nobody has them, else others: one of each of the cluster's IP families.
+  absl::StatusOr<std::vector<std::string>> AddressesFor(const kube::Object& pod);
+  void Give(const std::vector<std::string>& addresses);  // back
   bool OnLostNode(const kube::Object& pod) const;
   // A pod is gone: its address is another's.
   void Gone(const kube::Object& pod);
@@ -59,8 +62,8 @@ class Kubelet {
   PendingWork pending_;
   PendingWork runs_;  // of containers, which a settled cluster may have
   RandomStream jitter_;
-  IpPool ips_;
-  std::map<std::string, std::string> held_;                         // uid -> address
+  std::vector<IpPool> ips_;                                         // by IP family, the cluster's first one first
+  std::map<std::string, std::vector<std::string>> held_;            // uid -> addresses
   std::map<std::string, int64_t> sandboxes_;                        // uid -> how many it has had, if containers end
   std::vector<std::pair<NamespacedName, std::string>> without_ip_;  // name, uid: wait for an address, in order
   Scheduler scheduler_;

@@ -7,6 +7,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/buggify/buggify.h"
+#include "core/base/ip.h"
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
@@ -46,6 +47,18 @@ int TargetPort(const json& port, const kube::Object& pod) {
     }
   }
   return 0;
+}
+
+// A pod's address of an IP family, "IPv4" or "IPv6"; empty: it has none.
+std::string AddressOf(const kube::Pod& pod, std::string_view family) {
+  if (family.empty()) return {};
+  const auto fits = [&](const std::string& text) {
+    const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text);
+    return !ip.ok() ? family == "IPv4" : ip->is_v4() == (family == "IPv4");
+  };
+  if (fits(pod.ip)) return pod.ip;
+  const auto it = std::find_if(pod.ips.begin(), pod.ips.end(), fits);
+  return it == pod.ips.end() ? std::string() : *it;
 }
 
 std::string SliceSuffix(const NamespacedName& service, size_t index) {
@@ -238,8 +251,12 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
   WAVETANK_ASSERT(selecting != services_.end(), name.ns, name.name);  // what selects nothing is not queued
   const std::set<std::string>& selected = selecting->second.pods;
 
-  // Pods whose ports resolve to the same numbers share slices.
+  // Pods whose ports resolve to the same numbers share slices, those of one IP family.
   std::map<std::string, std::pair<json, std::vector<json>>> groups;  // by ports as text
+  std::map<std::string, std::vector<json>> others;                   // the same, of the Service's other IP family
+  const json& families = Items(At(spec, "ipFamilies"));
+  const std::string family = families.empty() ? "IPv4" : families[0].get<std::string>(),
+                    other_family = families.size() > 1 ? families[1].get<std::string>() : "";
   json ready_addresses = json::array(), not_ready_addresses = json::array();
   for (const std::string& pod_name : selected) {
     const ObjectRef pod = api_.Get("Pod", {name.ns, pod_name});
@@ -247,6 +264,8 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     const kube::Pod& state = kube::ParsePod(*pod);
     // What has ended serves nobody (kubernetes: EndpointSlice's ShouldPodBeInEndpoints).
     if (state.ip.empty() || state.phase == "Succeeded" || state.phase == "Failed") continue;
+    const std::string ip = AddressOf(state, family);
+    if (ip.empty()) continue;
     json ports = json::array();
     for (const json& port : Items(At(spec, "ports"))) {
       const int number = TargetPort(port, *pod);
@@ -260,18 +279,24 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     const std::string& node = state.node_name;
     json target = JsonObject("kind", "Pod", "name", pod->meta.name, "namespace", name.ns, "uid", pod->meta.uid);
     json endpoint = JsonObject(
-        "addresses", json::array({state.ip}),  //
+        "addresses", json::array({ip}),  //
         "conditions", JsonObject("ready", serving && !terminating, "serving", serving, "terminating", terminating),
         "targetRef", target, "nodeName", node);
     for (const NodeOptions& known : options_.nodes) {
       if (known.name == node && !known.zone.empty()) endpoint["zone"] = known.zone;
     }
-    json address = JsonObject("ip", state.ip, "nodeName", node, "targetRef", std::move(target));
+    json address = JsonObject("ip", ip, "nodeName", node, "targetRef", std::move(target));
     // A name of its own below the Service's, as a StatefulSet's pods have.
     if (!state.hostname.empty() && state.subdomain == name.name)
       endpoint["hostname"] = address["hostname"] = state.hostname;
     (serving && !terminating ? ready_addresses : not_ready_addresses).push_back(std::move(address));
-    auto& group = groups[JsonText(ports)];
+    const std::string key = JsonText(ports);
+    if (std::string other = AddressOf(state, other_family); !other.empty()) {
+      json second = endpoint;
+      second["addresses"] = json::array({std::move(other)});
+      others[key].push_back(std::move(second));
+    }
+    auto& group = groups[key];
     group.first = std::move(ports);
     group.second.push_back(std::move(endpoint));
   }
@@ -284,12 +309,12 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
   const json owner = json::array({JsonObject("apiVersion", "v1", "kind", "Service", "name", name.name, "uid",
                                              service->meta.uid, "controller", true, "blockOwnerDeletion", true)});
   std::map<std::string, bool> wanted;
-  for (auto& [key, group] : groups) {
-    for (size_t start = 0; start == 0 || start < group.second.size(); start += kMaxEndpointsPerSlice) {
-      const size_t end = std::min(start + kMaxEndpointsPerSlice, group.second.size());
+  const auto write = [&](const std::string& address_type, const json& ports, std::vector<json>& list) {
+    for (size_t start = 0; start == 0 || start < list.size(); start += kMaxEndpointsPerSlice) {
+      const size_t end = std::min(start + kMaxEndpointsPerSlice, list.size());
       json endpoints = json::array();
       WAVETANK_ASSERT(end - start <= kMaxEndpointsPerSlice, start, end);
-      for (size_t i = start; i < end; ++i) endpoints.push_back(std::move(group.second[i]));
+      for (size_t i = start; i < end; ++i) endpoints.push_back(std::move(list[i]));
       const std::string slice = name.name + "-" + SliceSuffix(name, index++);
       wanted[slice] = true;
       json labels = JsonObject(kServiceName, name.name, kManagedByLabel, kManager);
@@ -297,9 +322,13 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
                             "metadata",
                             JsonObject("name", slice, "namespace", name.ns, "labels", std::move(labels),
                                        "ownerReferences", owner),
-                            "addressType", "IPv4", "ports", group.first, "endpoints", std::move(endpoints)))
+                            "addressType", address_type, "ports", ports, "endpoints", std::move(endpoints)))
           .IgnoreError();
     }
+  };
+  for (auto& [key, group] : groups) write(family, group.first, group.second);
+  if (!other_family.empty()) {
+    for (auto& [key, group] : groups) write(other_family, group.first, others[key]);
   }
   DeleteOthers(name, wanted, kManager);
 

@@ -30,6 +30,7 @@
 #include "core/kube/object.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fakes/kube/store/faults.h"
+#include "fakes/kube/store/kubernetes_release.h"
 #include "fakes/kube/store/service_allocator.h"
 
 namespace wavetank::fakekube {
@@ -66,6 +67,7 @@ class ApiServer {
   struct Options {
     std::string name;  // of the cluster
     std::string service_cidr = "10.96.0.0/16";
+    KubernetesRelease release;
     // Events kept for watches that start in the past; older ones are 410 Gone.
     size_t history = 4096;
     int64_t first_resource_version = 1000;
@@ -84,6 +86,7 @@ class ApiServer {
   ~ApiServer();
 
   const std::string& name() const { return options_.name; }
+  const KubernetesRelease& release() const { return options_.release; }
   Host& host() { return host_; }
   int64_t resource_version() const { return resource_version_; }
 

@@ -6,8 +6,9 @@
 #include <charconv>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "core/base/assert.h"
-#include "core/base/ip.h"
 #include "core/base/random.h"
 
 namespace wavetank::fakekube {
@@ -15,8 +16,6 @@ namespace {
 
 // Draws before the pool is searched address by address.
 constexpr uint64_t kDraws = 16;
-
-std::string AddressText(uint32_t address) { return IpAddress::V4(address).ToString(); }
 
 }  // namespace
 
@@ -26,7 +25,7 @@ IpPool::IpPool(std::string cidr) : cidr_(std::move(cidr)) {
     const absl::StatusOr<IpAddress> from = IpAddress::Parse(text.substr(0, dash)),
                                     to = IpAddress::Parse(text.substr(dash + 1));
     if (!from.ok() || !to.ok() || !from->is_v4() || !to->is_v4() || to->low() < from->low()) return;
-    first_ = static_cast<uint32_t>(from->low());
+    first_ = *from;
     size_ = to->low() - from->low() + 1;
     last_ = static_cast<uint32_t>(size_ - 1);  // the first is the next
     whole_ = true;
@@ -37,30 +36,46 @@ IpPool::IpPool(std::string cidr) : cidr_(std::move(cidr)) {
   const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text.substr(0, slash));
   int prefix = -1;
   const auto [end, error] = std::from_chars(text.data() + slash + 1, text.data() + text.size(), prefix);
-  if (!ip.ok() || !ip->is_v4() || error != std::errc() || end != text.data() + text.size() || prefix < 1 || prefix > 32)
+  if (!ip.ok() || error != std::errc() || end != text.data() + text.size() || prefix < 1 ||
+      prefix > (ip->is_v4() ? 32 : 128)) {
     return;
-  size_ = uint64_t{1} << (32 - prefix);
-  first_ = static_cast<uint32_t>(ip->low()) & ~static_cast<uint32_t>(size_ - 1);
-  WAVETANK_ASSERT(uint64_t{first_} + size_ <= uint64_t{1} << 32, first_, size_);
+  }
+  size_ = uint64_t{1} << std::min((ip->is_v4() ? 32 : 128) - prefix, 32);
+  if (ip->is_v4()) {
+    first_ = IpAddress::V4(static_cast<uint32_t>(ip->low()) & ~static_cast<uint32_t>(size_ - 1));
+    WAVETANK_ASSERT((first_.low() & 0xffffffff) + size_ <= uint64_t{1} << 32, first_.low(), size_);
+    return;
+  }
+  const absl::StatusOr<IpPrefix> network = IpPrefix::Parse(text);
+  WAVETANK_ASSERT(network.ok(), cidr_);
+  first_ = network->ip;
 }
 
-bool IpPool::Usable(uint32_t address) const {
+IpAddress IpPool::At(uint64_t offset) const {
+  return first_.is_v4() ? IpAddress::V4(static_cast<uint32_t>(first_.low() + offset))
+                        : IpAddress::V6(first_.high(), first_.low() + offset);
+}
+
+bool IpPool::Usable(uint64_t offset) const {
   if (whole_) return true;
-  const uint32_t last_octet = address & 0xff;
-  return last_octet != 0 && last_octet != 255 && address != first_ && address - first_ != size_ - 1;
+  if (offset == 0) return false;
+  if (!first_.is_v4()) return true;
+  const uint64_t last_octet = At(offset).low() & 0xff;
+  return last_octet != 0 && last_octet != 255 && offset != size_ - 1;
 }
 
 absl::StatusOr<std::string> IpPool::Scan(uint32_t from) {
   for (uint64_t i = 0; i < size_; ++i) {
     const auto offset = static_cast<uint32_t>((from + i) % size_);
-    const uint32_t address = first_ + offset;
-    if (Usable(address) && taken_.insert(address).second) {
+    const IpAddress address = At(offset);
+    if (Usable(offset) && taken_.insert(address).second) {
       last_ = offset;
-      return AddressText(address);
+      return address.ToString();
     }
   }
   if (size_ == 0)
-    return absl::InvalidArgumentError(fmt::format("'{}' is no IPv4 CIDR; write one as 10.96.0.0/16", cidr_));
+    return absl::InvalidArgumentError(fmt::format(
+        "'{}' is no CIDR; write one as 10.96.0.0/16, or one of each family as 10.96.0.0/16,fd00:96::/112", cidr_));
   return absl::ResourceExhaustedError(
       fmt::format("all {} addresses of {} are taken; widen the range or remove what holds them", taken_.size(), cidr_));
 }
@@ -75,7 +90,7 @@ absl::StatusOr<std::string> IpPool::Allocate(std::string_view key) {
     offset = static_cast<uint32_t>(HashName(key, attempt) % (size_ - 2 * kept) + kept);
     WAVETANK_ASSERT(offset >= kept, offset, kept);
     WAVETANK_ASSERT(offset < size_ - kept, offset, size_);
-    if (Usable(first_ + offset) && taken_.insert(first_ + offset).second) return AddressText(first_ + offset);
+    if (Usable(offset) && taken_.insert(At(offset)).second) return At(offset).ToString();
   }
   return Scan(offset);
 }
@@ -84,12 +99,19 @@ absl::StatusOr<std::string> IpPool::Next() { return Scan(last_ + 1); }
 
 bool IpPool::Reserve(std::string_view address) {
   const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
-  return !ip.ok() || !ip->is_v4() || taken_.insert(static_cast<uint32_t>(ip->low())).second;
+  return !ip.ok() || taken_.insert(*ip).second;
 }
 
 void IpPool::Release(std::string_view address) {
   const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
-  if (ip.ok() && ip->is_v4()) taken_.erase(static_cast<uint32_t>(ip->low()));
+  if (ip.ok()) taken_.erase(*ip);
+}
+
+std::vector<IpPool> IpPoolsOf(const std::string& cidrs) {
+  std::vector<IpPool> out;
+  for (const absl::string_view each : absl::StrSplit(cidrs, ','))
+    out.emplace_back(std::string(absl::StripAsciiWhitespace(each)));
+  return out;
 }
 
 }  // namespace wavetank::fakekube

@@ -1,25 +1,29 @@
-// Addresses of one IPv4 range, each handed out to one holder at a time.
+// Addresses of one range, each handed out to one holder at a time.
 #pragma once
 
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/ip.h"
 
 namespace wavetank::fakekube {
 
 class IpPool {
  public:
-  // "10.96.0.0/16", or "172.18.255.200-172.18.255.250", of which every address is handed out. A text that is neither
-  // makes a pool without addresses, whose errors say so.
+  // "10.96.0.0/16", "fd00:96::/112" (of a larger one the first 2^32 addresses), or "172.18.255.200-172.18.255.250", of
+  // which every address is handed out. A text that is none of these makes a pool without addresses, whose errors say
+  // so.
   explicit IpPool(std::string cidr);
 
   // A free address, drawn by `key`, so that what one holder gets does not depend on which others exist (but for
   // collisions). Never the network's own, the broadcast address, or one that ends in 0 or 255. ResourceExhausted
   // when all are taken. O(log taken), O(size) once the pool is nearly full.
   absl::StatusOr<std::string> Allocate(std::string_view key);
+  bool is_v4() const { return first_.is_v4(); }
   // The lowest free address after the one handed out last, going round.
   absl::StatusOr<std::string> Next();
   // Takes a certain address, of this CIDR or another. False if it is taken.
@@ -30,15 +34,19 @@ class IpPool {
   size_t taken() const { return taken_.size(); }
 
  private:
-  bool Usable(uint32_t address) const;
+  IpAddress At(uint64_t offset) const;
+  bool Usable(uint64_t offset) const;
   absl::StatusOr<std::string> Scan(uint32_t from);
 
   std::string cidr_;
-  uint32_t first_ = 0;  // the network's address
-  uint64_t size_ = 0;   // 0: the CIDR cannot be read
-  uint32_t last_ = 0;   // offset of the address that Next() gave
-  bool whole_ = false;  // first and last address, too
-  std::set<uint32_t> taken_;
+  IpAddress first_ = IpAddress::V4(0);  // the network's address
+  uint64_t size_ = 0;                   // 0: the CIDR cannot be read
+  uint32_t last_ = 0;                   // offset of the address that Next() gave
+  bool whole_ = false;                  // first and last address, too
+  std::set<IpAddress> taken_;
 };
+
+// A cluster's ranges, the first of which is the one of its first IP family: "10.1.0.0/16,fd00:10:1::/64".
+std::vector<IpPool> IpPoolsOf(const std::string& cidrs);
 
 }  // namespace wavetank::fakekube

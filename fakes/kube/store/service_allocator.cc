@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/base/assert.h"
+#include "core/base/ip.h"
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
-#include "fakes/kube/objects/api_error.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -17,7 +20,7 @@ using nlohmann::json;
 constexpr int kFirstPort = 30000, kPorts = 2768;  // kube-apiserver's --service-node-port-range
 
 struct Held {
-  std::string ip;
+  std::vector<std::string> ips;
   std::set<int> ports;
 };
 
@@ -30,7 +33,10 @@ Held HeldBy(const json& body) {
   Held held;
   const auto spec = body.find("spec");
   if (spec == body.end() || !spec->is_object()) return held;
-  if (const auto ip = spec->find("clusterIP"); ip != spec->end() && ip->is_string() && *ip != "None") held.ip = *ip;
+  if (std::string ip = Text(*spec, "clusterIP"); !ip.empty() && ip != "None") held.ips.push_back(std::move(ip));
+  for (const json& each : Items(At(*spec, "clusterIPs"))) {
+    if (!held.ips.empty() && each.is_string() && each != held.ips.front()) held.ips.push_back(each);
+  }
   if (const auto ports = spec->find("ports"); ports != spec->end() && ports->is_array()) {
     for (const json& port : *ports) {
       if (const int number = NodePort(port); number != 0) held.ports.insert(number);
@@ -39,7 +45,61 @@ Held HeldBy(const json& body) {
   return held;
 }
 
+bool IsV4(std::string_view address) {
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
+  return !ip.ok() || ip->is_v4();
+}
+
+// An address of a family that the cluster does not have is nobody's to hand out.
+bool Take(const std::string& address, std::vector<IpPool>& pools) {
+  for (IpPool& pool : pools) {
+    if (pool.is_v4() == IsV4(address)) return pool.Reserve(address);
+  }
+  return true;
+}
+void Free(const std::string& address, std::vector<IpPool>& pools) {
+  for (IpPool& pool : pools) pool.Release(address);
+}
+
+std::string_view FamilyOf(const IpPool& pool) { return pool.is_v4() ? "IPv4" : "IPv6"; }
+
 }  // namespace
+
+IpPool* ServiceAllocator::PoolOf(std::string_view family) {
+  for (IpPool& pool : ips_) {
+    if (FamilyOf(pool) == family) return &pool;
+  }
+  return &ips_.front();
+}
+
+// Kubernetes: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields. Two of one family are refused by
+// validation there.
+std::optional<FieldError> ServiceAllocator::FillFamilies(json& spec) const {
+  const std::string policy = Text(spec, "ipFamilyPolicy", "SingleStack");
+  const bool both = ips_.size() > 1;
+  json families = json::array();
+  for (const json& family : Items(At(spec, "ipFamilies"))) {
+    const bool known =
+        std::any_of(ips_.begin(), ips_.end(), [&](const IpPool& pool) { return family == FamilyOf(pool); });
+    if (!known && (both || family != "IPv4")) {
+      return InvalidField("spec.ipFamilies[0]", family, "not configured on this cluster");
+    }
+    families.push_back(family);
+  }
+  if (families.empty()) families.push_back(std::string(FamilyOf(ips_.front())));
+  if (policy == "RequireDualStack" && !both) {
+    return InvalidField("spec.ipFamilyPolicy", policy, "this cluster is not configured for dual-stack services");
+  }
+  if (policy == "SingleStack") {
+    families = json::array({families.front()});
+  } else if (both && families.size() == 1) {
+    for (const IpPool& pool : ips_) {
+      if (families.front() != FamilyOf(pool)) families.push_back(std::string(FamilyOf(pool)));
+    }
+  }
+  spec["ipFamilies"] = std::move(families);
+  return std::nullopt;
+}
 
 absl::StatusOr<int> ServiceAllocator::FreePort(std::string_view key) const {
   const auto start = static_cast<int>(HashName(key) % kPorts);
@@ -63,33 +123,48 @@ absl::Status ServiceAllocator::Assign(json& body, const kube::Object* previous) 
   const auto refuse = [&](const FieldError& error) {
     return InvalidObject({"Service", ""}, metadata.value("name", ""), {error});
   };
-  std::string new_ip;
+  // A Service from another cluster, with all its addresses, keeps the families that it had there.
+  const bool brought = named.ips.size() > 1 && named.ips.size() == Items(At(spec, "ipFamilies")).size() &&
+                       Text(spec, "ipFamilyPolicy") != "SingleStack";
+  if (!brought) {
+    if (const std::optional<FieldError> error = FillFamilies(spec)) return refuse(*error);
+  }
+  std::vector<std::string> new_ips;
   std::vector<int> new_ports;
   const auto fail = [&](absl::Status status) {
-    ips_.Release(new_ip);
+    for (const std::string& ip : new_ips) Free(ip, ips_);
     for (const int port : new_ports) ports_.erase(port);
     return status;
   };
-  const auto ip = spec.find("clusterIP");
-  if (ip == spec.end() || !ip->is_string() || ip->get_ref<const std::string&>().empty()) {
-    absl::StatusOr<std::string> drawn = ips_.Allocate(name);
-    if (!drawn.ok()) {
-      return absl::Status(drawn.status().code(),
-                          fmt::format("Service {}: spec.clusterIP: {}", name, std::string(drawn.status().message())));
+  if (Text(spec, "clusterIP") == "None") {
+    spec["clusterIPs"] = json::array({"None"});
+  } else {
+    std::vector<std::string> ips = named.ips;
+    const json& families = spec["ipFamilies"];
+    ips.resize(std::min(ips.size(), families.size()));
+    for (const std::string& ip : ips) {
+      if (std::find(before.ips.begin(), before.ips.end(), ip) != before.ips.end()) continue;
+      if (!Take(ip, ips_)) {
+        return fail(
+            refuse({"FieldValueInvalid", "spec.clusterIPs",
+                    fmt::format("Invalid value: []string{{\"{0}\"}}: failed to allocate IP {0}: provided IP is already "
+                                "allocated",
+                                ip)}));
+      }
+      new_ips.push_back(ip);
     }
-    spec["clusterIP"] = new_ip = *drawn;
-    spec["clusterIPs"] = json::array({new_ip});
-  } else if (!named.ip.empty() && named.ip != before.ip) {
-    if (!ips_.Reserve(named.ip)) {
-      return refuse(
-          {"FieldValueInvalid", "spec.clusterIPs",
-           fmt::format("Invalid value: []string{{\"{0}\"}}: failed to allocate IP {0}: provided IP is already "
-                       "allocated",
-                       named.ip)});
+    while (ips.size() < families.size()) {
+      absl::StatusOr<std::string> drawn = PoolOf(families[ips.size()].get<std::string>())->Allocate(name);
+      if (!drawn.ok()) {
+        return fail(absl::Status(drawn.status().code(), fmt::format("Service {}: spec.clusterIP: {}", name,
+                                                                    std::string(drawn.status().message()))));
+      }
+      new_ips.push_back(*drawn);
+      ips.push_back(*std::move(drawn));
     }
-    new_ip = named.ip;
+    spec["clusterIP"] = ips.front();
+    spec["clusterIPs"] = ips;
   }
-  if (!spec.contains("clusterIPs")) spec["clusterIPs"] = json::array({spec["clusterIP"]});
 
   for (const int port : named.ports) {
     if (before.ports.count(port) != 0) continue;
@@ -127,7 +202,9 @@ absl::Status ServiceAllocator::Assign(json& body, const kube::Object* previous) 
 
 void ServiceAllocator::Release(const kube::Object& previous, const kube::Object* now) {
   const Held before = HeldBy(previous.body), after = now == nullptr ? Held() : HeldBy(now->body);
-  if (before.ip != after.ip) ips_.Release(before.ip);
+  for (const std::string& ip : before.ips) {
+    if (std::find(after.ips.begin(), after.ips.end(), ip) == after.ips.end()) Free(ip, ips_);
+  }
   for (const int port : before.ports) {
     if (after.ports.count(port) == 0) ports_.erase(port);
   }

@@ -66,7 +66,7 @@ Response AskKube(World& world, std::string_view cluster, const fakekube::http::R
   const absl::Status status = world.Do(input, &exchange);
   if (!status.ok()) return fakekube::http::Failure(500, "InternalError", Message(status));
   Response response = std::move(*exchange.answer);
-  fakekube::http::Dress(call, &response);
+  fakekube::http::Dress(call, api->server().release(), &response);
   response.delay = api->server().FateOf(fakekube::ApiCall::kWrite).delay;
   return response;
 }

@@ -630,10 +630,32 @@ TEST(ProxyBootstrapTest, InterceptsWhatTheAnnotationsSay) {
   EXPECT_FALSE(takes("10.9.2.3:80"));
   EXPECT_FALSE(takes("93.184.216.34:80"));
   EXPECT_TRUE(takes("93.184.216.34:8443"));
-  EXPECT_TRUE(takes("[fd00::5]:80"));
+  EXPECT_FALSE(takes("[fd00::5]:80")) << "ip6tables has no rules for a pod whose first address is of IPv4";
   EXPECT_FALSE(takes("127.0.0.1:80"));
-  EXPECT_TRUE(rules.TakesInbound(5000));
-  for (uint16_t port : {9999, 15020, 15021, 15090, 15008}) EXPECT_FALSE(rules.TakesInbound(port)) << port;
+  EXPECT_TRUE(rules.TakesInbound({IpAddress::V4(10, 1, 0, 5), 5000}));
+  for (uint16_t port : {9999, 15020, 15021, 15090, 15008})
+    EXPECT_FALSE(rules.TakesInbound({IpAddress::V4(10, 1, 0, 5), port})) << port;
+}
+
+// istiod: tools/istio-iptables/pkg/cmd/root.go, getLocalIP; before 1.19 ISTIO_AGENT_DUAL_STACK.
+TEST(ProxyBootstrapTest, WithDualStackItInterceptsIpv6AndTellsBothAddresses) {
+  json pod = Injected(Webhook(), AppPod());
+  pod["status"]["podIPs"] = {{{"ip", "10.1.0.7"}}, {{"ip", "fd00:1::7"}}};
+  const SocketAddress there = *SocketAddress::Parse("[fd00::5]:80"), own = *SocketAddress::Parse("[fd00:1::7]:5000");
+  EXPECT_EQ(Bootstrap(pod).metadata["INSTANCE_IPS"], "10.1.0.7,fd00:1::7");
+  EXPECT_FALSE(Bootstrap(pod).interception->TakesOutbound(there));
+  EXPECT_FALSE(Bootstrap(pod).interception->TakesInbound(own));
+  json& init = pod["spec"]["initContainers"][0];
+  for (const auto& [image, variable, other] :
+       {std::tuple("x/proxyv2:1.18.2", "ISTIO_AGENT_DUAL_STACK", "ISTIO_DUAL_STACK"),
+        std::tuple("x/proxyv2:1.30.3", "ISTIO_DUAL_STACK", "ISTIO_AGENT_DUAL_STACK")}) {
+    init["image"] = image;
+    init["env"] = {{{"name", other}, {"value", "true"}}};
+    EXPECT_FALSE(Bootstrap(pod).interception->TakesOutbound(there)) << image;
+    init["env"] = {{{"name", variable}, {"value", "true"}}};
+    EXPECT_TRUE(Bootstrap(pod).interception->TakesOutbound(there)) << image;
+    EXPECT_TRUE(Bootstrap(pod).interception->TakesInbound(own)) << image;
+  }
 }
 
 TEST(ProxyBootstrapTest, ModeNoneInterceptsNothing) {
@@ -654,7 +676,7 @@ TEST(ProxyBootstrapTest, WithTheCniPluginTheRulesStandInTheValidationContainer) 
   EXPECT_THAT(NamesOf(pod["spec"]["initContainers"]), ElementsAre("istio-validation"));
   EXPECT_EQ(pod["metadata"]["annotations"]["traffic.sidecar.istio.io/excludeInboundPorts"], "15020");
   ASSERT_TRUE(Bootstrap(pod).interception.has_value());
-  EXPECT_FALSE(Bootstrap(pod).interception->TakesInbound(15021));
+  EXPECT_FALSE(Bootstrap(pod).interception->TakesInbound({IpAddress::V4(10, 1, 0, 5), 15021}));
 }
 
 TEST(ProxyBootstrapTest, LocalityLabelAndAnnotationsOfThePodCount) {
@@ -670,7 +692,7 @@ TEST(ProxyBootstrapTest, LocalityLabelAndAnnotationsOfThePodCount) {
   EXPECT_EQ(proxy.discovery_san, "other.mesh");
   EXPECT_EQ(proxy.ca_address, "istiod.istio-system.svc:15012");
   EXPECT_EQ(proxy.status_port, 15999);
-  EXPECT_FALSE(proxy.interception->TakesInbound(15999));
+  EXPECT_FALSE(proxy.interception->TakesInbound({IpAddress::V4(10, 1, 0, 5), 15999}));
 }
 
 TEST(ProxyBootstrapTest, SaysWhatIsMissing) {

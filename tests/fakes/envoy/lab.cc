@@ -455,8 +455,10 @@ std::string LocalitiesJson(std::string_view cluster, const std::vector<LocalityS
   for (const LocalitySpec& l : localities) {
     std::vector<std::string> endpoints;
     for (const EndpointSpec& e : l.endpoints) {
-      std::string json = fmt::format(R"({{"endpoint": {{"address": {}}}, "load_balancing_weight": {})",
-                                     SocketJson(e.address), e.weight);
+      const std::string more =
+          e.more.empty() ? "" : fmt::format(R"(, "additional_addresses": [{{"address": {}}}])", SocketJson(e.more));
+      std::string json = fmt::format(R"({{"endpoint": {{"address": {}{}}}, "load_balancing_weight": {})",
+                                     SocketJson(e.address), more, e.weight);
       if (!e.health.empty()) json += fmt::format(R"(, "health_status": "{}")", e.health);
       if (e.tls) {
         json += R"(, "metadata": {"filter_metadata": {"envoy.transport_socket_match": {"tlsMode": "istio"}}})";

@@ -270,6 +270,7 @@ struct EndpointSpec {
   uint32_t weight = 1;
   std::string health;  // "UNHEALTHY", ...
   bool tls = false;
+  std::string more;  // an additional address
 };
 struct LocalitySpec {
   std::string region;

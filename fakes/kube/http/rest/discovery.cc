@@ -100,11 +100,11 @@ Response ResourceListDocument(const std::string& group_version, const std::vecto
 
 }  // namespace
 
-std::optional<Response> Discover(const ResourceTable& table, std::string_view path) {
+std::optional<Response> Discover(const ResourceTable& table, const KubernetesRelease& release, std::string_view path) {
   if (path == "/version") {
-    return JsonResponse(200, {{"major", kMajor},
-                              {"minor", kMinor},
-                              {"gitVersion", kGitVersion},
+    return JsonResponse(200, {{"major", "1"},
+                              {"minor", std::to_string(release.minor())},
+                              {"gitVersion", release.git_version()},
                               {"gitCommit", "wavetank"},
                               {"gitTreeState", "clean"},
                               {"buildDate", "2023-09-01T00:00:00Z"},

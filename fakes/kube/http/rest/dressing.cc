@@ -69,9 +69,17 @@ void Prettify(Response* response) {
 
 }  // namespace
 
-void Dress(const Call& call, Response* response) {
-  if (call.of_resource() && !call.target.resource->deprecation.empty())
-    response->headers.emplace_back("Warning", "299 - " + JsonText(json(call.target.resource->deprecation)));
+void Dress(const Call& call, const KubernetesRelease& release, Response* response) {
+  const auto warn = [&](const std::string& text) {
+    response->headers.emplace_back("Warning", "299 - " + JsonText(json(text)));
+  };
+  if (call.of_resource()) {
+    const Resource& resource = *call.target.resource;
+    if (!resource.deprecation.empty()) warn(resource.deprecation);
+    // kubernetes: staging/src/k8s.io/api/core/v1/zz_generated.prerelease-lifecycle.go.
+    if (release.endpoints_deprecated() && resource.group.empty() && resource.plural == "endpoints")
+      warn("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice");
+  }
   if (call.query.Flag("pretty")) Prettify(response);
 }
 

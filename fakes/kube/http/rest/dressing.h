@@ -3,12 +3,13 @@
 #pragma once
 
 #include "fakes/kube/http/rest/call.h"
+#include "fakes/kube/store/kubernetes_release.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::fakekube::http {
 
 // Warnings of what is deprecated, and line breaks for who wants to read.
-void Dress(const Call& call, Response* response);
+void Dress(const Call& call, const KubernetesRelease& release, Response* response);
 
 // Whether the request makes an object that says who made it: a CertificateSigningRequest.
 bool SaysWhoAsks(const Call& call);

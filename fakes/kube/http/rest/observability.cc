@@ -28,7 +28,7 @@ Response Metrics(const ApiServer& server) {
       "# HELP kubernetes_build_info [ALPHA] A metric with a constant '1' value labeled by version.\n"
       "# TYPE kubernetes_build_info gauge\n"
       "kubernetes_build_info{{git_version=\"{}\",major=\"{}\",minor=\"{}\"}} 1\n",
-      server.objects(), server.resource_version(), kGitVersion, kMajor, kMinor);
+      server.objects(), server.resource_version(), server.release().git_version(), "1", server.release().minor());
   return response;
 }
 

@@ -197,7 +197,8 @@ json PathItem(const Resource& resource, const json& schema, bool in_namespace, b
   return out;
 }
 
-json GroupVersionDocument(const ResourceTable& table, const std::vector<const Resource*>& resources) {
+json GroupVersionDocument(const ResourceTable& table, const KubernetesRelease& release,
+                          const std::vector<const Resource*>& resources) {
   const json all = OpenApiDefinitions(table, OpenApi::kV3);
   json paths = json::object(), schemas = json::object();
   for (const Resource* resource : resources) {
@@ -218,19 +219,19 @@ json GroupVersionDocument(const ResourceTable& table, const std::vector<const Re
     if (!resource->review_only) paths[within + "/{name}"] = PathItem(*resource, schema, true, true);
   }
   return {{"openapi", "3.0.0"},
-          {"info", {{"title", "Kubernetes"}, {"version", kGitVersion}}},
+          {"info", {{"title", "Kubernetes"}, {"version", release.git_version()}}},
           {"paths", std::move(paths)},
           {"components", {{"schemas", std::move(schemas)}}}};
 }
 
 }  // namespace
 
-Response OpenApiV2(const ResourceTable& table, std::string_view accept) {
+Response OpenApiV2(const ResourceTable& table, const KubernetesRelease& release, std::string_view accept) {
   const json definitions = OpenApiDefinitions(table, OpenApi::kV2);
   Response response;
   if (accept.find("protobuf") == std::string_view::npos) {
     return JsonResponse(200, {{"swagger", "2.0"},
-                              {"info", {{"title", "Kubernetes"}, {"version", kGitVersion}}},
+                              {"info", {{"title", "Kubernetes"}, {"version", release.git_version()}}},
                               {"paths", json::object()},
                               {"definitions", definitions}});
   }
@@ -239,7 +240,7 @@ Response OpenApiV2(const ResourceTable& table, std::string_view accept) {
   // {additional_properties = 1: NamedSchema}}.
   std::string info;
   Field(&info, 1, "Kubernetes");
-  Field(&info, 2, kGitVersion);
+  Field(&info, 2, release.git_version());
   Field(&response.body, 1, "2.0");
   Field(&response.body, 2, info);
   std::string paths;
@@ -258,7 +259,8 @@ Response OpenApiV2(const ResourceTable& table, std::string_view accept) {
   return response;
 }
 
-std::optional<Response> OpenApiV3(const ResourceTable& table, std::string_view path, std::string_view accept) {
+std::optional<Response> OpenApiV3(const ResourceTable& table, const KubernetesRelease& release, std::string_view path,
+                                  std::string_view accept) {
   constexpr std::string_view kRoot = "/openapi/v3";
   if (!path.starts_with(kRoot)) return std::nullopt;
   path.remove_prefix(kRoot.size());
@@ -274,7 +276,7 @@ std::optional<Response> OpenApiV3(const ResourceTable& table, std::string_view p
     return Failure(406, "NotAcceptable", "only the following media types are accepted: application/json");
   }
   if (path.empty()) return JsonResponse(200, {{"paths", std::move(roots)}});
-  return JsonResponse(200, GroupVersionDocument(table, resources));
+  return JsonResponse(200, GroupVersionDocument(table, release, resources));
 }
 
 }  // namespace wavetank::fakekube::http

@@ -6,15 +6,17 @@
 
 #include "fakes/kube/http/api/resources.h"
 #include "fakes/kube/http/message/message.h"
+#include "fakes/kube/store/kubernetes_release.h"
 
 namespace wavetank::fakekube::http {
 
 // Protobuf for kubectl, JSON for who asks for it.
-Response OpenApiV2(const ResourceTable& table, std::string_view accept);
+Response OpenApiV2(const ResourceTable& table, const KubernetesRelease& release, std::string_view accept);
 
 // The index at /openapi/v3, and a document of each group's version below it ("/openapi/v3/apis/apps/v1"): paths with
 // what may be asked of them, and the types that they reach. Only as JSON: 406 for who takes none. Nothing if `path` is
 // none of these.
-std::optional<Response> OpenApiV3(const ResourceTable& table, std::string_view path, std::string_view accept);
+std::optional<Response> OpenApiV3(const ResourceTable& table, const KubernetesRelease& release, std::string_view path,
+                                  std::string_view accept);
 
 }  // namespace wavetank::fakekube::http

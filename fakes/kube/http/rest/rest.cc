@@ -291,7 +291,7 @@ Response RestApi::Handle(const Request& request) {
 Response RestApi::Handle(const Call& call) {
   std::optional<Response> refusal = Refuse(call);
   Response response = refusal ? *std::move(refusal) : Execute(SaysWhoAsks(call) ? Signed(*this, call) : call);
-  Dress(call, &response);
+  Dress(call, server_.release(), &response);
   response.delay = server_.FateOf(FaultyCall(call)).delay;
   return response;
 }
@@ -337,7 +337,7 @@ Response RestApi::Dispatch(const Call& call) {
   std::string_view path = request.path;
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   const bool reads = call.reads();
-  if (std::optional<Response> response = Discover(resources_, path)) {
+  if (std::optional<Response> response = Discover(resources_, server_.release(), path)) {
     if (!reads) return MethodNotAllowed();
     return *std::move(response);
   }
@@ -345,8 +345,9 @@ Response RestApi::Dispatch(const Call& call) {
     if (!reads) return MethodNotAllowed();
     return *std::move(response);
   }
-  if (path == "/openapi/v2" && reads) return OpenApiV2(resources_, request.accept);
-  if (std::optional<Response> response = OpenApiV3(resources_, path, request.accept); response && reads)
+  if (path == "/openapi/v2" && reads) return OpenApiV2(resources_, server_.release(), request.accept);
+  if (std::optional<Response> response = OpenApiV3(resources_, server_.release(), path, request.accept);
+      response && reads)
     return *std::move(response);
   if (!call.query_status.ok()) return BadRequest(std::string(call.query_status.message()));
   const Query* const query = &call.query;

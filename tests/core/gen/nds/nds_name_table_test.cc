@@ -57,6 +57,8 @@ TEST_F(NdsNameTable, AddressesOfAFamilyThatTheProxyLacksAreLeftOutByProfile) {
   far->default_address = "fd00::8";
   EXPECT_THAT(Build().hosts.at("web.shop.svc.cluster.local").ips, ElementsAre("fd00::7"));
   EXPECT_THAT(Build().hosts.at("far.shop.svc.cluster.local").ips, ElementsAre("fd00::8"));
+  world_.profile.Set(Change::kAllAddressesTold);
+  EXPECT_THAT(Build().hosts.at("far.shop.svc.cluster.local").ips, ElementsAre("fd00::8"));
   world_.profile.Set(Change::kAddressesByFamily);
   EXPECT_THAT(Build().hosts.at("web.shop.svc.cluster.local").ips, ElementsAre("10.96.0.7"));
   EXPECT_EQ(Build().hosts.count("far.shop.svc.cluster.local"), 0u);

@@ -89,6 +89,59 @@ class KubeControllerOf130Test : public KubeControllerTest {
   KubeControllerOf130Test() : KubeControllerTest("istio-1.30") {}
 };
 
+// A pod of two addresses behind a Service of both IP families, in a slice for each.
+class DualStackKubeControllerTest : public KubeControllerTest {
+ protected:
+  explicit DualStackKubeControllerTest(std::string_view release = "istio-1.30+dual-stack")
+      : KubeControllerTest(release) {}
+  void PutBoth(const json& cluster_ips = {"10.96.0.1", "fd00:96::1"}) {
+    json service = ServiceOf("web", kSelector);
+    service["spec"]["clusterIPs"] = cluster_ips;
+    client.Put(std::move(service));
+    json pod = PodOf("web-1", "10.1.0.5", kSelector);
+    pod["status"]["podIPs"] = {{{"ip", "10.1.0.5"}}, {{"ip", "fd00:1::5"}}};
+    client.Put(std::move(pod));
+    client.Put(SliceOf("web", {{"web-1", "10.1.0.5"}}));
+    json other = SliceOf("web", {{"web-1", "fd00:1::5"}});
+    other["metadata"]["name"] = "web-2";
+    other["addressType"] = "IPv6";
+    client.Put(std::move(other));
+    Start();
+  }
+};
+class DualStackKubeControllerOf118Test : public DualStackKubeControllerTest {
+ protected:
+  DualStackKubeControllerOf118Test() : DualStackKubeControllerTest("istio-1.18+dual-stack") {}
+};
+class UntoldKubeControllerTest : public DualStackKubeControllerTest {
+ protected:
+  UntoldKubeControllerTest() : DualStackKubeControllerTest("istio-1.30") {}
+};
+
+// istiod: pilot/pkg/serviceregistry/kube/controller/endpointslice.go, updateEndpointCacheForSlice.
+TEST_F(DualStackKubeControllerTest, APodOfTwoAddressesIsOneEndpoint) {
+  PutBoth();
+  EXPECT_THAT(Addresses(), ElementsAre("10.1.0.5:8080"));
+  EXPECT_THAT(FirstProfile().more_addresses, ElementsAre("fd00:1::5"));
+}
+
+TEST_F(DualStackKubeControllerTest, BehindAServiceOfOneFamilyItHasAnEndpointForEachSlice) {
+  PutBoth({"10.96.0.1"});
+  EXPECT_THAT(Addresses(), ElementsAre("10.1.0.5:8080", "fd00:1::5:8080"));
+  EXPECT_THAT(FirstProfile().more_addresses, IsEmpty());
+}
+
+TEST_F(DualStackKubeControllerOf118Test, EachAddressIsAnEndpoint) {
+  PutBoth();
+  EXPECT_THAT(Addresses(), ElementsAre("10.1.0.5:8080", "fd00:1::5:8080"));
+  EXPECT_THAT(FirstProfile().more_addresses, IsEmpty());
+}
+
+TEST_F(UntoldKubeControllerTest, WithoutTheFlagEachAddressIsAnEndpoint) {
+  PutBoth();
+  EXPECT_THAT(Addresses(), ElementsAre("10.1.0.5:8080", "fd00:1::5:8080"));
+}
+
 // --- what registries share
 
 TEST_F(KubeControllerTest, RegistriesThatWatchOnePodShareItsProfileUnlessTheirTrustDomainsDiffer) {

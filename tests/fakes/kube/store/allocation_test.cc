@@ -1,4 +1,5 @@
 // Pod IPs, cluster IPs, node ports and load balancers' addresses: each has one holder, is given back, and may run out.
+#include <map>
 #include <set>
 
 #include "core/base/status.h"
@@ -35,10 +36,89 @@ TEST(IpPool, AnAddressDoesNotDependOnWhichOthersExist) {
 }
 
 TEST(IpPool, ATextThatIsNoCidrGivesNothing) {
-  for (const char* text : {"", "10.0.0.0", "10.0.0.0/33", "fd00::/64", "x/8"}) {
+  for (const char* text : {"", "10.0.0.0", "10.0.0.0/33", "fd00::/129", "x/8"}) {
     IpPool pool(text);
     EXPECT_TRUE(absl::IsInvalidArgument(pool.Allocate("k").status())) << text;
   }
+}
+
+TEST(IpPool, GivesAddressesOfIpv6) {
+  IpPool pool("fd00:10:1::/64");
+  const absl::StatusOr<std::string> ip = pool.Allocate("sample/web");
+  ASSERT_TRUE(ip.ok()) << ip.status();
+  EXPECT_TRUE(ip->starts_with("fd00:10:1::")) << *ip;
+  EXPECT_FALSE(pool.Reserve(*ip));
+  pool.Release(*ip);
+  EXPECT_EQ(*pool.Allocate("sample/web"), *ip);
+}
+
+// A cluster whose pods and Services have ranges of both IP families.
+class DualStackCluster : public ClusterTest {
+ protected:
+  DualStackCluster() {
+    options_.pod_cidr = "10.1.0.0/16,fd00:10:1::/64";
+    options_.service_cidr = "10.96.0.0/16,fd00:10:96::/112";
+    Restart();
+    ApplyText(kWeb);
+    Settle();
+  }
+  json Spec() { return api().Get("Service", {"sample", "web"})->body["spec"]; }
+  void SetPolicy(const char* policy) {
+    const auto patched = api().Patch("Service", {"sample", "web"}, {{"spec", {{"ipFamilyPolicy", policy}}}});
+    ASSERT_TRUE(patched.ok()) << patched.status();
+    Settle();
+  }
+  // Of the Service's slices, by type.
+  std::map<std::string, std::set<std::string>> Slices() {
+    std::map<std::string, std::set<std::string>> out;
+    for (const ObjectRef& slice : api().List("EndpointSlice", "sample")) {
+      std::set<std::string>& addresses = out[slice->body["addressType"]];
+      for (const json& endpoint : slice->body["endpoints"]) addresses.insert(endpoint["addresses"][0]);
+    }
+    return out;
+  }
+};
+
+TEST_F(DualStackCluster, PodsHaveAnAddressOfEachFamily) {
+  for (const ObjectRef& pod : api().List("Pod", "sample")) {
+    const json& ips = pod->body["status"]["podIPs"];
+    ASSERT_EQ(ips.size(), 2u);
+    EXPECT_EQ(ips[0]["ip"], pod->body["status"]["podIP"]);
+    EXPECT_TRUE(ips[1]["ip"].get<std::string>().starts_with("fd00:10:1::")) << ips;
+  }
+}
+
+TEST_F(DualStackCluster, AServiceIsOfTheFirstFamilyUnlessItPrefersBoth) {
+  EXPECT_EQ(Spec()["ipFamilies"], json::array({"IPv4"}));
+  EXPECT_EQ(Spec()["clusterIPs"].size(), 1u);
+  EXPECT_EQ(Slices().count("IPv6"), 0u);
+  SetPolicy("PreferDualStack");
+  EXPECT_EQ(Spec()["ipFamilies"], json::array({"IPv4", "IPv6"}));
+  ASSERT_EQ(Spec()["clusterIPs"].size(), 2u);
+  EXPECT_EQ(Spec()["clusterIPs"][0], Spec()["clusterIP"]);
+  EXPECT_TRUE(Spec()["clusterIPs"][1].get<std::string>().starts_with("fd00:10:96::")) << Spec();
+  EXPECT_EQ(Slices()["IPv4"].size(), 2u);
+  EXPECT_EQ(Slices()["IPv6"].size(), 2u);
+}
+
+TEST_F(DualStackCluster, AServiceThatIsOfOneFamilyAgainGivesTheOtherAddressBack) {
+  SetPolicy("PreferDualStack");
+  const json other = Spec()["clusterIPs"][1];
+  SetPolicy("SingleStack");
+  EXPECT_EQ(Spec()["ipFamilies"], json::array({"IPv4"}));
+  EXPECT_EQ(Spec()["clusterIPs"], json::array({Spec()["clusterIP"]}));
+  EXPECT_EQ(Slices().count("IPv6"), 0u);
+  SetPolicy("RequireDualStack");
+  EXPECT_EQ(Spec()["clusterIPs"][1], other);
+}
+
+// Kubernetes: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields.
+TEST_F(ClusterTest, AClusterOfOneFamilyRefusesServicesThatRequireBoth) {
+  ApplyText(kWeb);
+  EXPECT_THAT(
+      std::string(Message(
+          api().Patch("Service", {"sample", "web"}, {{"spec", {{"ipFamilyPolicy", "RequireDualStack"}}}}).status())),
+      HasSubstr("this cluster is not configured for dual-stack services"));
 }
 
 TEST_F(ClusterTest, MorePodsThanAddressesWaitUntilOneIsFree) {

@@ -266,5 +266,24 @@ TEST_F(ClientNeedsTest, ADeprecatedVersionWarns) {
   EXPECT_EQ(response.headers[0].second, "299 - \"example.com/v1beta1 Old is deprecated\"");
 }
 
+// kubernetes: staging/src/k8s.io/api/core/v1/zz_generated.prerelease-lifecycle.go.
+TEST_F(RestTest, AClusterSaysWhichKubernetesItIsAndFrom133OnWarnsOfEndpoints) {
+  const auto warned = [&] {
+    Response response = rest_->Handle(Ask("GET", "/api/v1/namespaces/default/endpoints"));
+    for (const auto& [name, value] : response.headers) {
+      if (name == "Warning") return value;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(Get("/version").body["gitVersion"], "v1.27.16");
+  EXPECT_EQ(warned(), "");
+  options_.release = KubernetesRelease("1.33.5");
+  Restart();
+  EXPECT_EQ(Get("/version").body["gitVersion"], "v1.33.5");
+  EXPECT_EQ(Get("/version").body["minor"], "33");
+  EXPECT_EQ(Get("/api/v1/nodes/node1").body["status"]["nodeInfo"]["kubeletVersion"], "v1.33.5");
+  EXPECT_EQ(warned(), R"(299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")");
+}
+
 }  // namespace
 }  // namespace wavetank::fakekube::http
