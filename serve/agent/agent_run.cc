@@ -23,7 +23,7 @@
 #include "serve/agent/real_files.h"
 #include "serve/agent/real_host.h"
 #include "serve/agent/status_port.h"
-#include "serve/agent/sts_port.h"
+#include "serve/agent/tokens/sts_port.h"
 #include "serve/agent/uds_server.h"
 
 namespace wavetank::serve {
@@ -70,9 +70,10 @@ class RunningAgent {
     if (setup_.sts_port != 0) {
       agent::TokenExchange::Options options = setup_.sts;
       options.log = log_;
-      tokens_ = std::make_unique<agent::TokenExchange>(host_, std::move(options), SendByHttps(host_));
+      const auto post = [&host = host_](Callback fn) { host.Call(std::move(fn)); };
+      tokens_ = std::make_unique<agent::TokenExchange>(host_, std::move(options), SendByHttps(post));
       absl::StatusOr<std::unique_ptr<StsPort>> sts =
-          StsPort::Listen(host_, *tokens_, setup_.sts_address, setup_.sts_port, log_);
+          StsPort::Listen(post, *tokens_, setup_.sts_address, setup_.sts_port, log_);
       if (!sts.ok()) return sts.status();
       sts_ = *std::move(sts);
     }

@@ -1,4 +1,4 @@
-#include "serve/agent/sts_port.h"
+#include "serve/agent/tokens/sts_port.h"
 
 #include <curl/curl.h>
 
@@ -23,10 +23,10 @@ http::Response ResponseOf(agent::StsAnswer answer) {
 
 class StsPortImpl final : public StsPort {
  public:
-  StsPortImpl(RealHost& host, agent::TokenExchange& exchange)
-      : exchange_(exchange), server_({.max_connections = 64}, [&host](uint64_t, absl::AnyInvocable<void()> task) {
-          host.Call(std::move(task));
-        }) {}
+  StsPortImpl(PostToHost post, agent::TokenExchange& exchange)
+      : exchange_(exchange),
+        server_({.max_connections = 64},
+                [post = std::move(post)](uint64_t, absl::AnyInvocable<void()> task) { post(std::move(task)); }) {}
 
   absl::Status Start(const std::string& address, int port) {
     if (port > 65535) return absl::InvalidArgumentError(fmt::format("listen tcp: address {}: invalid port", port));
@@ -99,9 +99,9 @@ absl::StatusOr<agent::TokenAnswer> PostByHttps(const agent::TokenCall& call, con
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<StsPort>> StsPort::Listen(RealHost& host, agent::TokenExchange& exchange,
+absl::StatusOr<std::unique_ptr<StsPort>> StsPort::Listen(PostToHost post, agent::TokenExchange& exchange,
                                                          const std::string& address, int port, const agent::Log& log) {
-  auto out = std::make_unique<StsPortImpl>(host, exchange);
+  auto out = std::make_unique<StsPortImpl>(std::move(post), exchange);
   if (absl::Status status = out->Start(address, port); !status.ok()) {
     Say(log, agent::Level::kError, "", fmt::format("Server failed to listen {}", Message(status)));
     return status;
@@ -110,12 +110,12 @@ absl::StatusOr<std::unique_ptr<StsPort>> StsPort::Listen(RealHost& host, agent::
   return out;
 }
 
-agent::SendTokenCall SendByHttps(RealHost& host, std::string roots_path) {
-  return [&host, roots_path = std::move(roots_path)](
+agent::SendTokenCall SendByHttps(PostToHost post, std::string roots_path) {
+  return [post = std::move(post), roots_path = std::move(roots_path)](
              const agent::TokenCall& call, absl::AnyInvocable<void(absl::StatusOr<agent::TokenAnswer>)> done) {
-    std::thread([&host, roots_path, call, done = std::move(done)]() mutable {
+    std::thread([post, roots_path, call, done = std::move(done)]() mutable {
       absl::StatusOr<agent::TokenAnswer> answer = PostByHttps(call, roots_path);
-      host.Call([done = std::move(done), answer = std::move(answer)]() mutable { done(std::move(answer)); });
+      post([done = std::move(done), answer = std::move(answer)]() mutable { done(std::move(answer)); });
     }).detach();
   };
 }

@@ -3,24 +3,28 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "core/agent/token_exchange.h"
-#include "serve/agent/real_host.h"
 
 namespace wavetank::serve {
 
+// Runs it on the exchange's thread, or drops it if that has ended. Any thread.
+using PostToHost = std::function<void(Callback)>;
+
 class StsPort {
  public:
-  // Unavailable: the port is taken. `host` and `exchange`, which runs on the host's thread, outlive it.
-  static absl::StatusOr<std::unique_ptr<StsPort>> Listen(RealHost& host, agent::TokenExchange& exchange,
+  // Unavailable: the port is taken. `exchange` outlives it.
+  static absl::StatusOr<std::unique_ptr<StsPort>> Listen(PostToHost post, agent::TokenExchange& exchange,
                                                          const std::string& address, int port, const agent::Log& log);
   virtual ~StsPort() = default;
   virtual uint16_t port() const = 0;
 };
 
 // Calls the internet's servers, whom the system's roots vouch for, for at most five seconds each; `roots_path`: others.
-agent::SendTokenCall SendByHttps(RealHost& host, std::string roots_path = "");
+agent::SendTokenCall SendByHttps(PostToHost post, std::string roots_path = "");
 
 }  // namespace wavetank::serve
