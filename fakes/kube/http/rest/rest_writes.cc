@@ -367,7 +367,8 @@ std::optional<Response> RestApi::AskWebhooks(const json& object, const Call& cal
                                              std::vector<std::string>* warnings) const {
   if (options_.webhooks == nullptr || !call.target.subresource.empty()) return std::nullopt;
   WebhookVerdict verdict = options_.webhooks(object);
-  if (verdict.denied.has_value()) return Failure(400, "", *verdict.denied);
+  if (verdict.denied.has_value())
+    return verdict.failed ? Failure(500, "InternalError", *verdict.denied) : Failure(400, "", *verdict.denied);
   *warnings = std::move(verdict.warnings);
   return std::nullopt;
 }
