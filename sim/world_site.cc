@@ -4,16 +4,19 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "core/base/assert.h"
 #include "core/base/json/json_read.h"
 #include "core/base/status.h"
 #include "core/debug/pages.h"
 #include "core/inject/injection_webhook.h"
 #include "core/inject/webhook_configuration.h"
+#include "core/istiod/validation_controller.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/profile/changes.h"
 #include "core/profile/releases.h"
 #include "core/registry/network_manager.h"
+#include "core/security/namespace_controller.h"
 #include "core/settings/istiod_settings.h"
 #include "fakes/envoy/apps/app.h"
 #include "fakes/kube/client/client.h"
@@ -24,6 +27,7 @@
 #include "fmt/ranges.h"
 #include "sim/agent/pod_files.h"
 #include "sim/mending/installation.h"
+#include "sim/network/go_words.h"
 #include "sim/network/kube_proxy.h"
 #include "sim/remote/client_bucket.h"
 #include "sim/remote/remote_reader.h"
@@ -37,6 +41,20 @@ using nlohmann::json;
 namespace {
 
 constexpr uint16_t kIstiodHttpPorts[] = {8080, 15014};
+constexpr Duration kLookForBundle = 10ms;  // while there is no CA yet
+
+// Of a program's arguments: --NAME=VALUE or --NAME VALUE, the last; "" where there is none.
+std::string ArgumentOf(const pilot::ContainerSettings& said, std::string_view name) {
+  std::string out;
+  for (size_t i = 0; i < said.arguments.size(); ++i) {
+    std::string_view argument = said.arguments[i];
+    if (!argument.starts_with("--") || !argument.substr(2).starts_with(name)) continue;
+    argument.remove_prefix(2 + name.size());
+    if (argument.starts_with('=')) out = argument.substr(1);
+    if (argument.empty() && i + 1 < said.arguments.size()) out = said.arguments[i + 1];
+  }
+  return out;
+}
 
 bool IsIstiodPod(const kube::Object& pod) {
   const auto app = pod.meta.labels.find("app");
@@ -151,11 +169,14 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   }
   ~IstiodRun() override {
     const IstiodProcess* gone = process.get();
+    validation = nullptr;
     http.clear();
     plaintext = nullptr;
     process = nullptr;
     world.outside_->IstiodGone(gone);
   }
+
+  bool Idle() const { return process->istiod().Idle() && (validation == nullptr || validation->Idle()); }
 
   std::unique_ptr<kube::Client> ClientOf(Site& to, fakekube::ClientPermit permit = nullptr) {
     fakekube::ClientLatency latency;
@@ -291,6 +312,12 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   std::unique_ptr<ChannelServer> plaintext;
   std::unique_ptr<IstiodPages> pages;
   std::vector<std::unique_ptr<envoysim::AppServer>> http;
+  IstiodLog log{std::make_shared<debug::LogScopes>()};
+  // Of its own cluster's ValidatingWebhookConfigurations; null until there is one.
+  std::unique_ptr<pilot::ValidationController> validation;
+  bool patches_validation = true, awaits_bundle = false;
+  std::string bundle;  // that it has written there
+  std::shared_ptr<int> alive = std::make_shared<int>(0);
 };
 
 x509::CertificateAuthority ApiServerCa(uint64_t seed, std::string_view cluster) {
@@ -351,6 +378,17 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
       *cluster_, *world.network_, site, place_.network, t.kube_proxy,
       HealthChecks{t.load_balancer_check, t.load_balancer_failures, t.load_balancer_successes});
 
+  // The first one is what istiods begin to watch for; istiods that take over another bundle write it here as well.
+  const auto look = [this](const fakekube::Change&) {
+    if (!Validates()) return;
+    for (const auto& [name, run] : istiods_) WatchValidation(*run);
+  };
+  for (const char* kind : {"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
+    validation_.Add(cluster_->api().Observe(kind, look));
+  validation_.Add(cluster_->api().Observe("ConfigMap", [look](const fakekube::Change& change) {
+    if (change.object->meta.name == security::kCaRootConfigMap) look(change);
+  }));
+
   // The API server as a client of webhooks. Its address is nobody's business.
   Workload api_server;
   api_server.site = site;
@@ -365,10 +403,75 @@ World::Site::~Site() = default;
 void World::Site::StopIstiods() { istiods_.clear(); }
 
 fakekube::http::WebhookVerdict World::Site::AskIstio(const nlohmann::json& object) const {
+  // What a recording shows was taken already; what a world begins with is its state, as a dump of a mesh is, of which
+  // no istiod can have been asked.
+  if (config_.observed || world_.Now() <= world_.options_.start) return {};
   const IstiodProcess* const process = world_.IstiodOf(config_.name);
-  if (process == nullptr || !process->istiod().Ready()) return {};
-  return JudgeByIstio(cluster_->api(), object);
+  return JudgeByIstio(
+      cluster_->api(), object, [this](const json& webhook) { return ReachIstio(webhook); },
+      process != nullptr && process->istiod().Ready());
 }
+
+// As kube-apiserver dials a webhook (apiserver: pkg/util/webhook, pkg/util/proxy/proxy.go), but at once: its answers
+// are those of a moment.
+absl::Status World::Site::ReachIstio(const json& webhook) const {
+  const json& config = At(webhook, "clientConfig");
+  const json& service = At(config, "service");
+  const kube::NamespacedName name{Text(service, "namespace"), Text(service, "name")};
+  std::string host = fmt::format("{}.{}.svc", name.name, name.ns), url = Text(config, "url");
+  if (url.empty()) {
+    url = fmt::format("https://{}:{}{}?timeout={}s", host, Number(service, "port", 443), Text(service, "path"),
+                      Number(webhook, "timeoutSeconds", 10));
+  } else {
+    host = url.substr(std::min(url.size(), url.find("://") + 3));
+    host = host.substr(0, host.find_first_of(":/?"));
+  }
+  const auto refuse = [&](std::string_view why) {
+    return absl::UnavailableError(fmt::format("Post \"{}\": {}", url, why));
+  };
+  const IstiodProcess* process = world_.IstiodOf(config_.name);
+  if (!name.name.empty()) {
+    if (cluster_->api().Get("Service", name) == nullptr)
+      return refuse(fmt::format("service \"{}\" not found", name.name));
+    bool endpoint = false;
+    for (const kube::ObjectRef& slice : cluster_->api().List("EndpointSlice")) {
+      const auto of = slice->meta.labels.find("kubernetes.io/service-name");
+      if (slice->meta.ns != name.ns || of == slice->meta.labels.end() || of->second != name.name) continue;
+      for (const json& each : Items(At(slice->body, "endpoints"))) {
+        if (At(each, {"conditions", "ready"}) == false) continue;
+        endpoint = true;
+        const auto run = istiods_.find({name.ns, Text(At(each, "targetRef"), "name")});
+        if (run != istiods_.end()) process = run->second->process.get();
+      }
+    }
+    if (const kube::ObjectRef written = cluster_->api().Get("Endpoints", name); written != nullptr && !endpoint) {
+      for (const json& subset : Items(At(written->body, "subsets")))
+        endpoint = endpoint || !Items(At(subset, "addresses")).empty();
+    }
+    if (!endpoint) return refuse(fmt::format("no endpoints available for service \"{}\"", name.name));
+  }
+  const security::ServingCertificate* const serving =
+      process == nullptr || !process->istiod().Ready() ? nullptr : process->istiod().serving_certificate();
+  if (serving == nullptr || serving->chain.empty()) return refuse("connect: connection refused");
+  // Without a bundle the system's roots count, which know no mesh's.
+  std::string pem;
+  absl::Base64Unescape(Text(config, "caBundle"), &pem);
+  const Time now = world_.host_->Now();
+  bool trusted = false;
+  if (!pem.empty()) {
+    const absl::StatusOr<x509::TrustBundleRef> roots = place_.commons->certificates->ParseBundle(pem, "caBundle");
+    if (!roots.ok())
+      return absl::UnavailableError("unable to load root certificates: unable to parse bytes as PEM block");
+    trusted = x509::Verify(serving->chain, **roots, now, x509::Purpose::kServerAuth).ok();
+  }
+  const std::vector<std::string>& names = serving->chain.front()->sans().dns_names;
+  if (trusted && std::find(names.begin(), names.end(), host) != names.end()) return absl::OkStatus();
+  envoysim::TlsServer shown;
+  shown.certificate = envoysim::CertificateChain::Of(serving->chain);
+  return refuse(GoTlsRefusal(shown, host, false, now));
+}
+
+bool World::Site::Validates() const { return !cluster_->api().List("ValidatingWebhookConfiguration").empty(); }
 
 fakekube::http::RestApi& World::Site::rest() {
   if (rest_ == nullptr) {
@@ -383,8 +486,7 @@ fakekube::http::RestApi& World::Site::rest() {
 
 bool World::Site::Settled() const {
   if (!cluster_->Settled() || !kube_proxy_->Settled() || reviews_ > 0) return false;
-  return std::all_of(istiods_.begin(), istiods_.end(),
-                     [](const auto& entry) { return entry.second->process->istiod().Idle(); });
+  return std::all_of(istiods_.begin(), istiods_.end(), [](const auto& entry) { return entry.second->Idle(); });
 }
 
 void World::Site::AtWork(std::vector<std::string>* out) const {
@@ -393,7 +495,7 @@ void World::Site::AtWork(std::vector<std::string>* out) const {
   if (!kube_proxy_->Settled()) out->push_back(fmt::format("{}: kube-proxy has rules to write", config_.name));
   if (reviews_ > 0) out->push_back(fmt::format("{}: {} admission reviews wait for istiod", config_.name, reviews_));
   for (const auto& [name, run] : istiods_) {
-    if (run->process->istiod().Idle()) continue;
+    if (run->Idle()) continue;
     out->push_back(fmt::format("{}: istiod {} has pushes or events to do", config_.name, name.name));
   }
 }
@@ -562,12 +664,11 @@ std::string World::Site::ClusterId() const {
   return istiods_.empty() ? config_.cluster_id() : istiods_.begin()->second->cluster_id;
 }
 
-absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::NamespacedName& name,
-                                                              const std::string& trace_name) {
+absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::NamespacedName& name, IstiodRun& run) {
   pilot::IstiodSettings settings;
   pilot::IstiodOptions& options = settings.options;
   const Timing& timing = world_.timing_;
-  options.name = trace_name;
+  options.name = run.name;
   options.pod_name = name.name;
   options.seed = world_.options_.seed;
   const kube::ObjectRef pod = cluster_->api().Get("Pod", name);
@@ -613,6 +714,17 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
     if (world_.options_.timing.contains(quantity)) said->variables.erase(variable);
   }
   pilot::Apply(*said, &settings);
+  if (absl::Status levels =
+          run.log.scopes->Configure(ArgumentOf(*said, "log_output_level"), ArgumentOf(*said, "log_stacktrace_level"),
+                                    ArgumentOf(*said, "log_caller"));
+      !levels.ok()) {
+    return levels;
+  }
+  if (int port = 0; absl::SimpleAtoi(ArgumentOf(*said, "ctrlz_port"), &port) && port >= 0 && port <= 65535)
+    run.log.ctrlz_port = static_cast<uint16_t>(port);
+  // istiod: pilot/pkg/bootstrap/validation.go
+  const auto configuration = said->variables.find("VALIDATION_WEBHOOK_CONFIG_NAME");
+  run.patches_validation = configuration == said->variables.end() || !configuration->second.empty();
   if (world_.options_.timing.contains("istiod.connection_age")) settings.connection_age.reset();
 
   const Mending& mending = world_.options_.mending;
@@ -663,7 +775,7 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   surroundings.log = [this, name = run->name](const LogLine& line) {
     if (world_.on_istiod_log) world_.on_istiod_log(name, world_.Now(), line);
   };
-  absl::StatusOr<pilot::IstiodSettings> settings = SettingsOf(name, run->name);
+  absl::StatusOr<pilot::IstiodSettings> settings = SettingsOf(name, *run);
   const absl::Status failure = settings.status();
   if (!settings.ok()) settings = pilot::IstiodSettings{};
   run->cluster_id = settings->options.cluster_id.str();
@@ -688,6 +800,60 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
     pod.ports[port] = run->http.back().get();
   }
   run->process->Start(std::move(ready));
+  if (Validates()) WatchValidation(*run);
+}
+
+// Its controller is one of istiod's: it runs on its host and by its client. It begins when there is a CA whose bundle
+// it could write.
+void World::Site::WatchValidation(IstiodRun& run) {
+  if (!run.patches_validation || run.process == nullptr || !run.process->failure().ok()) return;
+  const std::string& bundle = run.process->istiod().ca_bundle_pem();
+  if (run.validation != nullptr) {
+    if (run.bundle != bundle && !bundle.empty()) run.validation->OnBundleChanged();
+    run.bundle = bundle;
+    return;
+  }
+  if (bundle.empty()) {
+    if (std::exchange(run.awaits_bundle, true)) return;
+    run.host->RunAfter(kLookForBundle, [this, &run, alive = std::weak_ptr<int>(run.alive)] {
+      if (alive.expired()) return;
+      run.awaits_bundle = false;
+      WatchValidation(run);
+    });
+    return;
+  }
+  run.bundle = bundle;
+  pilot::ValidationController::Options with;
+  if (const std::string& revision = run.process->istiod().options().revision; !revision.empty())
+    with.revision = revision;
+  with.system_namespace = std::string(kSystemNamespace);
+  with.ca_bundle = [&run] { return run.process->istiod().ca_bundle_pem(); };
+  with.dry_run = [this](const json& object) -> absl::Status {
+    if (const fakekube::http::WebhookVerdict verdict = AskIstio(object); verdict.denied)
+      return absl::InvalidArgumentError(*verdict.denied);
+    return absl::OkStatus();
+  };
+  with.log = [this, &run](const LogLine& line) {
+    if (world_.on_istiod_log) world_.on_istiod_log(run.name, world_.Now(), line);
+  };
+  run.validation = std::make_unique<pilot::ValidationController>(*run.config_cluster, *run.host, std::move(with));
+  run.validation->Start();
+}
+
+const World::Site::IstiodLog* World::Site::LogOf(std::string_view istiod) const {
+  for (const auto& [name, run] : istiods_) {
+    if (run->name == istiod) return &run->log;
+  }
+  return nullptr;
+}
+
+const World::Site::IstiodLog* LogOfIstiod(const World& world, std::string_view istiod) {
+  for (const WorldCluster& cluster : world.options().clusters) {
+    if (!istiod.ends_with("." + cluster.name)) continue;
+    if (const World::Site::IstiodLog* const log = world.FindSite(cluster.name)->LogOf(istiod); log != nullptr)
+      return log;
+  }
+  return nullptr;
 }
 
 void World::Site::Review(json pod, const kube::Labels& namespace_labels,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/debug/log_scopes.h"
 #include "core/x509/x509.h"
 #include "sim/kernel/node_hosts.h"
 #include "sim/webhooks/admission_log.h"
@@ -53,6 +54,13 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   const std::map<kube::NamespacedName, std::unique_ptr<PodProcess>>& pods() const { return pods_; }
   bool Settled() const;
   void AtWork(std::vector<std::string>* out) const;
+  // What of an istiod's own process can be seen and changed, by its name in traces ("POD.CLUSTER"); null: none of that
+  // name runs. Whoever holds the scopes has them when it is gone, too.
+  struct IstiodLog {
+    std::shared_ptr<debug::LogScopes> scopes;
+    uint16_t ctrlz_port = 9876;  // 0: any free one
+  };
+  const IstiodLog* LogOf(std::string_view istiod) const;
   // A ready istiod if there is any; null if none runs.
   IstiodProcess* Serving() const;
   void Istiods(std::vector<const IstiodProcess*>* out) const;
@@ -85,9 +93,13 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   struct IstiodRun;
 
   // Of an istiod pod: environment and arguments of its container. FailedPrecondition: the container cannot start.
-  absl::StatusOr<pilot::IstiodSettings> SettingsOf(const kube::NamespacedName& name, const std::string& trace_name);
+  absl::StatusOr<pilot::IstiodSettings> SettingsOf(const kube::NamespacedName& name, IstiodRun& run);
+  void WatchValidation(IstiodRun& run);
   // The process ends by itself.
   void EndIstiod(const kube::NamespacedName& name);
+  // OK: the API server reaches the istiod behind a webhook, and believes it. Else why not, as it says.
+  absl::Status ReachIstio(const nlohmann::json& webhook) const;
+  bool Validates() const;  // there is a ValidatingWebhookConfiguration
   // Whether more than one istiod may lead here, now or before.
   bool Contested() const;
   void ContestElections();
@@ -101,6 +113,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   x509::CertificateAuthority api_ca_;
   std::unique_ptr<fakekube::Cluster> cluster_;
   std::unique_ptr<fakekube::http::RestApi> rest_;
+  Subscriptions validation_;
   std::unique_ptr<ClusterDns> dns_;
   std::unique_ptr<KubeProxy> kube_proxy_;
   NodeHosts nodes_;
@@ -114,5 +127,8 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   AdmissionLog admissions_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
+
+// The same, in any cluster of the world.
+const World::Site::IstiodLog* LogOfIstiod(const World& world, std::string_view istiod);
 
 }  // namespace wavetank::sim

@@ -53,6 +53,10 @@ void AddAgent(CLI::App& app, Outcome& outcome) {
   verb->add_option("--proxyComponentLogLevel", a.component_log_level, "Levels of components, if those have none");
   verb->add_option("--outlierLogPath", a.outlier_log_path, "Where Envoy logs outliers");
   verb->add_option("--concurrency", a.concurrency, "Worker threads, before what the proxy's configuration says");
+  verb->add_option("--stsPort", a.sts_port, "Exchanges tokens (STS) at this port of loopback; 0: nowhere")
+      ->capture_default_str();
+  verb->add_option("--tokenManagerPlugin", a.token_manager, "Who exchanges them; any other name is nobody")
+      ->capture_default_str();
   verb->add_flag("--log_as_json", a.log_as_json, "Envoy logs JSON");
   verb->add_flag("--upstream-envoy", a.upstream_envoy,
                  "The Envoy is not Istio's: its bootstrap leaves out what only Istio's knows");

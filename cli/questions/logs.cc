@@ -12,12 +12,14 @@
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/status.h"
+#include "core/debug/log_scopes.h"
 #include "fmt/format.h"
 #include "replay/component_log.h"
 #include "replay/event_log.h"
 #include "replay/world_target.h"
 #include "sim/agent/pod_agent.h"
 #include "sim/pod_process.h"
+#include "sim/world_site.h"
 
 namespace wavetank::cli {
 namespace {
@@ -61,6 +63,8 @@ absl::Status RunAgain(replay::LogReader& log, replay::WorldTarget& target) {
 struct OwnLines {
   using Lines = std::vector<std::pair<Time, std::string>>;
   std::map<std::string, Lines> of;  // istiods and proxies by their names
+  // What of istiods' lines is printed, those that events tell among them; of istiods that have gone, too.
+  std::map<std::string, std::shared_ptr<debug::LogScopes>> scopes;
 };
 
 // The run happens again. Of a log that cannot run without the manifests' keys, or is a recording's, there is nothing,
@@ -75,8 +79,11 @@ OwnLines RunForLines(const std::string& path) {
     replay::WorldTarget target;
     if (absl::Status status = target.Start((*log)->header(), [](const replay::LoggedEvent&) {}); !status.ok())
       return status;
-    target.world()->on_istiod_log = [&](const std::string& istiod, Time at, const LogLine& line) {
+    target.world()->on_istiod_log = [&, world = target.world()](const std::string& istiod, Time at,
+                                                                const LogLine& line) {
       out.of[istiod].emplace_back(at, replay::LineOf(at, line));
+      if (out.scopes.contains(istiod)) return;
+      if (const auto* const its = sim::LogOfIstiod(*world, istiod); its != nullptr) out.scopes[istiod] = its->scopes;
     };
     if (absl::Status status = RunAgain(**log, target); !status.ok()) return status;
     for (const sim::PodProcess* pod : target.world()->Pods()) {
@@ -131,7 +138,9 @@ int PrintLogs(const LogsArguments& a) {
   read = ForEachEvent(
       a.log, [&](const replay::LoggedEvent& event) { lines.Add(event); }, &header);
   std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  const auto scopes = own.scopes.find(*component);
   for (const auto& [at, line] : all) {
+    if (scopes != own.scopes.end() && !scopes->second->Printed(at, line)) continue;
     if (!since || end - at <= *since) std::cout << (a.json ? replay::AsJson(line) : line) << "\n";
   }
   return read.ok() ? WithWholeness(kOk, a.log) : Complain(read);

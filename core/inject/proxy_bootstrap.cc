@@ -13,6 +13,7 @@
 #include "core/config/schema/proto_json.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
+#include "core/inject/token_manager.h"
 #include "core/kube/quantity.h"
 #include "core/model/labels.h"
 #include "fmt/format.h"
@@ -413,9 +414,27 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   for (const json& arg : (*container)["args"]) args.push_back(Expand(Print(arg), env));
   if (args[1] != "sidecar" && args[1] != "router") return Invalid(fmt::format("Invalid proxy Type: {}", args[1]));
   out.role = args[1] == "router" ? ProxyBootstrap::Role::kRouter : ProxyBootstrap::Role::kSidecar;
-  for (size_t i = 2; i < args.size(); ++i) {
-    if (args[i] == "--domain" && i + 1 < args.size()) out.domain = args[i + 1];
-    if (args[i].starts_with("--domain=")) out.domain = args[i].substr(9);
+  const auto argument = [&](std::string_view name, std::string otherwise) {
+    for (size_t i = 2; i < args.size(); ++i) {
+      if (args[i] == name && i + 1 < args.size()) otherwise = args[i + 1];
+      if (args[i].starts_with(name) && args[i].size() > name.size() && args[i][name.size()] == '=') {
+        otherwise = args[i].substr(name.size() + 1);
+      }
+    }
+    return otherwise;
+  };
+  out.domain = argument("--domain", "");
+  int sts_port = 0;
+  if (const std::string port = argument("--stsPort", "0"); !absl::SimpleAtoi(port, &sts_port)) {
+    return Invalid(
+        fmt::format("invalid argument \"{}\" for \"--stsPort\" flag: strconv.ParseInt: parsing \"{}\": "
+                    "invalid syntax",
+                    port, port));
+  }
+  // istiod: pilot/cmd/pilot-agent/options/security.go, NewSecurityOptions()
+  if (sts_port > 0 || !Lookup(env, "XDS_AUTH_PROVIDER").empty()) {
+    const std::string plugin = argument("--tokenManagerPlugin", std::string(kGoogleTokenExchange));
+    if (absl::Status s = CheckTokenManager(plugin, Lookup(env, "GCP_METADATA")); !s.ok()) return s;
   }
   if (out.domain.empty()) out.domain = out.ns + ".svc.cluster.local";
   out.node_id = fmt::format("{}~{}~{}.{}~{}", args[1], out.ip, out.pod, out.ns, out.domain);

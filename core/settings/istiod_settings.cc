@@ -119,8 +119,9 @@ constexpr Argument kArguments[] = {
     {"log_stacktrace_level", "default:none", VariableEffect::kImplied},
     {"log_target", "stdout", VariableEffect::kImplied},
     {"vklog", "", VariableEffect::kImplied},
-    {"ctrlz_port", "9876", VariableEffect::kNone},
-    {"ctrlz_address", "localhost", VariableEffect::kNone},
+    // Heeded by whoever looks into its pod, and by what prints its log.
+    {"ctrlz_port", "9876", VariableEffect::kImplied},
+    {"ctrlz_address", "localhost", VariableEffect::kImplied},
 };
 
 const Argument* FindArgument(std::string_view name) {

@@ -23,6 +23,7 @@
 #include "serve/agent/real_files.h"
 #include "serve/agent/real_host.h"
 #include "serve/agent/status_port.h"
+#include "serve/agent/tokens/sts_port.h"
 #include "serve/agent/uds_server.h"
 
 namespace wavetank::serve {
@@ -64,6 +65,17 @@ class RunningAgent {
       if (absl::IsCancelled(of_istiod.status())) return 0;
       if (!of_istiod.ok()) return of_istiod.status();
       if (absl::Status status = WriteBootstrap(*of_istiod); !status.ok()) return status;
+    }
+
+    if (setup_.sts_port != 0) {
+      agent::TokenExchange::Options options = setup_.sts;
+      options.log = log_;
+      const auto post = [&host = host_](Callback fn) { host.Call(std::move(fn)); };
+      tokens_ = std::make_unique<agent::TokenExchange>(host_, std::move(options), SendByHttps(post));
+      absl::StatusOr<std::unique_ptr<StsPort>> sts =
+          StsPort::Listen(post, *tokens_, setup_.sts_address, setup_.sts_port, log_);
+      if (!sts.ok()) return sts.status();
+      sts_ = *std::move(sts);
     }
 
     // Names.
@@ -152,6 +164,7 @@ class RunningAgent {
     pthread_kill(signals.native_handle(), SIGTERM);
     signals.join();
     status_ = nullptr;
+    sts_ = nullptr;
     dns_server_ = nullptr;
     secrets_->Stop();
     sockets_ = nullptr;
@@ -336,6 +349,8 @@ class RunningAgent {
   std::unique_ptr<EnvoyChild> envoy_;
   std::unique_ptr<agent::EnvoyLife> life_;
   std::unique_ptr<StatusPort> status_;
+  std::unique_ptr<agent::TokenExchange> tokens_;
+  std::unique_ptr<StsPort> sts_;
   std::unique_ptr<agent::HealthChecker> health_;
   std::map<std::string, std::string> seen_;
   std::atomic<bool> terminating_{false}, over_{false};

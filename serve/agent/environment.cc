@@ -72,6 +72,8 @@ json PodOf(const Environment& environment, const AgentArguments& arguments, agen
     container["args"].push_back("--domain");
     container["args"].push_back(arguments.domain);
   }
+  if (arguments.sts_port != 0) container["args"].push_back(fmt::format("--stsPort={}", arguments.sts_port));
+  container["args"].push_back(fmt::format("--tokenManagerPlugin={}", arguments.token_manager));
   // `$(NAME)` is a matter of Kubernetes, long done: a dollar is one.
   for (const auto& [name, value] : environment) {
     std::string text;
@@ -370,13 +372,24 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
     }
   }
 
+  // Tokens for others (istiod: pilot/cmd/pilot-agent/app/cmd.go, initStsServer()).
+  out.sts_port = std::max(0, arguments.sts_port);
+  const absl::StatusOr<IpAddress> instance = IpAddress::Parse(Variable(environment, "INSTANCE_IP"));
+  if (out.envoy.ipv6 || (instance.ok() && Variable(environment, "INSTANCE_IP").find(':') != std::string::npos)) {
+    out.sts_address = "::1";
+  }
+  out.sts.google = arguments.token_manager == pilot::kGoogleTokenExchange;
+  out.sts.project = pilot::ParseGoogleMetadata(Variable(environment, "GCP_METADATA"));
+  out.sts.provider = Variable(environment, "GKE_CLUSTER_URL");
+  out.sts.trust_domain = out.proxy.trust_domain;
+
   // What has no effect here is told by name.
   const std::pair<const char*, const char*> kWithout[] = {
       {"GRPC_XDS_BOOTSTRAP", "no bootstrap for gRPC is written; `wavetank serve --grpc --bootstrap POD` prints one"},
       {"ISTIO_BOOTSTRAP", "templates are not read; the bootstrap is that of Istio's own"},
       {"USE_EXTERNAL_WORKLOAD_SDS", "secrets are served here alone"},
       {"CREDENTIAL_FETCHER_TYPE", "tokens are read from files alone"},
-      {"XDS_AUTH_PROVIDER", "there is no cloud's token manager"},
+      {"XDS_AUTH_PROVIDER", "istiod is shown the token alone"},
       {"PROXY_CONFIG_XDS_AGENT", "the proxy's configuration is not asked of istiod"},
       {"ISTIO_PROMETHEUS_ANNOTATIONS", "the application's metrics are not merged"},
   };

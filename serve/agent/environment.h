@@ -14,7 +14,9 @@
 #include "core/agent/files.h"
 #include "core/agent/probes.h"
 #include "core/agent/secret_manager.h"
+#include "core/agent/token_exchange.h"
 #include "core/inject/proxy_bootstrap.h"
+#include "core/inject/token_manager.h"
 
 namespace wavetank::serve {
 
@@ -29,7 +31,9 @@ struct AgentArguments {
   std::string component_log_level, outlier_log_path;
   bool log_as_json = false;
   int concurrency = 0;
-  bool upstream_envoy = false;  // the program is no Envoy of Istio's
+  int sts_port = 0;                                                      // --stsPort; 0: none
+  std::string token_manager = std::string(pilot::kGoogleTokenExchange);  // --tokenManagerPlugin
+  bool upstream_envoy = false;                                           // the program is no Envoy of Istio's
 };
 
 // A key as the variables want it.
@@ -65,7 +69,10 @@ struct AgentSetup {
   agent::DnsOptions dns_options;
   std::string dns_address;                // "localhost:15053"
   std::vector<std::string> name_servers;  // "10.96.0.10"
-  std::vector<std::string> notes;         // what was asked for and has no effect here
+  int sts_port = 0;                       // 0: tokens are not exchanged
+  std::string sts_address = "127.0.0.1";
+  agent::TokenExchange::Options sts;  // without the log
+  std::vector<std::string> notes;     // what was asked for and has no effect here
 };
 
 // InvalidArgument, in the agent's words: a variable that cannot be read, a root certificate that is not there.

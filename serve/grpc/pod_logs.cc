@@ -10,6 +10,7 @@
 #include "sim/agent/pod_agent.h"
 #include "sim/pod_process.h"
 #include "sim/world.h"
+#include "sim/world_site.h"
 
 namespace wavetank::serve {
 namespace {
@@ -43,25 +44,32 @@ void PodLogs::Watch(sim::World& world) {
     while (!text.empty() && text.back() == '\n') text.pop_back();
     proxies_[pod.name()].Add(world.Now(), std::move(text));
   });
-  world.on_istiod_log = [this](const std::string& istiod, Time at, const LogLine& line) {
-    istiods_[istiod].Add(at, replay::LineOf(at, line));
+  world.on_istiod_log = [this, &world](const std::string& istiod, Time at, const LogLine& line) {
+    OfIstiod(world, istiod, at, replay::LineOf(at, line));
   };
-  const sim::Kernel& kernel = world.kernel();
-  world.kernel().AddObserver([this, &kernel](const sim::TraceEvent& event) {
+  world.kernel().AddObserver([this, &world](const sim::TraceEvent& event) {
     if (!replay::IsLoggedBySomeone(event.record.kind)) return;
-    const replay::LoggedEvent logged = replay::Logged(kernel, event);
-    OfIstiods(logged);
+    const replay::LoggedEvent logged = replay::Logged(world.kernel(), event);
+    OfIstiods(world, logged);
     OfProxy(logged);
   });
 }
 
+// What its scopes let through.
+void PodLogs::OfIstiod(const sim::World& world, const std::string& istiod, Time at, const std::string& line) {
+  Printed& printed = istiods_[istiod];
+  const sim::World::Site::IstiodLog* const log = sim::LogOfIstiod(world, istiod);
+  if (log == nullptr || log->scopes->Printed(at, line)) printed.Add(at, line);
+}
+
 // Every istiod's log follows every event: which proxies are its own is said once.
-void PodLogs::OfIstiods(const replay::LoggedEvent& event) {
+void PodLogs::OfIstiods(const sim::World& world, const replay::LoggedEvent& event) {
   const bool own = event.kind == TraceKind::kConfigUpdate || event.kind == TraceKind::kPushContextReady;
   if (own && !logs_.contains(event.subject)) {
-    Printed& printed = istiods_[event.subject];
-    logs_.try_emplace(event.subject, event.subject,
-                      [&printed](Time at, const std::string& line) { printed.Add(at, line); });
+    istiods_[event.subject];
+    logs_.try_emplace(
+        event.subject, event.subject,
+        [this, &world, name = event.subject](Time at, const std::string& line) { OfIstiod(world, name, at, line); });
   }
   for (auto& [name, printed] : istiods_) {
     if (const auto log = logs_.find(name); log != logs_.end()) log->second.Add(event);

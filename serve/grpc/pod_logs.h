@@ -39,7 +39,8 @@ class PodLogs {
     uint64_t forgotten = 0;  // lines before those
     void Add(Time at, std::string line);
   };
-  void OfIstiods(const replay::LoggedEvent& event);
+  void OfIstiods(const sim::World& world, const replay::LoggedEvent& event);
+  void OfIstiod(const sim::World& world, const std::string& istiod, Time at, const std::string& line);
   void OfProxy(const replay::LoggedEvent& event);
 
   std::map<std::string, Printed> istiods_, proxies_;  // by their names in traces

@@ -11,6 +11,7 @@
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
+#include "serve/debug/control_z_port.h"
 #include "serve/grpc/pod_logs.h"
 #include "serve/pods/container_log.h"
 #include "serve/pods/pod_connection.h"
@@ -118,7 +119,9 @@ class ForwardOwner final : public StreamOwner {
           peer, [state = state_, where, fail = Refusal(stream, error, port)](http::Request request, auto answer) {
             state->loop.Post([state, where, fail, request = std::move(request),
                               answer = std::move(answer)](sim::World& world) mutable {
-              std::optional<http::Response> page = AnswerInPod(world, state->held, where, request, state->metrics);
+              std::optional<http::Response> page =
+                  ControlZAnswer(world, {where.cluster, where.ns, where.pod, where.port}, request, state->metrics);
+              if (!page.has_value()) page = AnswerInPod(world, state->held, where, request, state->metrics);
               if (!page.has_value()) return fail();
               answer(*std::move(page));
             });

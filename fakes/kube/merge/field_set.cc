@@ -1,6 +1,7 @@
 #include "fakes/kube/merge/field_set.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/base/json_access.h"
@@ -15,21 +16,24 @@ using nlohmann::json;
 
 bool IsField(std::string_view element) { return element.starts_with("f:"); }
 
-// The element's place in a list; the list's end if it is not there.
+// The element's place in a list; the list's end if it is not there. An element that leaves a key out is named by what
+// it means by that: one that says it comes first.
 template <class List>
 auto Place(List& list, const std::string& element) {
-  const bool by_key = element.starts_with("k:");
   const json wanted = ParseJson(std::string_view(element).substr(2));
-  return std::find_if(list.begin(), list.end(), [&](const json& item) {
-    if (!by_key) return item == wanted;
-    if (!wanted.is_object() || !item.is_object()) return false;
-    for (const auto& [key, value] : wanted.items()) {
-      const auto own = item.find(key);
-      const json shown = own == item.end() ? json(std::string(kube::DefaultOfKey(key))) : *own;
-      if (shown != value) return false;
-    }
-    return true;
-  });
+  if (!element.starts_with("k:")) return std::find(list.begin(), list.end(), wanted);
+  const auto find = [&](bool exactly) {
+    return std::find_if(list.begin(), list.end(), [&](const json& item) {
+      if (!wanted.is_object() || !item.is_object()) return false;
+      for (const auto& [key, value] : wanted.items()) {
+        const auto own = item.find(key);
+        if (own == item.end() ? exactly : *own != value) return false;
+      }
+      return true;
+    });
+  };
+  const auto exact = find(true);
+  return exact == list.end() ? find(false) : exact;
 }
 
 bool EraseFrom(json& at, const FieldSet::Path& path, size_t depth) {
@@ -51,63 +55,96 @@ bool EraseFrom(json& at, const FieldSet::Path& path, size_t depth) {
 
 }  // namespace
 
-std::string ElementByKeys(const json& item, const std::array<std::string_view, 2>& keys) {
+std::string ElementOf(const json& item, const MergeType::List& list) {
+  if (list.how == ListType::Merge::kSet) return "v:" + JsonText(item);
   json out = json::object();
-  for (const std::string_view key : keys) {
-    if (key.empty()) continue;
+  for (const auto& [key, otherwise] : list.keys) {
     const json& value = At(item, key);
-    out[std::string(key)] = value.is_null() ? json(std::string(kube::DefaultOfKey(key))) : value;
+    out[key] = !value.is_null() ? value : otherwise.is_null() ? json("") : otherwise;
   }
   return "k:" + JsonText(out);
 }
 
-std::string ElementByValue(const json& item) { return "v:" + JsonText(item); }
-
 // Walks an object.
 class FieldReader {
  public:
-  explicit FieldReader(std::string_view kind) : kind_(kind) {}
-
-  void Read(const json& value, std::string_view parent, std::string_view field, FieldSet* out) const {
-    if (value.is_object() && !value.empty() && !kube::AtomicMapping(kind_, parent, field)) {
-      for (const auto& [name, inner] : value.items()) {
-        if (!Identity(parent, field, name)) Read(inner, field, name, &out->children_["f:" + name]);
-      }
+  static void Read(const json& value, const MergeType& type, FieldSet* out) {
+    if (value.is_object() && !value.empty() && !type.IsAtomicMapping()) {
+      for (const auto& [name, inner] : value.items()) Read(inner, type.Field(name), &out->children_["f:" + name]);
       return;
     }
-    const ListType type = value.is_array() ? kube::ListTypeOf(kind_, parent, field) : ListType();
-    if (type.apply == ListType::Merge::kAtomic || value.empty()) {
+    const MergeType::List list = value.is_array() ? type.AsList() : MergeType::List();
+    if (list.how == ListType::Merge::kAtomic || value.empty()) {
       out->member_ = true;
       return;
     }
     for (const json& item : value) {
-      if (type.apply == ListType::Merge::kSet) {
-        out->children_[ElementByValue(item)].member_ = true;
-        continue;
-      }
-      FieldSet& element = out->children_[ElementByKeys(item, type.apply_keys)];
+      FieldSet& element = out->children_[ElementOf(item, list)];
       element.member_ = true;
-      if (!item.is_object()) continue;
-      for (const auto& [name, inner] : item.items()) Read(inner, field, name, &element.children_["f:" + name]);
+      if (list.how == ListType::Merge::kSet || !item.is_object()) continue;
+      const MergeType of_item = type.Element();
+      for (const auto& [name, inner] : item.items()) Read(inner, of_item.Field(name), &element.children_["f:" + name]);
     }
   }
-
- private:
-  static bool Identity(std::string_view parent, std::string_view field, std::string_view name) {
-    if (field.empty()) return name == "apiVersion" || name == "kind";
-    if (!parent.empty() || field != "metadata") return false;
+  // `always`: the value is there whatever is said (a structure of Go's, not a pointer to one).
+  static void ReadHolders(const json& value, const MergeType& type, bool always, FieldSet* out) {
+    const MergeType::List list = value.is_array() ? type.AsList() : MergeType::List();
+    const bool holds = value.is_object() ? !type.IsAtomicMapping() : list.how != ListType::Merge::kAtomic;
+    if (!holds || value.empty()) return;
+    out->member_ = !always;
+    if (value.is_object()) {
+      for (const auto& [name, inner] : value.items())
+        ReadHolders(inner, type.Field(name), always && IsAlwaysThere(name), &out->children_["f:" + name]);
+    }
+    if (list.how != ListType::Merge::kMap) return;
+    for (const json& item : value) {
+      if (!item.is_object()) continue;
+      FieldSet& element = out->children_[ElementOf(item, list)];
+      const MergeType of_item = type.Element();
+      for (const auto& [name, inner] : item.items())
+        ReadHolders(inner, of_item.Field(name), false, &element.children_["f:" + name]);
+    }
+  }
+  static bool IsAlwaysThere(std::string_view name) {
+    constexpr std::array<std::string_view, 9> kStructures = {"spec",        "status",     "template",
+                                                             "metadata",    "strategy",   "updateStrategy",
+                                                             "jobTemplate", "containers", "loadBalancer"};
+    return std::find(kStructures.begin(), kStructures.end(), name) != kStructures.end();
+  }
+  // All but what says which object it is, and what the server alone writes.
+  static void ReadObject(const json& object, const MergeType& type, FieldSet* out) {
     constexpr std::array<std::string_view, 10> kOfServer = {
         "name",       "namespace", "uid",           "resourceVersion",   "creationTimestamp",
         "generation", "selfLink",  "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"};
-    return std::find(kOfServer.begin(), kOfServer.end(), name) != kOfServer.end();
+    for (const auto& [name, inner] : object.items()) {
+      if (name == "apiVersion" || name == "kind") continue;
+      FieldSet& child = out->children_["f:" + name];
+      if (name != "metadata" || !inner.is_object()) {
+        Read(inner, type.Field(name), &child);
+        continue;
+      }
+      for (const auto& [field, value] : inner.items()) {
+        if (std::find(kOfServer.begin(), kOfServer.end(), field) != kOfServer.end()) continue;
+        Read(value, type.Field("metadata").Field(field), &child.children_["f:" + field]);
+      }
+    }
   }
-
-  std::string_view kind_;
 };
 
-FieldSet FieldSet::Of(const json& object, std::string_view kind) {
+FieldSet FieldSet::Of(const json& object, const MergeType& type) {
   FieldSet out;
-  if (object.is_object() && !object.empty()) FieldReader(kind).Read(object, "", "", &out);
+  if (object.is_object()) FieldReader::ReadObject(object, type, &out);
+  out.Prune();
+  return out;
+}
+
+FieldSet FieldSet::Holders(const json& object, const MergeType& type) {
+  FieldSet out;
+  if (!object.is_object()) return out;
+  for (const auto& [name, inner] : object.items()) {
+    const bool always = name == "metadata" || (type.OfKubernetes() && FieldReader::IsAlwaysThere(name));
+    FieldReader::ReadHolders(inner, type.Field(name), always, &out.children_["f:" + name]);
+  }
   out.Prune();
   return out;
 }

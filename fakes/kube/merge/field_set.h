@@ -3,13 +3,13 @@
 // fieldpath/serialize.go, typed/typed.go.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fakes/kube/merge/merge_type.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::fakekube {
@@ -18,10 +18,13 @@ class FieldSet {
  public:
   using Path = std::vector<std::string>;  // elements as fieldsV1 writes them
 
-  // What an object of `kind` (one of Kubernetes' own, else "") says: its leaves (scalars, lists and mappings that only
+  // What an object of that type says: its leaves (scalars, lists and mappings that only
   // change as a whole, empty mappings) and the elements of lists that merge. Without what says which object it is
   // (apiVersion, kind, name, ...) and what the server alone writes.
-  static FieldSet Of(const nlohmann::json& object, std::string_view kind);
+  static FieldSet Of(const nlohmann::json& object, const MergeType& type);
+  // The mappings and lists in an object that hold what merges, but for those that every object of Kubernetes' own kinds
+  // has, said or not: who brings one manages it, too, unlike an apply (structured-merge-diff: typed/compare.go).
+  static FieldSet Holders(const nlohmann::json& object, const MergeType& type);
   static FieldSet FromJson(const nlohmann::json& fields_v1);
   nlohmann::json ToJson() const;
 
@@ -54,8 +57,7 @@ const nlohmann::json* ValueAt(const nlohmann::json& object, const FieldSet::Path
 // Removes it, and the mappings that this leaves empty. Nothing happens if it is not there.
 void EraseAt(nlohmann::json& object, const FieldSet::Path& path);
 
-// The name of a list's element by `keys`, with defaults for what it leaves out: k:{"port":80,"protocol":"TCP"}.
-std::string ElementByKeys(const nlohmann::json& item, const std::array<std::string_view, 2>& keys);
-std::string ElementByValue(const nlohmann::json& item);
-
+// The name of a list's element, by its keys, with defaults for what it leaves out: k:{"port":80,"protocol":"TCP"}; or
+// by its value.
+std::string ElementOf(const nlohmann::json& item, const MergeType::List& list);
 }  // namespace wavetank::fakekube

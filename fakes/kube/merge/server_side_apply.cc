@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -75,7 +76,7 @@ void WriteEntries(json& object, std::vector<Entry> entries) {
 // Who managed what before the first apply of an object: what the annotation of client-side apply says is that apply's,
 // as if its write had been tracked, so that kubectl finds its own fields when a user moves to server-side apply
 // (client-go: util/csaupgrade). The rest is nobody's in particular.
-std::vector<Entry> BeforeFirstApply(const json& live, const json& last, std::string_view schema) {
+std::vector<Entry> BeforeFirstApply(const json& live, const json& last, const MergeType& schema) {
   const std::string api_version = Text(live, "apiVersion"), since = Text(At(live, "metadata"), "creationTimestamp");
   FieldSet rest = FieldSet::Of(live, schema);
   std::vector<Entry> out;
@@ -91,49 +92,71 @@ std::vector<Entry> BeforeFirstApply(const json& live, const json& last, std::str
 
 class Merger {
  public:
-  explicit Merger(std::string_view kind) : kind_(kind) {}
-
-  absl::Status Merge(json& live, const json& applied, std::string_view parent, std::string_view field) const {
-    if (live.is_object() && applied.is_object() && !kube::AtomicMapping(kind_, parent, field)) {
+  // Every list that merges by keys or values has them, and each once.
+  static absl::Status Check(const json& applied, const MergeType& type, const std::string& path) {
+    if (applied.is_object() && !type.IsAtomicMapping()) {
       for (const auto& [name, value] : applied.items()) {
-        if (absl::Status status = Merge(live[name], value, field, name); !status.ok()) return status;
-      }
-      return absl::OkStatus();
-    }
-    const ListType type = applied.is_array() ? kube::ListTypeOf(kind_, parent, field) : ListType();
-    if (type.apply == ListType::Merge::kMap) {
-      for (const json& item : applied) {
-        const bool keyed =
-            item.is_object() && std::all_of(type.apply_keys.begin(), type.apply_keys.end(), [&](std::string_view key) {
-              return key.empty() || item.contains(key) || !kube::DefaultOfKey(key).empty();
-            });
-        if (!keyed) {
-          return BadRequest(fmt::format(
-              "failed to create typed patch object: .{}.{}: element 0: associative list with keys has an element that "
-              "omits key field \"{}\" (and doesn't have default value)",
-              parent, field, type.apply_keys[0]));
-        }
+        if (absl::Status status = Check(value, type.Field(name), path + "." + name); !status.ok()) return status;
       }
     }
-    if (type.apply == ListType::Merge::kAtomic || !live.is_array()) {
+    if (!applied.is_array()) return absl::OkStatus();
+    const MergeType::List list = type.AsList();
+    if (list.how == ListType::Merge::kAtomic) return absl::OkStatus();
+    if (absl::Status status = CheckKeys(applied, list, path); !status.ok()) return status;
+    const MergeType of_item = type.Element();
+    for (const json& item : applied) {
+      if (!item.is_object()) continue;
+      const std::string at = path + PathText({ElementOf(item, list)});
+      for (const auto& [name, value] : item.items()) {
+        if (absl::Status status = Check(value, of_item.Field(name), at + "." + name); !status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // What was checked.
+  static void Merge(json& live, const json& applied, const MergeType& type) {
+    if (live.is_object() && applied.is_object() && !type.IsAtomicMapping()) {
+      for (const auto& [name, value] : applied.items()) Merge(live[name], value, type.Field(name));
+      return;
+    }
+    const MergeType::List list = applied.is_array() ? type.AsList() : MergeType::List();
+    if (list.how == ListType::Merge::kAtomic || !live.is_array()) {
       live = applied;
-      return absl::OkStatus();
+    } else {
+      MergeList(live, applied, type, list);
     }
-    return MergeList(live, applied, type, field);
   }
 
  private:
-  static std::string Name(const json& item, const ListType& type) {
-    return type.apply == ListType::Merge::kSet ? ElementByValue(item) : ElementByKeys(item, type.apply_keys);
+  // structured-merge-diff: typed/helpers.go, keyedAssociativeListItemToPathElement(), typed/validate.go.
+  static absl::Status CheckKeys(const json& applied, const MergeType::List& list, const std::string& path) {
+    std::set<std::string> seen;
+    for (size_t i = 0; list.how == ListType::Merge::kMap && i < applied.size(); ++i) {
+      for (const auto& [key, otherwise] : list.keys) {
+        if (applied[i].is_object() && (applied[i].contains(key) || !otherwise.is_null())) continue;
+        return BadRequest(fmt::format(
+            "failed to create typed patch object: {}: element {}: associative list with keys has an element that omits "
+            "key field \"{}\" (and doesn't have default value)",
+            path, i, key));
+      }
+    }
+    for (const json& item : applied) {
+      const std::string name = ElementOf(item, list);
+      if (seen.insert(name).second) continue;
+      return BadRequest(
+          fmt::format("failed to create typed patch object: {}: duplicate entries for key {}", path, PathText({name})));
+    }
+    return absl::OkStatus();
   }
 
   // Shared and new elements in the applied order, those of others before what they stood before.
-  absl::Status MergeList(json& live, const json& applied, const ListType& type, std::string_view field) const {
+  static void MergeList(json& live, const json& applied, const MergeType& type, const MergeType::List& list) {
     std::map<std::string, size_t> places;
-    for (size_t i = 0; i < live.size(); ++i) places.emplace(Name(live[i], type), i);
+    for (size_t i = 0; i < live.size(); ++i) places.emplace(ElementOf(live[i], list), i);
     std::map<size_t, bool> shared;
     for (const json& item : applied) {
-      if (const auto it = places.find(Name(item, type)); it != places.end()) shared[it->second] = true;
+      if (const auto it = places.find(ElementOf(item, list)); it != places.end()) shared[it->second] = true;
     }
     json out = json::array();
     size_t next = 0;  // in `live`
@@ -143,7 +166,7 @@ class Merger {
       }
     };
     for (const json& item : applied) {
-      const auto it = places.find(Name(item, type));
+      const auto it = places.find(ElementOf(item, list));
       if (it == places.end()) {
         out.push_back(item);
         continue;
@@ -151,9 +174,8 @@ class Merger {
       others_until(it->second);
       json merged = live[it->second];
       if (merged.is_object() && item.is_object()) {
-        for (const auto& [name, value] : item.items()) {
-          if (absl::Status status = Merge(merged[name], value, field, name); !status.ok()) return status;
-        }
+        const MergeType of_item = type.Element();
+        for (const auto& [name, value] : item.items()) Merge(merged[name], value, of_item.Field(name));
       } else {
         merged = item;
       }
@@ -161,13 +183,13 @@ class Merger {
     }
     others_until(live.size());
     live = std::move(out);
-    return absl::OkStatus();
   }
-
-  std::string_view kind_;
 };
 
-std::string_view SchemaOf(const GroupKind& kind) { return KubernetesOwn(kind) ? kind.kind : std::string_view(); }
+MergeType TypeOf(const GroupKind& kind, const json* schema) {
+  const bool own = KubernetesOwn(kind);
+  return MergeType(own ? kind.kind : std::string_view(), own ? nullptr : schema);
+}
 
 struct Conflict {
   const Entry* with;
@@ -222,7 +244,9 @@ bool WasApplied(const json& object) {
 void TrackCreation(json& object, const GroupKind& kind, const FieldManager& manager) {
   json said = object;
   said.erase("status");
-  FieldSet fields = FieldSet::Of(said, SchemaOf(kind));
+  const MergeType type = TypeOf(kind, manager.schema);
+  FieldSet fields = FieldSet::Of(said, type);
+  fields.Add(FieldSet::Holders(said, type));
   std::vector<Entry> entries;
   entries.push_back(
       {manager.name, "Update", Text(object, "apiVersion"), manager.now, manager.subresource, std::move(fields)});
@@ -235,7 +259,7 @@ absl::StatusOr<json> ServerSideApply(const json& live, const json& applied, cons
   if (!applied.is_object()) return BadRequest("error decoding YAML: the configuration is no object");
   if (!Items(At(applied, {"metadata", "managedFields"})).empty())
     return BadRequest("metadata.managedFields must be nil");
-  const std::string_view schema = SchemaOf(kind);
+  const MergeType schema = TypeOf(kind, manager.schema);
   const FieldSet now = FieldSet::Of(applied, schema);
 
   json last = live.is_object() ? ParseJson(TextOf(At(live, {"metadata", "annotations", kLastApplied}))) : json();
@@ -243,7 +267,8 @@ absl::StatusOr<json> ServerSideApply(const json& live, const json& applied, cons
   std::vector<Entry> entries = live.is_object() ? ReadEntries(live) : std::vector<Entry>();
   if (live.is_object() && entries.empty()) entries = BeforeFirstApply(live, last, schema);
   json merged = live.is_object() ? live : json::object();
-  if (absl::Status status = Merger(schema).Merge(merged, applied, "", ""); !status.ok()) return status;
+  if (absl::Status status = Merger::Check(applied, schema, ""); !status.ok()) return status;
+  Merger::Merge(merged, applied, schema);
 
   // What client-side apply wrote, kubectl may take over (managedfields: internal/lastappliedmanager.go).
   if (manager.name != "kubectl") last = nullptr;
@@ -296,6 +321,7 @@ absl::StatusOr<json> ServerSideApply(const json& live, const json& applied, cons
 }
 
 void TrackUpdate(const json& before, json& after, const GroupKind& kind, const FieldManager& manager) {
+  const MergeType type = TypeOf(kind, manager.schema);
   const json& said = At(after, {"metadata", "managedFields"});
   if (said.is_array() && (said.empty() || (said.size() == 1 && said[0].is_object() && said[0].empty()))) {
     after["metadata"].erase("managedFields");
@@ -306,12 +332,20 @@ void TrackUpdate(const json& before, json& after, const GroupKind& kind, const F
   if (entries.empty()) {
     json last = ParseJson(TextOf(At(before, {"metadata", "annotations", kLastApplied})));
     if (!last.is_object()) last = nullptr;
-    entries = BeforeFirstApply(before, last, SchemaOf(kind));
+    entries = BeforeFirstApply(before, last, type);
   }
-  const FieldSet old = FieldSet::Of(before, SchemaOf(kind)), now = FieldSet::Of(after, SchemaOf(kind));
-  const FieldSet changed = Differing(now, before, after);
-  FieldSet gone = old;
-  gone.Subtract(now);
+  const FieldSet old = FieldSet::Of(before, type), now = FieldSet::Of(after, type);
+  FieldSet changed = Differing(now, before, after);
+  FieldSet had = FieldSet::Holders(before, type), has = FieldSet::Holders(after, type), lost = old;
+  lost.Subtract(now);
+  lost.Add(had);
+  has.Subtract(had);
+  changed.Add(has);
+  // An empty mapping that something was put into is still there.
+  FieldSet gone;
+  lost.ForEach([&](const FieldSet::Path& path) {
+    if (ValueAt(after, path) == nullptr) gone.Insert(path);
+  });
   auto mine = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.Is(manager, "Update"); });
   if (mine == entries.end() && !changed.empty()) {
     entries.push_back({manager.name, "Update", Text(after, "apiVersion"), manager.now, manager.subresource, {}});

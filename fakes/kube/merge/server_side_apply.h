@@ -20,6 +20,9 @@ struct FieldManager {
   std::string name;
   std::string subresource;  // "status", or ""
   std::string now;          // RFC 3339
+  // How custom resources of that kind merge: the openAPIV3Schema of their definition; null: it says nothing, and their
+  // lists change as a whole.
+  const nlohmann::json* schema = nullptr;
 };
 
 // `live` with what `applied` says, without what this manager applied before and no longer does (unless others manage

@@ -129,6 +129,24 @@ void KeepAllocated(const kube::Object& previous, json* body) {
   }
 }
 
+// What the definition of a custom resource's kind says of the version that `object` names; null: nothing, or it is no
+// custom resource. It lives as long as the definition is stored.
+const json* SchemaOf(const ApiServer& server, const json& object) {
+  const std::string kind = Text(object, "kind"), api_version = Text(object, "apiVersion");
+  const size_t slash = api_version.find('/');
+  if (slash == std::string::npos || KubernetesOwn({kind, api_version.substr(0, slash)})) return nullptr;
+  for (const ObjectRef& definition : server.List("CustomResourceDefinition")) {
+    const json& spec = At(definition->body, "spec");
+    if (Text(spec, "group") != api_version.substr(0, slash) || Text(At(spec, "names"), "kind") != kind) continue;
+    for (const json& version : Items(At(spec, "versions"))) {
+      if (Text(version, "name") != api_version.substr(slash + 1)) continue;
+      const json& schema = At(version, {"schema", "openAPIV3Schema"});
+      return schema.is_object() ? &schema : nullptr;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 ApiServer::ApiServer(Host& host, const Options& options)
@@ -333,7 +351,7 @@ absl::StatusOr<ObjectRef> ApiServer::CreateChecked(json body, const WriteOptions
   if (!managed) metadata.erase("managedFields");
   // Events are too many, and nobody applies them.
   if (!managed && options.validate && options_.events_of == nullptr)
-    TrackCreation(body, GroupKindOf(**parsed), {options.field_manager, "", DateNow()});
+    TrackCreation(body, GroupKindOf(**parsed), {options.field_manager, "", DateNow(), SchemaOf(*this, body)});
   return Store(std::move(body), nullptr);
 }
 
@@ -410,8 +428,9 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
   if (tracked) {
     const bool status_only = SameButStatus(body, previous->body);
     if (was_tracked || !status_only) {
-      TrackUpdate(previous->body, body, group_kind,
-                  {options.field_manager, status_only ? "status" : options.subresource, DateNow()});
+      TrackUpdate(
+          previous->body, body, group_kind,
+          {options.field_manager, status_only ? "status" : options.subresource, DateNow(), SchemaOf(*this, body)});
     }
   }
   // The last finalizer went with this write: so does the object.
@@ -468,7 +487,7 @@ absl::StatusOr<ObjectRef> ApiServer::ServerSideApply(json body, bool force, cons
   }
   absl::StatusOr<json> merged =
       fakekube::ServerSideApply(live == nullptr ? json() : live->body, body, kind,
-                                {options.field_manager, options.subresource, DateNow()}, force);
+                                {options.field_manager, options.subresource, DateNow(), SchemaOf(*this, body)}, force);
   if (!merged.ok()) return merged.status();
   return live == nullptr ? CreateChecked(*std::move(merged), options, true)
                          : UpdateChecked(*std::move(merged), options, true);

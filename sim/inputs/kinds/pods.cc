@@ -1,7 +1,9 @@
 #include "sim/inputs/kinds/pods.h"
 
+#include <utility>
 #include <vector>
 
+#include "core/debug/log_scopes.h"
 #include "fmt/format.h"
 #include "sim/inputs/fields.h"
 #include "sim/world_inputs.h"
@@ -28,8 +30,49 @@ absl::Status KillPods::Apply(InputTarget& target) const {
   return absl::OkStatus();
 }
 
+namespace {
+
+// ControlZ's PUT of a scope of an istiod's log (`istioctl admin log --level`): from now on it prints from that level
+// on. An empty level leaves what is.
+struct SetLogLevel {
+  static constexpr std::string_view kKind = "logLevel";
+  std::string cluster, pod, scope, output, stack_trace;
+  bool callers = false;
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
+void SetLogLevel::Fields(FieldVisitor& visitor) {
+  visitor.Visit("cluster", Need::kRequired, cluster);
+  visitor.Visit("pod", Need::kRequired, pod);
+  visitor.Visit("scope", Need::kRequired, scope);
+  for (const auto& [field, level] : {std::pair("output", &output), std::pair("stackTrace", &stack_trace)}) {
+    visitor.Visit(field, Need::kSparse, *level);
+    if (!level->empty() && !debug::ParseLogLevel(*level)) visitor.Refuse(field, "is no level of a log");
+  }
+  visitor.Visit("callers", Need::kSparse, callers);
+}
+
+absl::Status SetLogLevel::Apply(InputTarget& target) const {
+  const absl::StatusOr<World::Site*> site = target.FindSite(cluster);
+  if (!site.ok()) return site.status();
+  const World::Site::IstiodLog* const log = (*site)->LogOf(fmt::format("{}.{}", pod, cluster));
+  if (log == nullptr)
+    return absl::InvalidArgumentError(fmt::format("no istiod runs in pod '{}' of cluster '{}'", pod, cluster));
+  if (!log->scopes->Set(target.world.Now(), scope, debug::ParseLogLevel(output), debug::ParseLogLevel(stack_trace),
+                        callers)) {
+    return absl::InvalidArgumentError(fmt::format("istiod has no scope '{}' of its log", scope));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 }  // namespace wavetank::sim::inputs
 
 namespace wavetank::sim {
-void RegisterPods(InputTable& table) { table.Add<inputs::KillPods>(); }
+void RegisterPods(InputTable& table) {
+  table.Add<inputs::KillPods>();
+  table.Add<inputs::SetLogLevel>();
+}
 }  // namespace wavetank::sim

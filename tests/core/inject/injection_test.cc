@@ -703,6 +703,27 @@ TEST(ProxyBootstrapTest, SaysWhatIsMissing) {
   EXPECT_EQ(ReadProxyBootstrap(pod).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+// values.global.sts.servicePort where there is no Google project to be read.
+TEST(ProxyBootstrapTest, AnAgentThatIsToExchangeTokensWantsAGoogleProject) {
+  json pod = Injected(Webhook(), AppPod());
+  BootstrapOptions options;
+  options.pod_ip = "10.0.0.1";
+  json& container = *FindNamed(pod["spec"]["containers"], "istio-proxy");
+  container["args"].push_back("--stsPort=15463");
+  EXPECT_EQ(ReadProxyBootstrap(pod, options).status().message(),
+            "GoogleTokenExchange token manager specified but failed to ready GCP project information");
+  json known = pod;
+  FindNamed(known["spec"]["containers"], "istio-proxy")
+      ->at("env")
+      .push_back({{"name", "GCP_METADATA"}, {"value", "p|4711|c|z"}});
+  EXPECT_TRUE(ReadProxyBootstrap(known, options).ok());
+  container["args"].push_back("--tokenManagerPlugin=none");
+  EXPECT_TRUE(ReadProxyBootstrap(pod, options).ok());
+  container["args"].push_back("--stsPort=many");
+  EXPECT_EQ(ReadProxyBootstrap(pod, options).status().message(),
+            "invalid argument \"many\" for \"--stsPort\" flag: strconv.ParseInt: parsing \"many\": invalid syntax");
+}
+
 TEST(ProxyBootstrapTest, WithoutACpuLimitTheNodesCoresCount) {
   json pod = Injected(Webhook(), AppPod());
   FindNamed(pod["spec"]["containers"], "istio-proxy")->at("resources").erase("limits");

@@ -71,6 +71,7 @@ const std::vector<std::pair<std::string, json>>& Logged() {
         {"established", true}}},
       {"route", {{"from", "east"}, {"to", "west"}, {"ranges", {"10.2.0.0/16"}}, {"lost", true}}},
       {"claim", {{"claim", {{"kind", "push"}}}}},
+      {"logLevel", {{"cluster", "c1"}, {"pod", "istiod-1"}, {"scope", "ads"}, {"output", "none"}, {"callers", true}}},
       {"buggify", {{"seed", 7}, {"points", {"watch-broken"}}}},
       {"kill", {{"cluster", "c1"}, {"namespace", ""}, {"app", "sleep"}}},
       {"apiServer", {{"cluster", "c1"}, {"fault", "clock-skew"}, {"skewNs", -5}}},

@@ -32,6 +32,7 @@ namespace wavetank::fakekube::http {
 // What validating webhooks say of an object.
 struct WebhookVerdict {
   std::optional<std::string> denied;  // why it may not be stored, in the API server's words
+  bool failed = false;                // nobody has denied it: the webhook could not be asked
   std::vector<std::string> warnings;  // clients show them
 };
 

@@ -367,7 +367,8 @@ std::optional<Response> RestApi::AskWebhooks(const json& object, const Call& cal
                                              std::vector<std::string>* warnings) const {
   if (options_.webhooks == nullptr || !call.target.subresource.empty()) return std::nullopt;
   WebhookVerdict verdict = options_.webhooks(object);
-  if (verdict.denied.has_value()) return Failure(400, "", *verdict.denied);
+  if (verdict.denied.has_value())
+    return verdict.failed ? Failure(500, "InternalError", *verdict.denied) : Failure(400, "", *verdict.denied);
   *warnings = std::move(verdict.warnings);
   return std::nullopt;
 }
@@ -488,7 +489,7 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
   if (const bool dry_run = call.query.Has("dryRun"); dry_run || resource.schema != nullptr ||
                                                      options_.webhooks != nullptr || previous == nullptr ||
                                                      resource.StoreKind() == "Pod.") {
-    const FieldManager manager{options.field_manager, options.subresource, server_.DateNow()};
+    const FieldManager manager{options.field_manager, options.subresource, server_.DateNow(), resource.schema.get()};
     absl::StatusOr<json> merged = ServerSideApply(previous == nullptr ? json() : previous->body, applied,
                                                   {resource.kind, resource.group}, manager, force);
     if (!merged.ok()) return FromStore(merged.status(), resource, call.target.name);
@@ -510,7 +511,7 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
   WarnOfRules(applied, &warnings);
   if (previous == nullptr && resource.StoreKind() == "Pod." && options_.admission != nullptr) {
     // Admission sees what the apply makes; what it adds is nobody's.
-    const FieldManager manager{options.field_manager, options.subresource, server_.DateNow()};
+    const FieldManager manager{options.field_manager, options.subresource, server_.DateNow(), resource.schema.get()};
     absl::StatusOr<json> merged = ServerSideApply(json(), applied, {resource.kind, resource.group}, manager, force);
     if (!merged.ok()) return FromStore(merged.status(), resource, call.target.name);
     json owners = At((*merged)["metadata"], "managedFields");  // webhooks see none

@@ -177,5 +177,99 @@ TEST_F(ServerSideApplyTest, ElementsOfOthersKeepTheirPlace) {
   EXPECT_EQ(Get()["spec"]["ports"].size(), 2u);
 }
 
+TEST_F(ServerSideApplyTest, TheSameElementTwiceIsRefused) {
+  EXPECT_EQ(
+      ApiErrorOf(Apply(Service(R"({"ports":[{"port":80},{"port":80,"protocol":"TCP"}]})"), "me").status())->message,
+      "failed to create typed patch object: .spec.ports: duplicate entries for key [port=80,protocol=\"TCP\"]");
+}
+
+// What a client makes or changes without an apply: mappings and lists that it brings are its own, too.
+TEST_F(ServerSideApplyTest, WhoBringsAMappingOrAListManagesIt) {
+  json body =
+      Service(R"({"ports":[{"port":80}],"sessionAffinityConfig":{"clientIP":{"timeoutSeconds":9}}})", R"({"a":"1"})");
+  TrackCreation(body, {"Service", ""}, {"kubectl-create", "", "2023-09-01T00:00:00Z"});
+  EXPECT_EQ(body["metadata"]["managedFields"][0]["fieldsV1"], json::parse(R"({
+      "f:metadata":{"f:labels":{".":{},"f:a":{}}},
+      "f:spec":{"f:ports":{".":{},"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}},
+                "f:sessionAffinityConfig":{".":{},"f:clientIP":{".":{},"f:timeoutSeconds":{}}}}})"));
+  json after = body;
+  after["metadata"]["annotations"] = {{"note", "x"}};
+  after["spec"].erase("sessionAffinityConfig");
+  TrackUpdate(body, after, {"Service", ""}, {"kubectl-edit", "", "2023-09-01T00:00:05Z"});
+  const json entries = after["metadata"]["managedFields"];
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_FALSE(entries[0]["fieldsV1"]["f:spec"].contains("f:sessionAffinityConfig"));
+  EXPECT_EQ(entries[1]["fieldsV1"], json::parse(R"({"f:metadata":{"f:annotations":{".":{},"f:note":{}}}})"));
+}
+
+class DefinedListsTest : public ServerSideApplyTest {
+ protected:
+  DefinedListsTest() {
+    const absl::StatusOr<ObjectRef> made = api().Create(json::parse(R"({
+      "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+      "metadata": {"name": "routes.example.com"},
+      "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Route", "plural": "routes"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object",
+          "properties": {"spec": {"type": "object", "properties": {
+            "rules": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["host", "proto"],
+              "items": {"type": "object", "properties": {"host": {"type": "string"},
+                "proto": {"type": "string", "default": "TCP"}, "weight": {"type": "integer"}}}},
+            "names": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+            "plain": {"type": "array", "items": {"type": "string"}},
+            "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"type": "string"}}
+          }}}}}}]}})"));
+    EXPECT_TRUE(made.ok()) << made.status();
+  }
+  static json Route(const char* spec) {
+    return {{"apiVersion", "example.com/v1"},
+            {"kind", "Route"},
+            {"metadata", {{"name", "r"}, {"namespace", "default"}}},
+            {"spec", json::parse(spec)}};
+  }
+  json Spec() { return api().Get("Route.example.com", {"default", "r"})->body["spec"]; }
+};
+
+TEST_F(DefinedListsTest, AMapsElementsMergeByTheirKeys) {
+  ASSERT_TRUE(Apply(Route(R"({"rules":[{"host":"a","weight":1}]})"), "one").ok());
+  ASSERT_TRUE(Apply(Route(R"({"rules":[{"host":"b","proto":"UDP","weight":2}]})"), "two").ok());
+  EXPECT_EQ(Spec()["rules"].size(), 2u);
+  const json entry = api().Get("Route.example.com", {"default", "r"})->body["metadata"]["managedFields"][0];
+  EXPECT_EQ(entry["fieldsV1"], json::parse(R"({"f:spec":{"f:rules":{
+      "k:{\"host\":\"a\",\"proto\":\"TCP\"}":{".":{},"f:host":{},"f:weight":{}}}}})"));
+  ASSERT_TRUE(Apply(Route(R"({})"), "two").ok());
+  EXPECT_EQ(Spec()["rules"], json::parse(R"([{"host":"a","weight":1}])"));
+}
+
+TEST_F(DefinedListsTest, AConflictNamesTheElementAndForceTakesIt) {
+  ASSERT_TRUE(Apply(Route(R"({"rules":[{"host":"a","weight":1}]})"), "one").ok());
+  EXPECT_EQ(Message(Apply(Route(R"({"rules":[{"host":"a","proto":"TCP","weight":3}]})"), "two").status()),
+            "Apply failed with 1 conflict: conflict with \"one\": .spec.rules[host=\"a\",proto=\"TCP\"].weight");
+  ASSERT_TRUE(Apply(Route(R"({"rules":[{"host":"a","weight":3}]})"), "two", /*force=*/true).ok());
+  EXPECT_EQ(Spec()["rules"][0]["weight"], 3);
+}
+
+TEST_F(DefinedListsTest, ASetIsMergedByItsValues) {
+  ASSERT_TRUE(Apply(Route(R"({"names":["a","b"]})"), "one").ok());
+  ASSERT_TRUE(Apply(Route(R"({"names":["b","c"]})"), "two").ok());
+  EXPECT_EQ(Spec()["names"].size(), 3u);
+  ASSERT_TRUE(Apply(Route(R"({"names":["a"]})"), "one").ok());
+  EXPECT_EQ(Spec()["names"].size(), 3u) << "b is two's as well";
+}
+
+TEST_F(DefinedListsTest, WhatIsAtomicChangesAsAWhole) {
+  ASSERT_TRUE(Apply(Route(R"({"plain":["a"],"whole":{"x":"1"}})"), "one").ok());
+  EXPECT_EQ(Message(Apply(Route(R"({"plain":["b"],"whole":{"y":"2"}})"), "two").status()),
+            "Apply failed with 2 conflicts: conflicts with \"one\":\n- .spec.plain\n- .spec.whole");
+  ASSERT_TRUE(Apply(Route(R"({"plain":["b"],"whole":{"y":"2"}})"), "two", true).ok());
+  EXPECT_EQ(Spec()["whole"], (json{{"y", "2"}}));
+}
+
+TEST_F(DefinedListsTest, AnElementWithoutAKeyThatHasNoDefaultIsRefused) {
+  EXPECT_EQ(
+      ApiErrorOf(Apply(Route(R"({"rules":[{"weight":1}]})"), "one").status())->message,
+      "failed to create typed patch object: .spec.rules: element 0: associative list with keys has an element that "
+      "omits key field \"host\" (and doesn't have default value)");
+}
+
 }  // namespace
 }  // namespace wavetank::fakekube

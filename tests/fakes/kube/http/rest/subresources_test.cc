@@ -187,8 +187,19 @@ TEST_F(SubresourceTest, WhatAWebhookDeniesIsNotStoredHoweverItIsWritten) {
   EXPECT_FALSE(Send("GET", one).body["metadata"].contains("labels"));
 }
 
+TEST_F(SubresourceTest, AWebhookThatCannotBeAskedIsTheServersFailure) {
+  rest_options_.webhooks = [](const json&) {
+    return http::WebhookVerdict{.denied = "Internal error occurred: failed calling webhook \"w\"", .failed = true};
+  };
+  Restart();
+  const Answer answer = Send("POST", "/api/v1/namespaces/default/configmaps",
+                             {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "one"}}}});
+  EXPECT_EQ(answer.code, 500);
+  EXPECT_EQ(answer.body["reason"], "InternalError");
+}
+
 TEST_F(SubresourceTest, WhatAWebhookWarnsOfReachesTheClientHoweverItWrites) {
-  rest_options_.webhooks = [](const json&) { return http::WebhookVerdict{std::nullopt, {"say \"when\"", "second"}}; };
+  rest_options_.webhooks = [](const json&) { return http::WebhookVerdict{.warnings = {"say \"when\"", "second"}}; };
   Restart();
   const std::string maps = "/api/v1/namespaces/default/configmaps", one = maps + "/one";
   const json good = {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "one"}}}};
