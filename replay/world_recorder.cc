@@ -1,5 +1,6 @@
 #include "replay/world_recorder.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -20,8 +21,12 @@ absl::StatusOr<std::unique_ptr<Recorder>> RecordWorld(sim::World& world, const W
   DescribeWorld(world, &header);
   header.program_version = recording.program_version;
   header.scenario_name = recording.scenario_name;
-  std::ifstream file(recording.scenario_file);
-  header.scenario_text.assign(std::istreambuf_iterator<char>(file), {});
+  // Manifests of folders have no file of their own.
+  std::error_code error;
+  if (std::filesystem::is_regular_file(recording.scenario_file, error)) {
+    std::ifstream file(recording.scenario_file);
+    header.scenario_text.assign(std::istreambuf_iterator<char>(file), {});
+  }
   const bool keep = recording.keep_secrets;
   if (!keep) header.scenario_text = kube::SealedText(header.scenario_text);
   if (keep) header.world[std::string(kKeepsSecretsKey)] = true;

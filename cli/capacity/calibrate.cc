@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "cli/capacity/parameters_file.h"
+#include "cli/read_file.h"
 #include "cli/verb.h"
 #include "fmt/format.h"
 
@@ -18,11 +18,9 @@ struct CalibrateArguments {
 };
 
 absl::StatusOr<capacity::Samples> ReadSamples(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::NotFoundError(fmt::format("{}: cannot be read", path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return capacity::Samples::Parse(text.str(), path);
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  return capacity::Samples::Parse(*text, path);
 }
 
 int Run(const CalibrateArguments& a) {

@@ -2,19 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
+#include "cli/read_file.h"
 
 namespace wavetank::cli {
 
 absl::StatusOr<capacity::Parameters> ReadParameters(const std::string& path) {
   if (path.empty()) return capacity::Parameters::OfIstiod();
-  std::ifstream in(path);
-  if (!in)
-    return absl::NotFoundError(fmt::format("{}: cannot be read; `wavetank calibrate` writes such a table", path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return capacity::Parameters::Parse(text.str(), path);
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  return capacity::Parameters::Parse(*text, path);
 }
 
 }  // namespace wavetank::cli

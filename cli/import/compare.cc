@@ -1,10 +1,9 @@
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <set>
 
+#include "cli/read_file.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
@@ -73,12 +72,10 @@ int RunCompare(const CompareArguments& a) {
   bool equal = true;
   ordered_json all = ordered_json::array();
   for (const std::string& path : a.dumps) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file)
-      return Complain(absl::NotFoundError(path + " cannot be read; name a config_dump or what istioctl printed"));
-    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const absl::StatusOr<std::string> text = ReadFile(path);
+    if (!text.ok()) return Complain(text.status());
     importing::Refusals refusals;
-    const importing::ProxyState state = importing::ReadProxyState(text, path, refusals);
+    const importing::ProxyState state = importing::ReadProxyState(*text, path, refusals);
     for (const auto& [reason, of] : refusals.reasons()) {
       std::cerr << fmt::format("note: {}: {} x {}\n", path, of.count, reason);
     }

@@ -15,6 +15,7 @@
 
 #include "capacity/metrics/istiod_metrics.h"
 #include "cli/mesh_arguments.h"
+#include "cli/read_file.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
@@ -559,13 +560,13 @@ void AddServe(CLI::App& app, Outcome& outcome) {
       a->server.kube.token = *std::move(token);
     }
     if (!a->kube_client_ca.empty()) {
-      std::ifstream in(a->kube_client_ca, std::ios::binary);
-      std::string& pem = a->server.kube.client_ca_pem;
-      pem.assign(std::istreambuf_iterator<char>(in), {});
-      if (absl::Status read = x509::TrustBundle::FromPem(pem, a->kube_client_ca).status(); !read.ok()) {
+      absl::StatusOr<std::string> pem = ReadFile(a->kube_client_ca);
+      const absl::Status read = pem.ok() ? x509::TrustBundle::FromPem(*pem, a->kube_client_ca).status() : pem.status();
+      if (!read.ok()) {
         outcome.code = Complain(read);
         return;
       }
+      a->server.kube.client_ca_pem = *std::move(pem);
     }
     if (absl::Status status = TakeProgram(*a); !status.ok()) {
       outcome.code = Complain(status);

@@ -1,11 +1,11 @@
 // wavetank pc, proxy-config: what a proxy holds, in istioctl's tables.
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 
 #include "cli/proxies/mesh_view.h"
 #include "cli/proxies/one_proxy.h"
+#include "cli/read_file.h"
 #include "cli/tables/proxy_tables.h"
 #include "cli/verb.h"
 #include "core/base/json_access.h"
@@ -75,9 +75,9 @@ absl::Status OfFile(const PcArguments& a) {
   if (a.file == "-") {
     text.assign(std::istreambuf_iterator<char>(std::cin), {});
   } else {
-    std::ifstream in(a.file, std::ios::binary);
-    if (!in) return absl::NotFoundError(fmt::format("{}: cannot be read", a.file));
-    text.assign(std::istreambuf_iterator<char>(in), {});
+    absl::StatusOr<std::string> read = ReadFile(a.file);
+    if (!read.ok()) return read.status();
+    text = *std::move(read);
   }
   absl::StatusOr<EnvoyDump> dump = EnvoyDump::Read(text, a.file);
   if (!dump.ok()) return dump.status();

@@ -20,6 +20,15 @@ constexpr char kCluster[] = "name: t\nclusters:\n  - {name: c1}\n";
 
 TEST_F(Program, NamesAMissingFile) { ExpectRefused(Call("run no-such-folder"), {"no-such-folder"}); }
 
+TEST_F(Program, NamesAFolderThatStandsInAFilesPlace) {
+  const std::string folder = folder_.string(), mesh = Write("s.yaml", kCluster);
+  for (const std::string& words : {"pc clusters -f " + folder, "calibrate " + folder,
+                                   "plan --parameters " + folder + " " + mesh + " --slo 'error 0'",
+                                   "serve " + mesh + " --kube 127.0.0.1:0 --kube-client-ca " + folder}) {
+    ExpectRefused(Call(words), {folder, "is a folder"});
+  }
+}
+
 TEST_F(Program, RunsTheScenarioOfTheEnvironmentIfNoneIsNamed) {
   ExpectRefused(Call("run"), {"name a scenario"});
   setenv("WAVETANK_SCENARIO", "no-such-folder", 1);
