@@ -1,3 +1,4 @@
+// Files that verbs read whole.
 #pragma once
 
 #include <string>

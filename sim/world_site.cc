@@ -722,9 +722,7 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
   }
   if (int port = 0; absl::SimpleAtoi(ArgumentOf(*said, "ctrlz_port"), &port) && port >= 0 && port <= 65535)
     run.log.ctrlz_port = static_cast<uint16_t>(port);
-  // istiod: pilot/pkg/bootstrap/validation.go
-  const auto configuration = said->variables.find("VALIDATION_WEBHOOK_CONFIG_NAME");
-  run.patches_validation = configuration == said->variables.end() || !configuration->second.empty();
+  run.patches_validation = settings.patches_validation;  // istiod: pilot/pkg/bootstrap/validation.go
   if (world_.options_.timing.contains("istiod.connection_age")) settings.connection_age.reset();
 
   const Mending& mending = world_.options_.mending;

@@ -214,7 +214,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
        {"core/base", "core/kube", "fakes/kube/http/message", "fakes/kube/objects", "fakes/kube/store"}},
       {"fakes/envoy/tcp", {"core/base"}},
       {"fakes/envoy/match", {"core/base", "fakes/envoy/tcp"}},
-      {"fakes/envoy/extensions", {"core/base", "core/envoyapi"}},
+      {"fakes/envoy/extensions", {"core/base", "core/envoyapi", "fakes/envoy/match"}},
       {"fakes/envoy/apps", envoy({"tcp"})},
       {"fakes/envoy/lb", envoy({"tcp", "match"})},
       {"fakes/envoy/tls", envoy({"tcp", "match", "extensions"})},

@@ -42,6 +42,7 @@ struct IstiodSettings {
   bool cluster_named = false;              // by CLUSTER_ID or --clusterID; else 1.18.2's default is "Kubernetes"
   bool external_said = false;              // EXTERNAL_ISTIOD is set
   bool resolves_gateways = true;           // RESOLVE_HOSTNAME_GATEWAYS
+  bool patches_validation = true;          // VALIDATION_WEBHOOK_CONFIG_NAME names one
   std::optional<Duration> connection_age;  // --keepaliveMaxServerConnectionAge
   std::vector<std::string> log;            // what istiod logs about what it could not read
 };

@@ -120,6 +120,7 @@ constexpr Setter kSetters[] = {
     {"REVISION", [](const Value& v, Settings* s) { s->options.revision = v.text; }},
     {"TOKEN_AUDIENCES", [](const Value& v, Settings* s) { s->options.tokens.audiences = absl::StrSplit(v.text, ','); }},
     {"TRUSTED_GATEWAY_CIDR", [](const Value& v, Settings* s) { s->options.trusted_gateways = SplitAtCommas(v.text); }},
+    {"VALIDATION_WEBHOOK_CONFIG_NAME", [](const Value& v, Settings* s) { s->patches_validation = !v.text.empty(); }},
     {"XDS_AUTH", [](const Value& v, Settings* s) { s->options.xds_auth = v.flag; }},
     {"XDS_AUTH_PLAINTEXT", [](const Value& v, Settings* s) { s->options.xds_auth_plaintext = v.flag; }},
 };
