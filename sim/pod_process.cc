@@ -114,6 +114,7 @@ void PodProcess::Start(std::function<void(bool)> ready) {
   }
   pilot::BootstrapOptions options;
   options.version = site_.commons->proxy_version;
+  options.profile = site_.commons->profile;
   if (const kube::ObjectRef node = site_.cluster->api().Get("Node", {"", Text(At(pod_->body, "spec"), "nodeName")})) {
     options.node_cpus = pilot::NodeCpus(node->body);
   }
@@ -232,7 +233,7 @@ void PodProcess::StartProxy() {
   secrets.identity = {bootstrap.trust_domain, pod_->meta.ns, bootstrap.service_account};
   secrets.secret_ttl = bootstrap.secret_ttl;
   secrets.rotation_grace_ppm = bootstrap.secret_rotation_grace_ppm;
-  if (AgentsRelease().Has(pilot::Change::kRotationJitter)) {
+  if (AgentHas(pilot::Change::kRotationJitter)) {
     constexpr int64_t kAHundredth = 10'000;
     secrets.rotation_jitter_ppm = bootstrap.secret_rotation_jitter_ppm.value_or(kAHundredth);
   }
@@ -339,17 +340,14 @@ envoysim::AppClient& PodProcess::client() {
 }
 
 // An agent does as its own release, whatever istiod's is.
-pilot::Profile PodProcess::AgentsRelease() const {
-  const Commons& commons = *site_.commons;
-  const std::string version = Text(node_->metadata, "ISTIO_VERSION");
-  // Switches of the world's profile are about proxies of its release.
-  return version == commons.profile.istio ? commons.profile : pilot::ProfileOf({"", version, ""});
+bool PodProcess::AgentHas(pilot::Change change) const {
+  return pilot::ProxyHas(site_.commons->profile, Text(node_->metadata, "ISTIO_VERSION"), change);
 }
 
 bool PodProcess::SpeaksDelta() const {
   if (site_.commons->delta_for_all) return true;
   if (bootstrap_->delta_xds) return *bootstrap_->delta_xds;
-  return AgentsRelease().Has(pilot::Change::kDeltaByDefault);
+  return AgentHas(pilot::Change::kDeltaByDefault);
 }
 
 void PodProcess::FillNode(envoy::config::core::v3::Node* node) {

@@ -92,7 +92,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   envoysim::SecretProvider& secrets() override { return *this; }
   envoysim::DnsResolver& dns() override { return *this; }
   void FillNode(envoy::config::core::v3::Node* node) override;
-  pilot::Profile AgentsRelease() const;
+  bool AgentHas(pilot::Change change) const;
   bool SpeaksDelta() const;
   void OnLive() override;
   // SecretProvider

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "core/base/assert.h"
 #include "core/base/json/json_read.h"
 #include "core/base/status.h"
@@ -13,6 +12,7 @@
 #include "core/inject/webhook_configuration.h"
 #include "core/istiod/validation_controller.h"
 #include "core/kube/credentials/kubeconfig.h"
+#include "core/model/labels.h"
 #include "core/profile/changes.h"
 #include "core/profile/releases.h"
 #include "core/registry/network_manager.h"
@@ -42,19 +42,6 @@ namespace {
 
 constexpr uint16_t kIstiodHttpPorts[] = {8080, 15014};
 constexpr Duration kLookForBundle = 10ms;  // while there is no CA yet
-
-// Of a program's arguments: --NAME=VALUE or --NAME VALUE, the last; "" where there is none.
-std::string ArgumentOf(const pilot::ContainerSettings& said, std::string_view name) {
-  std::string out;
-  for (size_t i = 0; i < said.arguments.size(); ++i) {
-    std::string_view argument = said.arguments[i];
-    if (!argument.starts_with("--") || !argument.substr(2).starts_with(name)) continue;
-    argument.remove_prefix(2 + name.size());
-    if (argument.starts_with('=')) out = argument.substr(1);
-    if (argument.empty() && i + 1 < said.arguments.size()) out = said.arguments[i + 1];
-  }
-  return out;
-}
 
 bool IsIstiodPod(const kube::Object& pod) {
   const auto app = pod.meta.labels.find("app");
@@ -434,9 +421,9 @@ absl::Status World::Site::ReachIstio(const json& webhook) const {
     if (cluster_->api().Get("Service", name) == nullptr)
       return refuse(fmt::format("service \"{}\" not found", name.name));
     bool endpoint = false;
-    for (const kube::ObjectRef& slice : cluster_->api().List("EndpointSlice")) {
-      const auto of = slice->meta.labels.find("kubernetes.io/service-name");
-      if (slice->meta.ns != name.ns || of == slice->meta.labels.end() || of->second != name.name) continue;
+    for (const kube::ObjectRef& slice : cluster_->api().List("EndpointSlice", name.ns)) {
+      const auto of = slice->meta.labels.find(pilot::kServiceNameLabel);
+      if (of == slice->meta.labels.end() || of->second != name.name) continue;
       for (const json& each : Items(At(slice->body, "endpoints"))) {
         if (At(each, {"conditions", "ready"}) == false) continue;
         endpoint = true;
@@ -715,13 +702,11 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
   }
   pilot::Apply(*said, &settings);
   if (absl::Status levels =
-          run.log.scopes->Configure(ArgumentOf(*said, "log_output_level"), ArgumentOf(*said, "log_stacktrace_level"),
-                                    ArgumentOf(*said, "log_caller"));
+          run.log.scopes->Configure(settings.log_output_level, settings.log_stacktrace_level, settings.log_caller);
       !levels.ok()) {
     return levels;
   }
-  if (int port = 0; absl::SimpleAtoi(ArgumentOf(*said, "ctrlz_port"), &port) && port >= 0 && port <= 65535)
-    run.log.ctrlz_port = static_cast<uint16_t>(port);
+  run.log.ctrlz_port = settings.ctrlz_port;
   run.patches_validation = settings.patches_validation;  // istiod: pilot/pkg/bootstrap/validation.go
   if (world_.options_.timing.contains("istiod.connection_age")) settings.connection_age.reset();
 

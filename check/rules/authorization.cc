@@ -147,11 +147,8 @@ void HttpRulesOnTcp(const Mesh& mesh, Findings& findings) {
     }
     if (field.empty() || ports) return;
     for (const sim::PodProcess* pod : pods) {
-      const MeshCluster* at = mesh.Find(pod->site().name);
-      for (const kube::ObjectRef& object : mesh.List(*at, "Service", pod->pod()->meta.ns)) {
+      for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
         const kube::Service& service = kube::ParseService(*object);
-        if (!service.has_selector || service.selector.empty() || !Selects(service.selector, pod->pod()->meta.labels))
-          continue;
         const auto tcp = std::find_if(service.ports.begin(), service.ports.end(), IsTcp);
         if (tcp == service.ports.end() || IsSystemNamespace(object->meta.ns)) continue;
         return findings.Add(cluster, policy,
@@ -221,16 +218,9 @@ void NobodyAllowed(const Mesh& mesh, Findings& findings) {
     if (!all_denied && !(IsAllow(policy) && rules.empty())) return;
     std::set<std::string> apps;
     for (const sim::PodProcess* pod : pods) {
-      const MeshCluster* at = mesh.Find(pod->site().name);
       if (!IsApplication(*pod) || pod->router()) continue;
       if (!all_denied && admitting[cluster.name].contains(pod)) continue;
-      bool served = false;
-      for (const kube::ObjectRef& object : mesh.List(*at, "Service", pod->pod()->meta.ns)) {
-        const kube::Service& service = kube::ParseService(*object);
-        served = served || (service.has_selector && !service.selector.empty() &&
-                            Selects(service.selector, pod->pod()->meta.labels));
-      }
-      if (served) apps.insert(pod->pod()->meta.ns + "/" + pod->app());
+      if (!ServicesBefore(mesh, *pod).empty()) apps.insert(pod->pod()->meta.ns + "/" + pod->app());
     }
     if (apps.empty()) return;
     findings.Add(cluster, policy,
@@ -245,11 +235,8 @@ void PortsOfServices(const Mesh& mesh, Findings& findings) {
     std::map<int, std::pair<int, std::string>> ports;  // of Services before them: target port, Service
     std::set<int> targets;
     for (const sim::PodProcess* pod : pods) {
-      const MeshCluster* at = mesh.Find(pod->site().name);
-      for (const kube::ObjectRef& object : mesh.List(*at, "Service", pod->pod()->meta.ns)) {
+      for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
         const kube::Service& service = kube::ParseService(*object);
-        if (!service.has_selector || service.selector.empty() || !Selects(service.selector, pod->pod()->meta.labels))
-          continue;
         for (const kube::ServicePort& port : service.ports) {
           const int target = port.target_port == 0 ? port.port : port.target_port;
           if (!port.target_port_name.empty()) continue;

@@ -158,13 +158,10 @@ std::set<int> PortList(const std::string& text) {
 }
 
 // Target ports of the Services of the pod's cluster that select it.
-std::set<int> ServedPorts(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod) {
+std::set<int> ServedPorts(const Mesh& mesh, const sim::PodProcess& pod) {
   std::set<int> out;
-  for (const kube::ObjectRef& object : mesh.List(cluster, "Service", pod.pod()->meta.ns)) {
-    const kube::Service& service = kube::ParseService(*object);
-    if (!service.has_selector || service.selector.empty() || !Selects(service.selector, pod.pod()->meta.labels))
-      continue;
-    for (const kube::ServicePort& port : service.ports)
+  for (const kube::ObjectRef& object : ServicesBefore(mesh, pod)) {
+    for (const kube::ServicePort& port : kube::ParseService(*object).ports)
       out.insert(port.target_port == 0 ? port.port : port.target_port);
   }
   return out;
@@ -188,7 +185,7 @@ void PortsBypassed(const Mesh& mesh, Findings& findings) {
         const auto it = pod->pod()->meta.annotations.find(std::string("traffic.sidecar.istio.io/") + name);
         return it == pod->pod()->meta.annotations.end() ? nullptr : &it->second;
       };
-      const std::set<int> served = ServedPorts(mesh, *cluster, *pod);
+      const std::set<int> served = ServedPorts(mesh, *pod);
       if (const std::string* excluded = given("excludeInboundPorts")) {
         for (const int port : PortList(*excluded)) {
           if (served.contains(port))

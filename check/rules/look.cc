@@ -72,6 +72,17 @@ std::vector<const sim::PodProcess*> Behind(const Mesh& mesh, const MeshCluster& 
   return out;
 }
 
+std::vector<kube::ObjectRef> ServicesBefore(const Mesh& mesh, const sim::PodProcess& pod) {
+  std::vector<kube::ObjectRef> out;
+  const kube::Object& object = *pod.pod();
+  for (const kube::ObjectRef& service : mesh.List(*mesh.Find(pod.site().name), "Service", object.meta.ns)) {
+    const kube::Service& typed = kube::ParseService(*service);
+    if (typed.has_selector && !typed.selector.empty() && Selects(typed.selector, object.meta.labels))
+      out.push_back(service);
+  }
+  return out;
+}
+
 kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod) {
   const kube::WorkloadReference workload = kube::WorkloadOf(*pod.pod(), kube::ParsePod(*pod.pod()));
   kube::ObjectRef owner;

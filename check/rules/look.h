@@ -34,6 +34,9 @@ std::string NetworkOfGateway(const kube::Object& service);
 // Pods of the cluster that a Service of it selects.
 std::vector<const sim::PodProcess*> Behind(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& service);
 
+// Services of the pod's cluster that select it.
+std::vector<kube::ObjectRef> ServicesBefore(const Mesh& mesh, const sim::PodProcess& pod);
+
 // What wrote the pod's template: its Deployment or the like, as far as it is there; else the pod.
 kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod);
 

@@ -33,13 +33,7 @@ void CutsOtherNetworks(const Mesh& mesh, Findings& findings) {
       std::set<std::string> apps;
       for (const sim::PodProcess* pod : mesh.world().Pods()) {
         if (pod->envoy() == nullptr || pod->router() || !Covers(*policy, *pod)) continue;
-        // Some Service leads to it.
-        const MeshCluster* at = mesh.Find(pod->site().name);
-        for (const kube::ObjectRef& service : mesh.List(*at, "Service", pod->pod()->meta.ns)) {
-          const kube::Service& typed = kube::ParseService(*service);
-          if (typed.has_selector && !typed.selector.empty() && Selects(typed.selector, pod->pod()->meta.labels))
-            apps.insert(pod->app() + "." + pod->pod()->meta.ns);
-        }
+        if (!ServicesBefore(mesh, *pod).empty()) apps.insert(pod->app() + "." + pod->pod()->meta.ns);
       }
       for (const std::string& app : apps) {
         findings.Add(

@@ -125,11 +125,8 @@ void IngressMissesPort(const Mesh& mesh, Findings& findings) {
       if (!pod->bootstrap() || pod->pod()->meta.ns != sidecar.meta.ns) continue;
       if (sidecar.spec.workload_selector && !Selects(*sidecar.spec.workload_selector, pod->pod()->meta.labels))
         continue;
-      const MeshCluster* at = mesh.Find(pod->site().name);
-      for (const kube::ObjectRef& object : mesh.List(*at, "Service", sidecar.meta.ns)) {
-        const kube::Service& service = kube::ParseService(*object);
-        if (!service.has_selector || !Selects(service.selector, pod->pod()->meta.labels)) continue;
-        for (const kube::ServicePort& port : service.ports) {
+      for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
+        for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
           const int target = port.target_port == 0 ? port.port : port.target_port;
           const bool there = std::any_of(sidecar.spec.ingress.begin(), sidecar.spec.ingress.end(),
                                          [&](const auto& i) { return static_cast<int>(i.port.number) == target; });

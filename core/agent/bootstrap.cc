@@ -55,12 +55,11 @@ Family FamilyOf(const pilot::ProxyBootstrap& proxy) {
   const auto count = std::count_if(ips.begin(), ips.end(), is_v6);
   if (count == 0) return {};
   if (static_cast<size_t>(count) == ips.size()) return {"::1", "::", "V6_ONLY", ""};
-  // istiod: pkg/bootstrap/config.go. Listeners of the bootstrap have had the other wildcard since 1.20.
+  // istiod: pkg/bootstrap/config.go.
   if (!proxy.dual_stack) return {};
   const bool first_v6 = is_v6(ips.front());
-  const std::string version = Text(proxy.metadata, "ISTIO_VERSION");
-  const bool one = version.starts_with("1.18.") || version.starts_with("1.19.");
-  return {first_v6 ? "::1" : "127.0.0.1", first_v6 ? "::" : "0.0.0.0", "ALL", one ? "" : first_v6 ? "0.0.0.0" : "::"};
+  const std::string other = first_v6 ? "0.0.0.0" : "::";
+  return {first_v6 ? "::1" : "127.0.0.1", first_v6 ? "::" : "0.0.0.0", "ALL", proxy.both_wildcards ? other : ""};
 }
 
 // What of Envoy's statistics is kept. An annotation replaces the proxy's configuration; what readiness and draining

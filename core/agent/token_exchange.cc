@@ -1,5 +1,6 @@
 #include "core/agent/token_exchange.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -9,7 +10,9 @@
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/base/text/go_duration.h"
+#include "core/base/text/percent.h"
 #include "core/kube/time_format.h"
+#include "core/x509/calendar.h"
 #include "fmt/format.h"
 
 namespace wavetank::agent {
@@ -28,32 +31,8 @@ constexpr std::string_view kScope = "https://www.googleapis.com/auth/cloud-platf
 constexpr std::string_view kFederatedEndpoint = "https://sts.googleapis.com/v1/token";
 constexpr int kMostTries = 5;
 constexpr Duration kPause = 10ms, kGrace = 300s, kDefaultLife = 3600s;
+constexpr Duration kMostLife = 24h * 36'500;  // either way: whoever answers may say anything
 constexpr char kNoPlugin[] = "no plugin is found";
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-// Go's net/url, QueryUnescape().
-absl::StatusOr<std::string> Unescape(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+') {
-      out += ' ';
-    } else if (text[i] == '%') {
-      if (i + 2 >= text.size() || HexDigit(text[i + 1]) < 0 || HexDigit(text[i + 2]) < 0) {
-        return absl::InvalidArgumentError(fmt::format("invalid URL escape \"{}\"", text.substr(i, 3)));
-      }
-      out += static_cast<char>(HexDigit(text[i + 1]) << 4 | HexDigit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
 
 // The first value of each name. The first error counts, as in Go's url.ParseQuery().
 absl::StatusOr<std::map<std::string, std::string, std::less<>>> ParseForm(std::string_view body) {
@@ -63,10 +42,10 @@ absl::StatusOr<std::map<std::string, std::string, std::less<>>> ParseForm(std::s
     if (pair.empty()) continue;
     if (pair.find(';') != pair.npos) return absl::InvalidArgumentError("invalid semicolon separator in query");
     const size_t equals = pair.find('=');
-    absl::StatusOr<std::string> name = Unescape(pair.substr(0, equals));
-    if (!name.ok()) return name.status();
-    absl::StatusOr<std::string> value = Unescape(equals == pair.npos ? std::string_view() : pair.substr(equals + 1));
-    if (!value.ok()) return value.status();
+    std::string_view broken;
+    std::optional<std::string> name = PercentDecoded(pair.substr(0, equals), true, &broken), value;
+    if (name) value = PercentDecoded(equals == pair.npos ? std::string_view() : pair.substr(equals + 1), true, &broken);
+    if (!value) return absl::InvalidArgumentError(fmt::format("invalid URL escape \"{}\"", broken));
     out.emplace(*std::move(name), *std::move(value));
   }
   return out;
@@ -99,7 +78,7 @@ std::string WhyNoJson(const std::string& body) {
 std::optional<Time> DateOf(const std::string& text) {
   const std::optional<int64_t> seconds = kube::ParseRfc3339(text);
   if (!seconds) return std::nullopt;
-  return Time{} + std::chrono::seconds(*seconds - kWorldEpochUnixSeconds);
+  return std::max(x509::FromUnixSeconds(*seconds), Time{} - kMostLife);
 }
 
 std::string TokenResponse(const std::string& token, Duration left) {
@@ -201,7 +180,8 @@ void TokenExchange::Exchange(const StsRequest& request, absl::AnyInvocable<void(
     if (!answer.ok()) return done(Refused("invalid_target", Message(answer.status())));
     const json told = ParseJson(answer->body);
     const std::string token = Text(told, "access_token");
-    const Duration life = std::chrono::seconds(Number(told, "expires_in", 0));
+    const int64_t said = Number(told, "expires_in", 0);
+    const Duration life = std::chrono::seconds(std::clamp<int64_t>(said, -kMostLife / 1s, kMostLife / 1s));
     federated_ = Token{host_.WallClock(), host_.WallClock() + life, ""};
     Say(options_.log, Level::kInfo, "token", fmt::format("fetched federated token\tttl={}", life / 1s));
     FetchAccessToken(token, std::move(done));

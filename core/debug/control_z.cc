@@ -3,6 +3,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/base/text/percent.h"
 #include "core/debug/go_text.h"
 #include "fmt/format.h"
 
@@ -186,20 +187,6 @@ ordered_json CtrlzMetrics(const std::string& text) {
   return out;
 }
 
-std::string CtrlzDecoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && std::isxdigit(static_cast<unsigned char>(text[i + 1])) != 0 &&
-        std::isxdigit(static_cast<unsigned char>(text[i + 2])) != 0) {
-      out += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 ControlZReply CtrlzPutScope(const LogScopes& scopes, const std::string& name, std::string_view body) {
   const nlohmann::json said = ParseJson(body);
   if (!said.is_object()) {
@@ -286,7 +273,7 @@ ControlZReply AnswerControlZ(const LogScopes& scopes, const ControlZProcess& pro
       return CtrlzJson(topic.prefix == "scope" ? CtrlzScopes(scopes) : *CtrlzTopicJson(topic.prefix, process));
     }
     if (topic.prefix != "scope" || rest.size() < 2 || rest.find('/', 1) != rest.npos) break;
-    const std::string name = CtrlzDecoded(rest.substr(1));
+    const std::string name = PercentDecodedLoosely(rest.substr(1));
     if (method == "PUT") return CtrlzPutScope(scopes, name, body);
     if (!looks) return CtrlzError(405, "");
     const LogScope* const scope = scopes.Find(name);

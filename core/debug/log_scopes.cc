@@ -97,13 +97,15 @@ absl::Status LogScopes::Configure(std::string_view output_levels, std::string_vi
   return absl::OkStatus();
 }
 
-LogScope* LogScopes::Mutable(std::string_view name) {
+const LogScope* LogScopes::Find(std::string_view name) const {
+  if (name.empty()) name = kDefaultScope;
   const auto it = std::find_if(scopes_.begin(), scopes_.end(), [&](const LogScope& s) { return s.name == name; });
   return it == scopes_.end() ? nullptr : &*it;
 }
 
-const LogScope* LogScopes::Find(std::string_view name) const {
-  return const_cast<LogScopes*>(this)->Mutable(name.empty() ? kDefaultScope : name);
+LogScope* LogScopes::Mutable(std::string_view name) {
+  const LogScope* const found = name.empty() ? nullptr : Find(name);
+  return found == nullptr ? nullptr : &scopes_[static_cast<size_t>(found - scopes_.data())];
 }
 
 bool LogScopes::Set(Time at, std::string_view name, std::optional<LogLevel> output, std::optional<LogLevel> stack_trace,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_split.h"
+#include "core/base/text/percent.h"
 #include "core/debug/clients.h"
 #include "core/debug/config.h"
 #include "core/debug/generated.h"
@@ -23,25 +24,6 @@ using pilot::Connection;
 using pilot::Istiod;
 using pilot::XdsType;
 
-int Hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char low = static_cast<char>(c | 0x20);
-  return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
-std::string Unescape(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && Hex(text[i + 1]) >= 0 && Hex(text[i + 2]) >= 0) {
-      out += static_cast<char>(Hex(text[i + 1]) * 16 + Hex(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
-}
-
 std::vector<std::string> Split(std::string_view text, char at) {
   return absl::StrSplit(absl::string_view(text.data(), text.size()), at, absl::SkipEmpty());
 }
@@ -57,7 +39,7 @@ struct Request {
     for (const std::string& part : Split(target.substr(question + 1), '&')) {
       const size_t equals = part.find('=');
       const std::string value = equals == part.npos ? "" : part.substr(equals + 1);
-      query.emplace(Unescape(part.substr(0, equals)), Unescape(value));
+      query.emplace(PercentDecodedLoosely(part.substr(0, equals), true), PercentDecodedLoosely(value, true));
     }
   }
   bool Has(const std::string& name) const { return query.contains(name); }

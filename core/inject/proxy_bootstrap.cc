@@ -16,6 +16,8 @@
 #include "core/inject/token_manager.h"
 #include "core/kube/quantity.h"
 #include "core/model/labels.h"
+#include "core/profile/changes.h"
+#include "core/profile/releases.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {
@@ -162,7 +164,8 @@ std::string VersionOfImage(const std::string& image, const std::string& fallback
 
 // The rules, from the arguments of istio-iptables in the init container (or of its validation under the CNI plugin).
 // `ip`: of the pod, its first one.
-absl::StatusOr<std::optional<Interception>> ReadInterception(const json& spec, const std::string& ip) {
+absl::StatusOr<std::optional<Interception>> ReadInterception(const json& spec, const std::string& ip,
+                                                             const BootstrapOptions& options) {
   const json& containers = At(spec, "initContainers");
   const json* init = FindNamed(containers, "istio-init");
   if (init == nullptr) init = FindNamed(containers, "istio-validation");
@@ -176,14 +179,13 @@ absl::StatusOr<std::optional<Interception>> ReadInterception(const json& spec, c
   Interception out;
   if (const auto it = flags.find("-m"); it != flags.end() && !it->second.empty()) out.mode = it->second;
   if (out.mode == "NONE") return std::nullopt;
-  // istiod: tools/istio-iptables/pkg/cmd/root.go, getLocalIP. The first address decides, unless the variable is there,
-  // which was ISTIO_AGENT_DUAL_STACK before 1.19.
+  // istiod: tools/istio-iptables/pkg/cmd/root.go, getLocalIP. The first address decides, unless the variable is there.
   const absl::StatusOr<IpAddress> first = IpAddress::Parse(ip);
   out.v6 = first.ok() && !first->is_v4();
-  const std::string version = VersionOfImage(Text(*init, "image"), "");
-  const bool old = version.starts_with("1.") && version.size() > 4 && version[4] == '.' && version.substr(2, 2) < "19";
+  const bool renamed =
+      ProxyHas(options.profile, VersionOfImage(Text(*init, "image"), options.version), Change::kDualStackVariable);
   for (const json& variable : Items(At(*init, "env"))) {
-    if (Text(variable, "name") == (old ? "ISTIO_AGENT_DUAL_STACK" : "ISTIO_DUAL_STACK")) {
+    if (Text(variable, "name") == (renamed ? "ISTIO_DUAL_STACK" : "ISTIO_AGENT_DUAL_STACK")) {
       out.v6 |= IsTrue(Text(variable, "value"));
     }
   }
@@ -503,10 +505,12 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   if (const std::string delta = Lookup(env, "ISTIO_DELTA_XDS"); !delta.empty()) out.delta_xds = IsTrue(delta);
   ReadVolumes(spec, *container, out);
   ReadReadiness(*container, out);
-  absl::StatusOr<std::optional<Interception>> interception = ReadInterception(spec, out.ip);
+  absl::StatusOr<std::optional<Interception>> interception = ReadInterception(spec, out.ip, options);
   if (!interception.ok()) return interception.status();
   out.interception = *std::move(interception);
   if (absl::Status s = FillMetadata(pod, *container, env, options, out); !s.ok()) return s;
+  out.both_wildcards =
+      out.dual_stack && ProxyHas(options.profile, Text(out.metadata, "ISTIO_VERSION"), Change::kDualStackBootstrap);
   out.node_cluster = NodeCluster(out);
   return out;
 }

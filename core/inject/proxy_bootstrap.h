@@ -40,6 +40,7 @@ struct ProxyBootstrap {
   std::string pod, ns, ip, domain;    // "ns.svc.cluster.local"
   std::vector<std::string> more_ips;  // of another IP family
   bool dual_stack = false;            // ISTIO_DUAL_STACK
+  bool both_wildcards = false;        // listeners of its bootstrap stand at those of both IP families
   std::string node_id;                // "sidecar~10.1.0.4~name.ns~ns.svc.cluster.local"
   std::string node_cluster;           // "helloworld.sample"
   nlohmann::json metadata;            // node.metadata, as in the first DiscoveryRequest
@@ -79,6 +80,7 @@ struct BootstrapOptions {
   int node_cpus = 0;   // cores of the node, for a proxy container without a CPU limit; 0: unknown
   std::string pod_ip;  // instead of status.podIP
   std::string version = std::string(Profile().istio);  // of a proxy whose image's tag is no version
+  Profile profile;                                     // of the world
 };
 
 // What a node can give to its pods, as the downward API tells a container without a CPU limit: status.allocatable.cpu,

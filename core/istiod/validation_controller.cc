@@ -5,8 +5,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "core/config/kinds/typed_config.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {
@@ -14,7 +16,6 @@ namespace {
 
 constexpr kube::ResourceKind kValidatingWebhookConfiguration{
     "admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false};
-constexpr kube::ResourceKind kGatewayKind{"networking.istio.io", "v1alpha3", "Gateway", "gateways", true};
 // client-go: workqueue.NewItemExponentialFailureRateLimiter(100*time.Millisecond, 1*time.Minute)
 constexpr Duration kFirstRetry = 100ms, kLastRetry = 1min;
 constexpr Duration kSoon = 5s;  // a mesh that waits for what comes later than that would wait for ever
@@ -51,8 +52,11 @@ void ValidationController::Say(std::string_view level, std::string text, std::st
 
 void ValidationController::Add(const std::string& name) {
   if (std::find(queue_.begin(), queue_.end(), name) == queue_.end()) queue_.push_back(name);
-  if (busy_) return;
-  busy_ = true;
+  if (std::exchange(busy_, true)) return;
+  Go();
+}
+
+void ValidationController::Go() {
   host_.Post([this, alive = std::weak_ptr<char>(alive_)] {
     if (!alive.expired()) Next();
   });
@@ -65,14 +69,18 @@ void ValidationController::SyncAll() {
 }
 
 void ValidationController::Next() {
-  busy_ = !queue_.empty();
-  if (!busy_) return;
+  WAVETANK_ASSERT(busy_);
+  WAVETANK_ASSERT(!queue_.empty());
   const std::string name = queue_.front();
   queue_.pop_front();
   Reconcile(name);
 }
 
-void ValidationController::Done() { Next(); }
+void ValidationController::Done() {
+  WAVETANK_ASSERT(busy_);
+  busy_ = !queue_.empty();
+  if (busy_) Go();
+}
 
 void ValidationController::Reconcile(const std::string& name) {
   if (configurations_.Get("", name) == nullptr) {
@@ -100,7 +108,7 @@ void ValidationController::TryInvalid(const std::string& name) {
   kube::ListOptions that_one;
   that_one.ns = options_.system_namespace;
   that_one.field_selector = "metadata.name=invalid-gateway";
-  client_.List(kGatewayKind, that_one,
+  client_.List(config::ResourceKindOf(config::Kind::kGateway), that_one,
                [this, name, gateway = std::move(gateway), alive = std::weak_ptr<char>(alive_)](const auto& list) {
                  if (alive.expired()) return;
                  const absl::Status answer = list.ok() ? options_.dry_run(gateway) : list.status();
@@ -174,6 +182,7 @@ void ValidationController::Retry(const std::string& name, const std::string& why
   waiting_ += soon ? 1 : 0;
   host_.RunAfter(delay, [this, name, soon, alive = std::weak_ptr<char>(alive_)] {
     if (alive.expired()) return;
+    WAVETANK_ASSERT(!soon || waiting_ > 0, waiting_);
     waiting_ -= soon ? 1 : 0;
     Add(name);
   });

@@ -36,7 +36,8 @@ class ValidationController {
  private:
   void Add(const std::string& name);
   void SyncAll();
-  void Next();
+  void Go();    // on with the queue, soon
+  void Next();  // the first of the queue
   void Reconcile(const std::string& name);
   void TryInvalid(const std::string& name);
   void Update(const std::string& name, bool ready);

@@ -88,6 +88,8 @@ enum class Change : uint8_t {
   kOutboundOfBothFamilies,
   kAllAddressesTold,
   kEndpointsOfSeveralAddresses,
+  kDualStackVariable,
+  kDualStackBootstrap,
 };
 
 }  // namespace wavetank::pilot

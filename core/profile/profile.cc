@@ -6,6 +6,7 @@
 #include <charconv>
 #include <string>
 
+#include "core/base/assert.h"
 #include "core/profile/releases.h"
 
 namespace wavetank::pilot {
@@ -77,6 +78,14 @@ Profile ProfileOf(const Release& release) {
   out.envoy = release.envoy;
   for (const ProfileRow& row : ProfileRows()) out.Set(row.change, IsSo(row, release.istio));
   return out;
+}
+
+bool ProxyHas(const Profile& profile, std::string_view istio, Change change) {
+  if (istio == profile.istio) return profile.Has(change);
+  const std::vector<ProfileRow>& rows = ProfileRows();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const ProfileRow& r) { return r.change == change; });
+  WAVETANK_ASSERT(row != rows.end(), static_cast<int>(change));  // each change has its row
+  return IsSo(*row, istio);
 }
 
 std::string Profile::Name() const {

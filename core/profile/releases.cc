@@ -258,9 +258,14 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.23", "", ""},
       {Change::kEndpointsOfSeveralAddresses, "endpoints-of-several-addresses",
        "with ISTIO_DUAL_STACK a pod of two addresses is one endpoint with additional_addresses, for Services of both "
-       "IP "
-       "families; before, an endpoint for each address",
+       "IP families; before, an endpoint for each address",
        "1.24", "", ""},
+      {Change::kDualStackVariable, "iptables-dual-stack",
+       "a pod has iptables rules of IPv6 beside those of IPv4 where ISTIO_DUAL_STACK says so; before, where "
+       "ISTIO_AGENT_DUAL_STACK does",
+       "1.19", "", ""},
+      {Change::kDualStackBootstrap, "bootstrap-dual-stack",
+       "listeners in the bootstrap of a proxy with ISTIO_DUAL_STACK stand at both wildcards", "1.20", "", ""},
   };
   return *rows;
 }

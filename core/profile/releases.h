@@ -45,6 +45,10 @@ bool HoldsIn(std::string_view release, std::string_view since);
 // (istio/proxy: ENVOY_SHA of the tags 1.18.2 to 1.30.3). 0: the text is no version.
 int EnvoyMinorOf(std::string_view istio);
 
+// Whether a proxy of a release of Istio does it in a world of `profile`: as its own release has it, but that switches
+// of the profile are about proxies of its release. `istio`: "1.30.3".
+bool ProxyHas(const Profile& profile, std::string_view istio, Change change);
+
 // The release of Istio for whose proxies alone an istiod of `profile` does it: "1.19". Empty: for all, or for none.
 std::string_view ProxiesWith(const Profile& profile, Change change);
 

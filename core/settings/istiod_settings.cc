@@ -108,19 +108,36 @@ constexpr Argument kArguments[] = {
     {"kubernetesApiBurst", "160", VariableEffect::kNone},
     {"keepaliveInterval", "30s", VariableEffect::kNone},
     {"keepaliveTimeout", "10s", VariableEffect::kNone},
-    // What istiod logs, and where: there is no such process whose output one could read.
+    {"log_caller", "", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->log_caller = v;
+       return true;
+     }},
+    {"log_output_level", "default:info", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->log_output_level = v;
+       return true;
+     }},
+    {"log_stacktrace_level", "default:none", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->log_stacktrace_level = v;
+       return true;
+     }},
+    // Where and how istiod writes its log: there is no such process whose output one could read.
     {"log_as_json", "false", VariableEffect::kImplied, true},
-    {"log_caller", "", VariableEffect::kImplied},
-    {"log_output_level", "default:info", VariableEffect::kImplied},
     {"log_rotate", "", VariableEffect::kImplied},
     {"log_rotate_max_age", "30", VariableEffect::kImplied},
     {"log_rotate_max_backups", "1000", VariableEffect::kImplied},
     {"log_rotate_max_size", "104857600", VariableEffect::kImplied},
-    {"log_stacktrace_level", "default:none", VariableEffect::kImplied},
     {"log_target", "stdout", VariableEffect::kImplied},
     {"vklog", "", VariableEffect::kImplied},
-    // Heeded by whoever looks into its pod, and by what prints its log.
-    {"ctrlz_port", "9876", VariableEffect::kImplied},
+    {"ctrlz_port", "9876", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       int port = 0;
+       if (!absl::SimpleAtoi(v, &port) || port < 0 || port > 65535) return false;
+       s->ctrlz_port = static_cast<uint16_t>(port);
+       return true;
+     }},
     {"ctrlz_address", "localhost", VariableEffect::kImplied},
 };
 

@@ -44,7 +44,10 @@ struct IstiodSettings {
   bool resolves_gateways = true;           // RESOLVE_HOSTNAME_GATEWAYS
   bool patches_validation = true;          // VALIDATION_WEBHOOK_CONFIG_NAME names one
   std::optional<Duration> connection_age;  // --keepaliveMaxServerConnectionAge
-  std::vector<std::string> log;            // what istiod logs about what it could not read
+  // Which scopes of the log print, and how (core/debug/log_scopes.h); empty: as by default.
+  std::string log_output_level, log_stacktrace_level, log_caller;
+  uint16_t ctrlz_port = 9876;    // 0: any free one
+  std::vector<std::string> log;  // what istiod logs about what it could not read
 };
 
 struct IstiodVariable {

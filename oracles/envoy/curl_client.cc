@@ -84,7 +84,6 @@ class CurlClient::Handle {
       if (!said) lines = curl_slist_append(lines, own);
     }
     HttpAnswer answer;
-    Set(CURLOPT_HTTPHEADER, lines);
     Set(CURLOPT_REQUEST_TARGET, std::string(path).c_str());
     Set(CURLOPT_NOBODY, requests_.method == "HEAD" ? 1L : 0L);
     const bool sends = has_length || requests_.grpc;
@@ -94,8 +93,8 @@ class CurlClient::Handle {
       Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
       Set(CURLOPT_POSTFIELDS, body.data());
       if (!has_length) lines = curl_slist_append(lines, "Content-Length:");
-      Set(CURLOPT_HTTPHEADER, lines);
     }
+    Set(CURLOPT_HTTPHEADER, lines);
     if (!sends && requests_.method != "HEAD") Set(CURLOPT_HTTPGET, 1L);
     Set(CURLOPT_CUSTOMREQUEST, requests_.method.c_str());
     Set(CURLOPT_WRITEDATA, &answer.body);

@@ -4,18 +4,19 @@
 #include <set>
 
 #include "core/kube/types.h"
+#include "core/model/labels.h"
 #include "fmt/format.h"
+#include "sim/invariants/look.h"
 #include "sim/world.h"
 
 namespace wavetank::scenario {
 
 void AddressNames::Learn() {
   for (const sim::PodProcess* pod : world_.Pods()) {
-    const auto status = pod->pod()->body.find("status");
-    if (status == pod->pod()->body.end() || !status->is_object()) continue;
-    const auto ip = status->find("podIP");
-    if (ip != status->end() && ip->is_string())
-      owners_[ip->get<std::string>()] = {pod->name(), pod->site().name, pod->name()};
+    const kube::Pod& typed = kube::ParsePod(*pod->pod());
+    const Owner owner{pod->name(), pod->site().name, pod->name()};
+    if (!typed.ip.empty()) owners_[typed.ip] = owner;
+    for (const std::string& ip : typed.ips) owners_[ip] = owner;
   }
   for (const sim::WorldCluster& cluster : world_.options().clusters) {
     for (const kube::ObjectRef& object : world_.cluster(cluster.name).api().List("Service")) {
@@ -46,19 +47,9 @@ std::string AddressNames::Obstacle(const std::string& pod, const envoysim::Socke
       world_.commons().network->WhyNot({from->workload(), envoysim::Origin::Who::kProxy, {}}, address).why;
   const Owner* const owner = OwnerOf(address);
   if (!why.empty() || owner == nullptr) return why;
-  if (LineIsCut(from->site().name, owner->cluster))
+  if (sim::LineIsCut(world_, from->site().name, owner->cluster))
     return fmt::format("the line between {} and {} is cut", from->site().name, owner->cluster);
   return owner->service.empty() ? std::string() : NobodyBehind(*owner);
-}
-
-bool AddressNames::LineIsCut(const std::string& a, const std::string& b) const {
-  sim::Links& links = *world_.commons().links;
-  const auto site = [&](const std::string& name) {
-    return std::find(links.sites().begin(), links.sites().end(), name) - links.sites().begin();
-  };
-  const auto from = site(a), to = site(b), all = static_cast<std::ptrdiff_t>(links.sites().size());
-  if (from == to || from == all || to == all) return false;
-  return links.Between(static_cast<sim::SiteId>(from), static_cast<sim::SiteId>(to)).quality().cut;
 }
 
 std::string AddressNames::NobodyBehind(const Owner& owner) const {
@@ -72,7 +63,7 @@ std::string AddressNames::NobodyBehind(const Owner& owner) const {
   }
   int ready = 0, alive = 0;
   for (const kube::ObjectRef& object : world_.cluster(owner.cluster).api().List("EndpointSlice", owner.ns)) {
-    const auto of = object->meta.labels.find("kubernetes.io/service-name");
+    const auto of = object->meta.labels.find(pilot::kServiceNameLabel);
     if (of == object->meta.labels.end() || of->second != owner.service) continue;
     for (const kube::EndpointSlice::Endpoint& each : kube::ParseEndpointSlice(*object).endpoints) {
       if (!each.ready.value_or(true)) continue;

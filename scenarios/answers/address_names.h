@@ -36,7 +36,6 @@ class AddressNames {
   std::string Named(const std::string& address) const;
 
  private:
-  bool LineIsCut(const std::string& cluster, const std::string& other) const;
   // Of a load balancer: why nobody takes its connections now. Empty: somebody does.
   std::string NobodyBehind(const Owner& owner) const;
 

@@ -375,7 +375,7 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
   // Tokens for others (istiod: pilot/cmd/pilot-agent/app/cmd.go, initStsServer()).
   out.sts_port = std::max(0, arguments.sts_port);
   const absl::StatusOr<IpAddress> instance = IpAddress::Parse(Variable(environment, "INSTANCE_IP"));
-  if (out.envoy.ipv6 || (instance.ok() && Variable(environment, "INSTANCE_IP").find(':') != std::string::npos)) {
+  if (out.envoy.ipv6 || (instance.ok() && !instance->is_v4())) {
     out.sts_address = "::1";
   }
   out.sts.google = arguments.token_manager == pilot::kGoogleTokenExchange;

@@ -160,7 +160,7 @@ class StatusPortImpl final : public StatusPort {
       Say(options_.log, agent::Level::kError, "", fmt::format("Prober does not exists url {}", request.path));
       return http::PlainResponse(400, fmt::format("app prober config does not exists for {}", request.path));
     }
-    return http::PlainResponse(404, "404 page not found\n");
+    return http::NoSuchPath();
   }
 
   http::Response AnswerTap(const http::Request& request) {

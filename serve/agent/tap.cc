@@ -40,8 +40,7 @@ Json GoJson(const DiscoveryResponse& response) {
 }  // namespace
 
 TapQuestion ReadTap(const http::Request& request) {
-  if (request.path != "/debug" && !request.path.starts_with("/debug/"))
-    return {std::nullopt, http::PlainResponse(404, "404 page not found\n")};
+  if (request.path != "/debug" && !request.path.starts_with("/debug/")) return {std::nullopt, http::NoSuchPath()};
   const absl::StatusOr<http::Query> query = http::Query::Parse(request.query);
   if (!query.ok()) return {std::nullopt, http::PlainResponse(400, std::string(Message(query.status())) + "\n")};
   agent::OwnRequest ask;

@@ -32,7 +32,7 @@ std::optional<http::Response> AgentAnswer(const sim::PodProcess& pod, const Held
     stats.path = "/stats/prometheus";
     return AdminAnswer(pod, held, stats);
   }
-  return http::PlainResponse(404, "404 page not found\n");
+  return http::NoSuchPath();
 }
 
 // The agent's port for istiod's debug pages, with the pod's own identity (serve/agent/tap.h).

@@ -183,12 +183,10 @@ class StaleEndpoints final : public Checker {
     // back.
     std::vector<IpPrefix> hidden;
     for (const WorldCluster& cluster : world().options().clusters) {
-      const auto range = IpPrefix::Parse(cluster.pod_cidr.substr(0, cluster.pod_cidr.find(',')));
-      if (range.ok() && disturbances_.Recent(world(), cluster.name)) hidden.push_back(*range);
+      if (!disturbances_.Recent(world(), cluster.name)) continue;
+      const std::vector<IpPrefix> ranges = PodRanges(cluster);
+      hidden.insert(hidden.end(), ranges.begin(), ranges.end());
     }
-    const auto is_hidden = [&](const IpAddress& ip) {
-      return std::any_of(hidden.begin(), hidden.end(), [&](const IpPrefix& range) { return range.Contains(ip); });
-    };
     // By address of a pod that is gone: the proxies that still hold it.
     std::map<IpAddress, std::pair<std::string, std::string>> held_still;
     absl::flat_hash_map<const Assignment*, std::vector<IpAddress>> looked;
@@ -199,7 +197,7 @@ class StaleEndpoints final : public Checker {
         if (fresh) {
           for (const Assignment::Endpoint& e : assignment->endpoints) {
             const IpAddress& ip = e.address.ip;
-            if (pods_.contains(ip) && !IsPod(world(), ip) && !is_hidden(ip)) it->second.push_back(ip);
+            if (pods_.contains(ip) && !IsPod(world(), ip) && !AnyContains(hidden, ip)) it->second.push_back(ip);
           }
         }
         for (const IpAddress& ip : it->second) held_still.try_emplace(ip, proxy, cluster);
@@ -231,8 +229,7 @@ class StaleEndpoints final : public Checker {
   bool Deserted(const IpAddress& ip) const {
     if (Mends(world(), pilot::Change::kGracefulSecretUpdate)) return false;
     for (const WorldCluster& cluster : world().options().clusters) {
-      const auto range = IpPrefix::Parse(cluster.pod_cidr.substr(0, cluster.pod_cidr.find(',')));
-      if (!range.ok() || !range->Contains(ip)) continue;
+      if (!AnyContains(PodRanges(cluster), ip)) continue;
       for (const ServingIstiod& istiod : ServingIstiods(world())) {
         for (const pilot::SecretController::ClusterState& remote : istiod.istiod->registries().secrets().Clusters()) {
           if (remote.stopped && remote.id.str() == cluster.name) return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "core/istiod/istiod.h"
 #include "core/kube/types.h"
@@ -115,6 +116,19 @@ bool Stands(const World& world, std::string_view xds_cluster, const IpAddress& i
     }
   }
   return true;  // a node's address, or one that a name stands for
+}
+
+std::vector<IpPrefix> PodRanges(const WorldCluster& cluster) {
+  std::vector<IpPrefix> out;
+  for (const absl::string_view range : absl::StrSplit(cluster.pod_cidr, ',')) {
+    const absl::StatusOr<IpPrefix> prefix = IpPrefix::Parse(std::string(absl::StripAsciiWhitespace(range)));
+    if (prefix.ok()) out.push_back(*prefix);
+  }
+  return out;
+}
+
+bool AnyContains(const std::vector<IpPrefix>& ranges, const IpAddress& ip) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const IpPrefix& range) { return range.Contains(ip); });
 }
 
 bool LineIsCut(const World& world, std::string_view a, std::string_view b) {

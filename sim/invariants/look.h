@@ -56,6 +56,9 @@ struct ServingIstiod {
   const pilot::Istiod* istiod = nullptr;
 };
 std::vector<ServingIstiod> ServingIstiods(const World& world);
+// Ranges of a cluster's pods, of one IP family or of both.
+std::vector<IpPrefix> PodRanges(const WorldCluster& cluster);
+bool AnyContains(const std::vector<IpPrefix>& ranges, const IpAddress& ip);
 // Nothing goes from one cluster to the other; also if one of them is none of the world's.
 bool LineIsCut(const World& world, std::string_view a, std::string_view b);
 // Its clients learn what changes now: it answers them, and not from the past.

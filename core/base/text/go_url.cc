@@ -3,31 +3,15 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/base/text/percent.h"
+
 namespace wavetank {
 namespace {
 
 constexpr std::string_view kAlways = "-_.~", kSubDelimiters = "!$&'()*+,;=", kHex = "0123456789ABCDEF";
 
 bool IsAlnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-bool IsHex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 bool In(std::string_view set, char c) { return set.find(c) != std::string_view::npos; }
-
-char FromHex(std::string_view two) { return static_cast<char>(std::stoi(std::string(two), nullptr, 16)); }
-
-// nullopt: a '%' without two digits.
-std::optional<std::string> Unescape(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    if (i + 2 >= text.size() || !IsHex(text[i + 1]) || !IsHex(text[i + 2])) return std::nullopt;
-    out.push_back(FromHex(text.substr(i + 1, 2)));
-    i += 2;
-  }
-  return out;
-}
 
 // All but letters, digits and `kept`.
 std::string Escape(std::string_view text, std::string_view kept) {
@@ -48,7 +32,7 @@ std::string Escape(std::string_view text, std::string_view kept) {
 // A path or a fragment stays as it is written if that is a way to write it: `valid` may stand there as they are, though
 // Go would escape all but `kept` by itself.
 std::optional<std::string> Rewritten(std::string_view text, std::string_view kept, std::string_view valid) {
-  const std::optional<std::string> plain = Unescape(text);
+  const std::optional<std::string> plain = PercentDecoded(text);
   if (!plain) return std::nullopt;
   const bool stays = std::all_of(text.begin(), text.end(), [&](char c) {
     return IsAlnum(c) || In(kAlways, c) || In(kept, c) || In(valid, c) || c == '%';
@@ -79,7 +63,7 @@ std::optional<std::string> Authority(std::string_view text) {
   for (const char c : user) {
     if (!IsAlnum(c) && !In(kAlways, c) && !In(kSubDelimiters, c) && !In(":%@", c)) return std::nullopt;
   }
-  if (!Unescape(user)) return std::nullopt;
+  if (!PercentDecoded(user)) return std::nullopt;
   const std::string_view host = text.substr(user.size());
   const bool brackets = host.starts_with('[');
   const size_t end = brackets ? host.rfind(']') : host.rfind(':');

@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_text.h"
+#include "core/base/text/percent.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/extensions/filters/http/jwt_authn/v3/config.pb.h"
 #include "fakes/envoy/extensions/extensions.h"
@@ -40,25 +41,6 @@ std::string BareAudience(std::string_view audience) {
   return std::string(audience);
 }
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-std::string PercentDecoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 && HexDigit(text[i + 2]) >= 0) {
-      out += static_cast<char>(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 // Parameters of a path's query, by name, their values in the order of the query.
 std::map<std::string, std::vector<std::string>> QueryParameters(std::string_view path) {
   std::map<std::string, std::vector<std::string>> out;
@@ -71,8 +53,8 @@ std::map<std::string, std::vector<std::string>> QueryParameters(std::string_view
     const std::string_view pair = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     const size_t equals = pair.find('=');
-    out[PercentDecoded(pair.substr(0, equals))].push_back(
-        equals == pair.npos ? std::string() : PercentDecoded(pair.substr(equals + 1)));
+    out[PercentDecodedLoosely(pair.substr(0, equals))].push_back(
+        equals == pair.npos ? std::string() : PercentDecodedLoosely(pair.substr(equals + 1)));
   }
   return out;
 }

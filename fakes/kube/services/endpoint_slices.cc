@@ -255,8 +255,8 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
   std::map<std::string, std::pair<json, std::vector<json>>> groups;  // by ports as text
   std::map<std::string, std::vector<json>> others;                   // the same, of the Service's other IP family
   const json& families = Items(At(spec, "ipFamilies"));
-  const std::string family = families.empty() ? "IPv4" : families[0].get<std::string>(),
-                    other_family = families.size() > 1 ? families[1].get<std::string>() : "";
+  const std::string family = families.empty() ? "IPv4" : TextOf(families[0]),
+                    other_family = families.size() > 1 ? TextOf(families[1]) : "";
   json ready_addresses = json::array(), not_ready_addresses = json::array();
   for (const std::string& pod_name : selected) {
     const ObjectRef pod = api_.Get("Pod", {name.ns, pod_name});

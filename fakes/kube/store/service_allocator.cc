@@ -154,7 +154,7 @@ absl::Status ServiceAllocator::Assign(json& body, const kube::Object* previous) 
       new_ips.push_back(ip);
     }
     while (ips.size() < families.size()) {
-      absl::StatusOr<std::string> drawn = PoolOf(families[ips.size()].get<std::string>())->Allocate(name);
+      absl::StatusOr<std::string> drawn = PoolOf(TextOf(families[ips.size()]))->Allocate(name);
       if (!drawn.ok()) {
         return fail(absl::Status(drawn.status().code(), fmt::format("Service {}: spec.clusterIP: {}", name,
                                                                     std::string(drawn.status().message()))));

@@ -42,7 +42,7 @@ class StsPortImpl final : public StsPort {
  private:
   http::Response Answer(const http::Request& request) {
     if (request.path == agent::kStsStatusPath) return ResponseOf(exchange_.Status());
-    if (request.path != agent::kTokenPath) return http::PlainResponse(404, "404 page not found\n");
+    if (request.path != agent::kTokenPath) return http::NoSuchPath();
     http::Response out;
     out.later = std::make_shared<http::LaterResponse>();
     exchange_.Exchange({request.method, request.content_type, request.body},

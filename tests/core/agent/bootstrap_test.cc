@@ -111,14 +111,14 @@ TEST_F(EnvoyBootstrapTest, WithIpv6AloneItListensAndLooksThere) {
 // istiod: pkg/bootstrap/config.go; tools/packaging/common/envoy_bootstrap.json of 1.20 and later.
 TEST_F(EnvoyBootstrapTest, WithBothFamiliesItListensAtBothWildcardsIfItIsDualStack) {
   proxy.metadata["INSTANCE_IPS"] = "10.0.0.1,fd00::1";
-  proxy.metadata["ISTIO_VERSION"] = "1.30.3";
+  proxy.both_wildcards = true;
   const auto ready = [&] { return Make()["static_resources"]["listeners"][1]; };
   EXPECT_FALSE(ready().contains("additionalAddresses"));
   proxy.dual_stack = true;
   EXPECT_EQ(ready()["address"]["socket_address"]["address"], "0.0.0.0");
   EXPECT_EQ(ready()["additionalAddresses"][0]["address"]["socket_address"]["address"], "::");
   EXPECT_EQ(ready()["additionalAddresses"][0]["address"]["socket_address"]["port_value"], 15021);
-  proxy.metadata["ISTIO_VERSION"] = "1.18.2";
+  proxy.both_wildcards = false;
   EXPECT_FALSE(ready().contains("additionalAddresses"));
 }
 

@@ -137,6 +137,19 @@ TEST_F(TokenExchangeTest, AnAudienceThatIsNotOneIsTheTrustDomain) {
   EXPECT_THAT(calls[0].body, HasSubstr("identitynamespace:own.domain:"));
 }
 
+TEST_F(TokenExchangeTest, DatesBeyondWhatCanBeCountedAreFarAwayAndNoMore) {
+  Begin();
+  for (const char* date : {"0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"}) {
+    for (const char* life : {"9223372036854775807", "-9223372036854775808"}) {
+      answers.push_back(TokenAnswer{200, std::string(R"({"access_token": "fed", "expires_in": )") + life + "}"});
+      answers.push_back(TokenAnswer{200, std::string(R"({"accessToken": "acc", "expireTime": ")") + date + "\"}"});
+      AskWith("t");
+      EXPECT_EQ(ParseJson(exchange->Status().body)["tokens"].size(), 2u) << date << " " << life;
+    }
+  }
+  EXPECT_EQ(calls.size(), 6u) << "what ended long ago is asked for each time, what ends in ages is kept";
+}
+
 TEST_F(TokenExchangeTest, ItsStatusNamesTokensAndShowsNone) {
   Begin();
   EXPECT_EQ(exchange->Status().body, "{\n \"tokens\": []\n}");

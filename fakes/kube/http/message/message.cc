@@ -1,39 +1,17 @@
 #include "fakes/kube/http/message/message.h"
 
 #include <cctype>
+#include <utility>
 
+#include "core/base/text/percent.h"
 #include "fakes/kube/http/message/line_stream.h"
 
 namespace wavetank::fakekube::http {
-namespace {
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-}  // namespace
-
 absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+' && plus) {
-      out += ' ';
-    } else if (text[i] != '%') {
-      out += text[i];
-    } else {
-      const int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? HexDigit(text[i + 2]) : -1;
-      if (high < 0 || low < 0 || (high == 0 && low == 0))
-        return absl::InvalidArgumentError("invalid URL escape in the request's address");
-      out += static_cast<char>(high * 16 + low);
-      i += 2;
-    }
-  }
-  return out;
+  std::optional<std::string> out = PercentDecoded(text, plus);
+  if (!out.has_value() || text.find("%00") != text.npos)
+    return absl::InvalidArgumentError("invalid URL escape in the request's address");
+  return *std::move(out);
 }
 
 absl::StatusOr<Query> Query::Parse(std::string_view text) {
