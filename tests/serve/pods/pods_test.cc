@@ -294,6 +294,15 @@ TEST_P(PodsOverTlsTest, KubectlExecutesForwardsAndFollowsLogs) {
       "curl -sS -m 30 http://127.0.0.1:$port/clusters | grep -c ::health_flags::; kill $!; wait'";
   EXPECT_THAT(Run(forward), ::testing::ContainsRegex("LIVE\n[1-9]"));
 
+  // ControlZ, at istiod's loopback: what its log leaves out from now on.
+  const std::string quiet =
+      "bash -c '" + kubectl + " -n istio-system port-forward pod/" + istiod + " :9876 > control_z & " +
+      "for i in $(seq 300); do port=$(sed -n \"s/^Forwarding from 127.0.0.1:\\([0-9]*\\).*/\\1/p\" control_z); "
+      "[ -n \"$port\" ] && break; sleep 0.1; done; curl -sS -m 30 http://127.0.0.1:$port/scopej/delta; "
+      "curl -sS -m 30 -X PUT http://127.0.0.1:$port/scopej/delta -d \"{\\\"output_level\\\":\\\"none\\\"}\"; "
+      "curl -sS -m 30 http://127.0.0.1:$port/scopej/delta; kill $!; wait'";
+  EXPECT_THAT(Run(quiet), ::testing::ContainsRegex("\"output_level\":\"info\".*\n*.*\"output_level\":\"none\""));
+
   // What istiod writes after kubectl has begun to look.
   const std::string follow =
       "bash -c '" + kubectl + " -n istio-system logs -f --tail=1 " + istiod + " > lines & " +
