@@ -19,8 +19,10 @@ using nlohmann::json;
 
 const json& Container(const kube::Object& pod, std::string_view name) {
   static const json* const kNull = new json();
-  for (const json& container : At(At(pod.body, "spec"), "containers")) {
-    if (Text(container, "name") == name) return container;
+  for (const char* list : {"containers", "initContainers"}) {  // where a native sidecar stands
+    for (const json& container : Items(At(At(pod.body, "spec"), list))) {
+      if (Text(container, "name") == name) return container;
+    }
   }
   return *kNull;
 }

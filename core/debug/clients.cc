@@ -8,6 +8,7 @@
 #include "core/debug/go_text.h"
 #include "core/debug/model_json.h"
 #include "core/istiod/istiod.h"
+#include "core/profile/changes.h"
 #include "core/push/sidecar_scope.h"
 #include "core/xds/discovery_server.h"
 
@@ -85,6 +86,21 @@ Json ConnectionJson(const Connection& connection) {
           {"address", connection.address()}};
 }
 
+// istiod: ResourceStatus, by the types' URLs.
+Json WatchedJson(const Proxy& proxy) {
+  std::map<std::string, Json> by_type;
+  for (const auto& [type, watched] : proxy.watched_resources) {
+    Json& status = by_type[std::string(pilot::TypeUrl(type))] = Json::object();
+    if (!watched.nonce_sent.empty()) status["sent"] = watched.nonce_sent;
+    if (!watched.nonce_acked.empty()) status["acked"] = watched.nonce_acked;
+    status["sentTime"] = watched.nonce_sent.empty() ? "0001-01-01T00:00:00Z" : GoTime(watched.last_sent);
+    if (!watched.last_error.empty()) status["lastError"] = watched.last_error;
+  }
+  Json out = Json::object();
+  for (auto& [type, status] : by_type) out[type] = std::move(status);
+  return out;
+}
+
 Json ListJson(Json clients) {
   Json out{{"totalClients", clients.size()}};
   if (!clients.empty()) out["clients"] = std::move(clients);
@@ -126,6 +142,9 @@ Json Syncz(const pilot::Istiod& istiod) {
       if (watched == proxy.watched_resources.end()) continue;
       put(type.sent, watched->second.nonce_sent);
       put(type.acked, watched->second.nonce_acked);
+    }
+    if (istiod.options().profile.Has(pilot::Change::kSyncOfWatched)) {
+      if (Json resources = WatchedJson(proxy); !resources.empty()) status["resources"] = std::move(resources);
     }
     out.push_back(std::move(status));
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_split.h"
+#include "core/base/text/go_url.h"
 #include "core/base/text/percent.h"
 #include "core/debug/clients.h"
 #include "core/debug/config.h"
@@ -13,6 +14,7 @@
 #include "core/debug/go_text.h"
 #include "core/debug/registry.h"
 #include "core/istiod/istiod.h"
+#include "core/profile/changes.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 
@@ -20,6 +22,7 @@ namespace wavetank::debug {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using pilot::Change;
 using pilot::Connection;
 using pilot::Istiod;
 using pilot::XdsType;
@@ -94,6 +97,7 @@ Reply AdszPage(const Istiod& istiod, const Request& request) {
 }
 
 Reply EndpointzPage(const Istiod& istiod, const Request& request) {
+  if (istiod.options().profile.Has(Change::kShardsForEndpointz)) return WriteJson(EndpointShardz(istiod), request);
   if (request.Has("brief")) return Plain(200, BriefEndpointz(istiod));
   return WriteJson(Endpointz(istiod), request);
 }
@@ -103,7 +107,17 @@ Reply CachezPage(const Istiod& istiod, const Request& request) {
   return WriteJson(request.Get("sizes").empty() ? Cachez(istiod) : CacheSizes(istiod), request);
 }
 
+std::optional<XdsType> TypeOfShortName(const std::string& name);
+Reply ConfigDumpPage(const Istiod& istiod, const Connection& connection, const Request& request);
+
+// istiod from 1.25 on: typedConfigDumpHandler.
+Reply DumpOfOneType(const Istiod& istiod, const Connection& connection, Request request, const char* type) {
+  request.query["types"] = type;
+  return ConfigDumpPage(istiod, connection, request);
+}
+
 Reply EcdszPage(const Istiod& istiod, const Connection& connection, const Request& request) {
+  if (istiod.options().profile.Has(Change::kTypedDumps)) return DumpOfOneType(istiod, connection, request, "ecds");
   const std::vector<Generated> extensions = Generate(istiod, connection, XdsType::kEcds);
   if (extensions.empty()) return Plain(404, "");
   Json out = Json::array();
@@ -112,12 +126,14 @@ Reply EcdszPage(const Istiod& istiod, const Connection& connection, const Reques
 }
 
 Reply EdszPage(const Istiod& istiod, const Connection& connection, const Request& request) {
+  if (istiod.options().profile.Has(Change::kTypedDumps)) return DumpOfOneType(istiod, connection, request, "eds");
   Json out = DumpOfType(istiod, connection, XdsType::kEds);
   for (Json& assignment : out) assignment.erase("@type");
   return WriteJson(out, request);
 }
 
 Reply NdszPage(const Istiod& istiod, const Connection& connection, const Request& request) {
+  if (istiod.options().profile.Has(Change::kTypedDumps)) return DumpOfOneType(istiod, connection, request, "nds");
   if (!connection.proxy().metadata.dns_capture) return Plain(400, "DNS capture is not enabled in the proxy\n");
   const Json table = Ndsz(istiod, connection);
   return table.is_null() ? Reply() : WriteJson(table, request);
@@ -141,7 +157,9 @@ std::optional<XdsType> TypeOfShortName(const std::string& name) {
 
 Reply ConfigDumpPage(const Istiod& istiod, const Connection& connection, const Request& request) {
   const std::string types = request.Get("types");
-  if (types.empty()) return WriteJson(ConfigDump(istiod, connection, request.Get("include_eds") == "true"), request);
+  const bool include_eds = istiod.options().profile.Has(Change::kTypedDumps) ? request.Has("include_eds")
+                                                                             : request.Get("include_eds") == "true";
+  if (types.empty()) return WriteJson(ConfigDump(istiod, connection, include_eds), request);
   std::set<XdsType> asked;
   for (const std::string& name : Split(types, ',')) {
     if (const auto type = TypeOfShortName(name)) asked.insert(*type);
@@ -163,12 +181,21 @@ Reply DistributionPage(const Istiod&, const Request&) {
                "PILOT_ENABLE_CONFIG_DISTRIBUTION_TRACKING environment variable to true.");
 }
 
+// No ztunnel is told anything here: ambient is not simulated.
+Reply AmbientzPage(const Istiod&, const Request& request) {
+  return WriteJson({{"workloads", nullptr}, {"services", nullptr}, {"policies", nullptr}}, request);
+}
+
+Reply KrtzPage(const Istiod&, const Request&) {
+  return Plain(501, "a simulated istiod has no krt collections; its state is on the other pages\n");
+}
+
 Reply ResourceszPage(const Istiod&, const Request& request) { return WriteJson(Resourcesz(), request); }
 Reply DisconnectPage(const Istiod&, const Request&) { return Changes("force_disconnect"); }
 
-Reply ListPage(const Istiod&, const Request& request) {
+Reply ListPage(const Istiod& istiod, const Request& request) {
   Json out = Json::array();
-  for (const PageName& page : Pages()) {
+  for (const PageName& page : Pages(istiod.options().profile)) {
     if (const auto name = page.path.substr(7); name != "list") out.push_back(name);
   }
   return WriteJson(out, request);
@@ -177,19 +204,27 @@ Reply ListPage(const Istiod&, const Request& request) {
 struct Entry {
   PageName name;
   Handler handler;  // null: of the entry without its query
+  std::optional<Change> since = std::nullopt, until = std::nullopt;
+
+  bool Of(const pilot::Profile& profile) const {
+    return (!since || profile.Has(*since)) && (!until || !profile.Has(*until));
+  }
 };
 
 const std::vector<Entry>& Table() {
   static const auto* const table = new std::vector<Entry>{
       {{"/debug/adsz", "Status and debug interface for ADS"}, AdszPage},
       {{"/debug/adsz?push=true", "Initiates push of the current state to all connected endpoints"}, nullptr},
+      {{"/debug/ambientz", "Debug support for ambient"}, AmbientzPage, Change::kAmbientPage},
       {{"/debug/authorizationz", "Internal authorization policies"}, Whole<Authorizationz>},
       {{"/debug/cachez", "Info about the internal XDS caches"}, CachezPage},
       {{"/debug/cachez?clear=true", "Clear the XDS caches"}, nullptr},
       {{"/debug/cachez?sizes=true", "Info about the size of the internal XDS caches"}, nullptr},
       {{"/debug/clusterz", "List remote clusters where istiod reads endpoints"}, Whole<Clusterz>},
       {{"/debug/config_distribution", "Version status of all Envoys connected to this Pilot instance"},
-       DistributionPage},
+       DistributionPage,
+       std::nullopt,
+       Change::kNoDistributionPage},
       {{"/debug/config_dump", "ConfigDump in the form of the Envoy admin config dump API for passed in proxyID"},
        OfProxy<ConfigDumpPage>},
       {{"/debug/configz", "Debug support for config"}, Whole<Configz>},
@@ -201,6 +236,7 @@ const std::vector<Entry>& Table() {
       {{"/debug/force_disconnect", "Disconnects a proxy from this Pilot"}, DisconnectPage},
       {{"/debug/inject", "Active inject template"}, Whole<Inject>},
       {{"/debug/instancesz", "Debug support for service instances"}, Whole<Instancesz>},
+      {{"/debug/krtz", "Debug support for krt (internal state)"}, KrtzPage, Change::kKrtPage},
       {{"/debug/list", "List all supported debug commands in json"}, ListPage},
       {{"/debug/mcsz", "List information about Kubernetes MCS services"}, Whole<Mcsz>},
       {{"/debug/mesh", "Active mesh config"}, Whole<Mesh>},
@@ -216,11 +252,11 @@ const std::vector<Entry>& Table() {
   return *table;
 }
 
-Reply Index() {
+Reply Index(const pilot::Profile& profile) {
   std::string out =
       "<html>\n<head><title>Pilot Debug Console</title></head>\n<body>\n<table id=\"endpoints\">\n"
       "<tr><th>Endpoint</th><th>Description</th></tr>\n";
-  for (const PageName& page : Pages()) {
+  for (const PageName& page : Pages(profile)) {
     out += fmt::format("<tr><td><a href='{0}'>{0}</a></td><td>{1}</td></tr>\n", page.path, page.help);
   }
   return {200, "text/html; charset=utf-8", out + "</table>\n</body>\n</html>\n"};
@@ -228,24 +264,31 @@ Reply Index() {
 
 }  // namespace
 
-const std::vector<PageName>& Pages() {
-  static const auto* const pages = [] {
-    auto* out = new std::vector<PageName>();
-    for (const Entry& entry : Table()) out->push_back(entry.name);
-    return out;
-  }();
-  return *pages;
+std::vector<PageName> Pages(const pilot::Profile& profile) {
+  std::vector<PageName> out;
+  for (const Entry& entry : Table()) {
+    if (entry.Of(profile)) out.push_back(entry.name);
+  }
+  return out;
 }
 
 Reply Page(const Istiod& istiod, std::string_view target) {
   const Request request(target);
+  const pilot::Profile& profile = istiod.options().profile;
+  // Go's net/http, ServeMux: istioctl asks for //version, and follows.
+  if (std::string clean = CleanPath(request.path); clean != request.path) {
+    const std::string_view query = target.substr(std::min(target.size(), request.path.size()));
+    return {301, "text/html; charset=utf-8", fmt::format("<a href=\"{0}\">Moved Permanently</a>.\n\n", clean),
+            fmt::format("{}{}", clean, query)};
+  }
   if (request.path == "/ready") return {istiod.Ready() ? 200 : 503, "", ""};
-  if (request.path == "/version") return Plain(200, "1.18.2-simulated-Clean");
+  if (request.path == "/version") return Plain(200, fmt::format("{}-simulated-Clean", profile.istio));
   // Before that there are no registries to look at.
   if (!istiod.Ready()) return Plain(503, "istiod is not ready\n");
-  if (request.path == "/debug" || request.path == "/debug/") return Index();
+  if (request.path == "/debug" || request.path == "/debug/") return Index(profile);
   for (const Entry& entry : Table()) {
-    if (entry.handler != nullptr && entry.name.path == request.path) return entry.handler(istiod, request);
+    if (entry.handler != nullptr && entry.Of(profile) && entry.name.path == request.path)
+      return entry.handler(istiod, request);
   }
   return Plain(404, "404 page not found\n");
 }

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/message.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "core/envoyapi/descriptors.h"
 #include "core/envoyapi/json_reader.h"
 #include "core/istiod/istiod.h"
+#include "core/profile/changes.h"
 #include "core/xds/discovery_server.h"
 #include "core/xds/messages.h"
 #include "fmt/format.h"
@@ -21,6 +23,7 @@
 namespace wavetank::debug {
 namespace {
 
+using pilot::Change;
 using pilot::Connection;
 using pilot::XdsType;
 
@@ -44,18 +47,45 @@ const char* SyncStatusOf(const pilot::Proxy& proxy, XdsType type) {
   return watched->second.nonce_acked == watched->second.nonce_sent ? "SYNCED" : "STALE";
 }
 
+nlohmann::json TypesOf(const pilot::Proxy& proxy) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const XdsType type : {XdsType::kLds, XdsType::kRds, XdsType::kEds, XdsType::kCds, XdsType::kEcds}) {
+    out.push_back({{"typeUrl", pilot::TypeUrl(type)}, {"configStatus", SyncStatusOf(proxy, type)}});
+  }
+  return out;
+}
+
+// In the order of their URLs. istiod from 1.23 on: debugSyncz.
+nlohmann::json WatchedTypesOf(const pilot::Proxy& proxy) {
+  std::map<std::string, nlohmann::json> out;
+  for (const auto& [type, watched] : proxy.watched_resources) {
+    nlohmann::json& config = out[std::string(pilot::TypeUrl(type))];
+    config = {{"typeUrl", pilot::TypeUrl(type)}, {"configStatus", SyncStatusOf(proxy, type)}};
+    if (!watched.nonce_sent.empty()) config["lastUpdated"] = GoTime(watched.last_sent);
+    if (watched.last_error.empty()) continue;
+    config["configStatus"] = "ERROR";
+    config["errorState"] = {{"lastUpdateAttempt", GoTime(watched.last_sent)}, {"details", watched.last_error}};
+  }
+  nlohmann::json list = nlohmann::json::array();
+  for (auto& [url, config] : out) list.push_back(std::move(config));
+  return list;
+}
+
 std::vector<StatusResource> SyncStatus(const pilot::Istiod& istiod) {
+  const pilot::Profile& profile = istiod.options().profile;
   std::vector<StatusResource> out;
   for (const Connection* connection : istiod.discovery().Clients()) {
     const pilot::Proxy& proxy = connection->proxy();
     // Clients without one are no proxies: istioctl, for one.
     if (!proxy.metadata.raw.contains("PROXY_CONFIG")) continue;
-    nlohmann::json configs = nlohmann::json::array();
-    for (const XdsType type : {XdsType::kLds, XdsType::kRds, XdsType::kEds, XdsType::kCds, XdsType::kEcds}) {
-      configs.push_back({{"typeUrl", pilot::TypeUrl(type)}, {"configStatus", SyncStatusOf(proxy, type)}});
+    nlohmann::json metadata = {{"CLUSTER_ID", proxy.cluster().str()}};
+    if (profile.Has(Change::kSyncVersions)) {
+      metadata["NAMESPACE"] = proxy.config_namespace;
+      metadata["ISTIO_VERSION"] = proxy.metadata.istio_version;
     }
-    const nlohmann::json config = {{"node", {{"id", proxy.id}, {"metadata", {{"CLUSTER_ID", proxy.cluster().str()}}}}},
-                                   {"genericXdsConfigs", std::move(configs)}};
+    const nlohmann::json config = {
+        {"node", {{"id", proxy.id}, {"metadata", std::move(metadata)}}},
+        {"genericXdsConfigs", profile.Has(Change::kSyncOfWatched) ? WatchedTypesOf(proxy) : TypesOf(proxy)}};
     if (auto made = Message("envoy.service.status.v3.ClientConfig", config)) out.push_back(*std::move(made));
   }
   return out;
@@ -147,17 +177,18 @@ absl::StatusOr<std::vector<StatusResource>> StatusResources(const pilot::Istiod&
   if (type_url == kDebug) return DebugPage(istiod, names, identity);
   if (type_url == kSyncz) return SyncStatus(istiod);
   if (type_url == kConfigDump) return Dump(istiod, names);
-  if (type_url == kConnect) return Nodes(istiod);
+  if (type_url == kConnect && !istiod.options().profile.Has(Change::kNoConnectionEvents)) return Nodes(istiod);
   return std::vector<StatusResource>();
 }
 
 std::string ControlPlaneIdentifier(const pilot::Istiod& istiod) {
   // istiod: pkg/version, BuildInfo.
-  const nlohmann::ordered_json info = {{"version", "1.18.2"},
+  const std::string version(istiod.options().profile.istio);
+  const nlohmann::ordered_json info = {{"version", version},
                                        {"revision", "simulated"},
                                        {"golang_version", "none"},
                                        {"status", "Clean"},
-                                       {"tag", "1.18.2"}};
+                                       {"tag", version}};
   return GoText({{"Component", "istiod"}, {"ID", istiod.options().name}, {"Info", info}});
 }
 

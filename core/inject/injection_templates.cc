@@ -47,10 +47,12 @@ class Renderer {
     AddDefaultContainer(annotations);
     if (Flag("istio_cni.enabled")) AddCniAnnotations(annotations);
 
-    json spec = {{"containers", json::array({ProxyContainer("sidecar")})}, {"volumes", Volumes()}};
+    json spec = {{"volumes", Volumes()}};
     if (Annotation("sidecar.istio.io/interceptionMode", interception_mode_) != "NONE") {
       spec["initContainers"].push_back(InitContainer());
     }
+    spec[data_.native_sidecar ? "initContainers" : "containers"].push_back(
+        ProxyContainer("sidecar", data_.native_sidecar));
     if (Annotation("sidecar.istio.io/enableCoreDump", Value("proxy.enableCoreDump")) == "true") {
       spec["initContainers"].push_back(CoreDumpContainer());
     }
@@ -339,7 +341,8 @@ class Renderer {
     return out;
   }
 
-  json ProxyContainer(const std::string& role) const {
+  // `native`: an init container that goes on.
+  json ProxyContainer(const std::string& role, bool native = false) const {
     const bool sidecar = role == "sidecar";
     json args = {"proxy",
                  role,
@@ -362,6 +365,11 @@ class Renderer {
                 {"volumeMounts", VolumeMounts(sidecar)}};
     if (Global("proxy.lifecycle").is_object()) {
       out["lifecycle"] = Global("proxy.lifecycle");
+    } else if (native) {
+      const json command = {"pilot-agent", "request",
+                            "--debug-port=" + Annotation("status.sidecar.istio.io/port", Value("proxy.statusPort")),
+                            "POST", "drain"};
+      out["lifecycle"] = {{"preStop", {{"exec", {{"command", command}}}}}};
     } else if (sidecar && HoldApplication()) {
       out["lifecycle"] = {{"postStart", {{"exec", {{"command", {"pilot-agent", "wait"}}}}}}};
     }
@@ -379,6 +387,15 @@ class Renderer {
           {"periodSeconds", number("periodSeconds", "proxy.readinessPeriodSeconds")},
           {"timeoutSeconds", 3},
           {"failureThreshold", number("failureThreshold", "proxy.readinessFailureThreshold")}};
+    }
+    if (native) {
+      out["restartPolicy"] = "Always";
+      // Containers behind it start when it is ready. The chart's default: proxy.startupProbe, 600 failures.
+      out["startupProbe"] = {{"httpGet", {{"path", "/healthz/ready"}, {"port", 15021}}},
+                             {"initialDelaySeconds", 0},
+                             {"periodSeconds", 1},
+                             {"timeoutSeconds", 3},
+                             {"failureThreshold", 600}};
     }
     if (sidecar) {
       out["securityContext"] = SecurityContext();

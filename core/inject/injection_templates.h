@@ -18,6 +18,7 @@ struct InjectionTemplateData {
   const config::MeshConfig& mesh;
   const nlohmann::json& values;
   std::string revision;
+  bool native_sidecar = false;  // the proxy is an init container that goes on
 };
 
 // The image of the proxy, with the type that annotation or ProxyConfig ask for.

@@ -96,6 +96,15 @@ void MoveContainer(json& spec, const char* list_name, std::string_view container
   *list = std::move(rest);
 }
 
+// A proxy's container that the pod has among its containers, and the template among the init containers.
+void FollowTheTemplate(json& pod, const json& overlay) {
+  json& spec = Object(pod, "spec");
+  json* const container = FindNamed(spec["containers"], kProxyContainer);
+  if (container == nullptr || FindNamed(At(At(overlay, "spec"), "initContainers"), kProxyContainer) == nullptr) return;
+  spec["initContainers"].push_back(*container);
+  MoveContainer(spec, "containers", kProxyContainer, Place::kGone);
+}
+
 bool Names(const json& list, std::string_view name) {
   return list.is_array() && std::find(list.begin(), list.end(), name) != list.end();
 }
@@ -147,6 +156,8 @@ absl::Status ReapplyOverwritten(json& pod, const json& original, const json& inj
       if (Names(At(status, list), name)) continue;
       const json* wish = FindNamed(At(existing, list), name);
       if (wish == nullptr) wish = FindNamed(At(At(original, "spec"), list), name);
+      // A wish about the proxy stands among the containers, also where the proxy is a native sidecar.
+      if (wish == nullptr && name == kProxyContainer) wish = FindProxyContainer(At(original, "spec"));
       if (wish == nullptr) continue;
       json overlay = *wish;
       if (Text(overlay, "image") == "auto") overlay.erase("image");
@@ -174,7 +185,7 @@ std::string InjectionStatus(const json& injected_spec, const std::string& revisi
 }
 
 void SetClusterEnv(json& spec, const std::map<std::string, std::string>& proxy_env) {
-  json* proxy = FindNamed(spec["containers"], kProxyContainer);
+  json* proxy = FindProxyContainer(spec);
   if (proxy == nullptr || proxy_env.empty()) return;
   json env = json::array();
   if (const json& old = At(*proxy, "env"); old.is_array()) {
@@ -192,7 +203,7 @@ void MergePrometheus(json& pod, bool enabled_in_mesh, const std::string& status_
   if (!ParseBool(have.scrape).value_or(true)) return;
   if (!ParseBool(Text(annotations, "prometheus.istio.io/merge-metrics")).value_or(enabled_in_mesh)) return;
   if (have.has_port && have.port == status_port) return;  // somebody's own choice, or an earlier injection's
-  json* proxy = FindNamed(pod["spec"]["containers"], kProxyContainer);
+  json* proxy = FindProxyContainer(pod["spec"]);
   if (proxy != nullptr && !(have.scrape.empty() && have.path.empty() && have.port.empty())) {
     ordered_json scrape = {{"scrape", have.scrape}, {"path", have.path}, {"port", have.port}};
     (*proxy)["env"].push_back({{"name", "ISTIO_PROMETHEUS_ANNOTATIONS"}, {"value", JsonText(scrape)}});
@@ -205,7 +216,7 @@ void MergePrometheus(json& pod, bool enabled_in_mesh, const std::string& status_
 
 void RewriteProbes(json& pod, bool enabled_in_values, int status_port) {
   const json& annotations = At(At(pod, "metadata"), "annotations");
-  json* proxy = FindNamed(pod["spec"]["containers"], kProxyContainer);
+  json* proxy = FindProxyContainer(pod["spec"]);
   if (proxy == nullptr) return;
   if (!ParseBool(Text(annotations, "sidecar.istio.io/rewriteAppHTTPProbers")).value_or(enabled_in_values)) return;
   if (json probers = DumpAppProbers(pod["spec"], status_port); !probers.is_null()) {
@@ -253,7 +264,12 @@ gotemplate::Value TemplateData(const InjectionTemplateData& data, const json& va
            {"MeshConfig", std::move(mesh)},
            {"Values", values},
            {"Revision", data.revision},
-           {"ProxyImage", ProxyImageOf(data)}},
+           {"ProxyImage", ProxyImageOf(data)},
+           {"NativeSidecars", data.native_sidecar},
+           {"ProxyUID", nullptr},
+           {"ProxyGID", nullptr},
+           {"InboundTrafficPolicyMode", ""},
+           {"CompliancePolicy", ""}},
           gotemplate::Value::Kind::kStruct};
 }
 
@@ -302,11 +318,12 @@ absl::StatusOr<json> Overlay(const InjectionConfig& config, const json& values, 
 
 // What decides over the patch of a pod that a controller made: all of it but its name, which only a pod of its own
 // gives to its workload (kube::WorkloadOf).
-std::optional<std::string> WhatReplicasShare(const json& pod, const json& metadata, std::string_view path) {
+std::optional<std::string> WhatReplicasShare(const json& pod, const json& metadata, std::string_view path,
+                                             NativeSidecar native) {
   const json& owners = Items(At(metadata, "ownerReferences"));
   if (Text(metadata, "name").empty() || Text(metadata, "generateName").empty() || owners.size() != 1) return {};
   if (At(owners[0], "controller") != true || Text(owners[0], "name").empty()) return {};
-  std::string out = fmt::format("{} {}", path, JsonText(At(metadata, "namespace")));
+  std::string out = fmt::format("{} {} {}", path, static_cast<int>(native), JsonText(At(metadata, "namespace")));
   const auto add = [&](const std::string& key, const json& value) {
     absl::StrAppend(&out, "\n", key.size(), " ", key, " ", JsonText(value));
   };
@@ -355,7 +372,14 @@ InjectionWebhook::InjectionWebhook(std::string revision) : revision_(std::move(r
   SetConfig(InjectionConfig::Default());
 }
 
-absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view path) const {
+std::string InjectionWebhook::ClusterOf(std::string_view path) const {
+  const std::map<std::string, std::string> said = ParseInjectPath(path);
+  const auto named = said.find("ISTIO_META_CLUSTER_ID");
+  if (named != said.end() && !named->second.empty()) return named->second;
+  return Print(AtPath(At(config_.values, "global"), "multiCluster.clusterName"));
+}
+
+absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view path, NativeSidecar told) const {
   const json& metadata = At(pod, "metadata");
   const kube::Labels labels = TextMap(At(metadata, "labels")), annotations = TextMap(At(metadata, "annotations"));
   if (absl::Status status = ValidateInjectionAnnotations(annotations); !status.ok()) return status;
@@ -398,7 +422,20 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
   } else if (!Text(typed_metadata, "name").empty()) {
     return object.status();
   }
-  const InjectionTemplateData data{*stripped, workload, proxy_config, *mesh_, config_.values, revision_};
+  bool native = told == NativeSidecar::kYes;
+  if (const auto it = annotations.find("sidecar.istio.io/nativeSidecar");
+      told != NativeSidecar::kUnknown && it != annotations.end()) {
+    native = it->second != "false";
+  }
+  // The charts' templates look at the annotation themselves.
+  const bool of_charts = config_.templates.contains("sidecar");
+  const InjectionTemplateData data{*stripped,
+                                   workload,
+                                   proxy_config,
+                                   *mesh_,
+                                   config_.values,
+                                   revision_,
+                                   of_charts ? told == NativeSidecar::kYes : native};
 
   std::vector<std::string> wanted = config_.default_templates;
   if (const auto it = annotations.find("inject.istio.io/templates"); it != annotations.end()) {
@@ -413,6 +450,8 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
     for (const std::string& one : alias == config_.aliases.end() ? std::vector<std::string>{name} : alias->second) {
       absl::StatusOr<json> overlay = Overlay(config_, template_values_, one, data);
       if (!overlay.ok()) return overlay.status();
+      // What the pod wishes of a proxy stands among its containers; the template's proxy may not. istiod: RunTemplate.
+      if (native) FollowTheTemplate(merged, *overlay);
       for (json* into : {&merged, &injected}) {
         if (absl::Status status = kube::StrategicMerge(*into, *overlay); !status.ok()) return status;
       }
@@ -441,6 +480,13 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
   const bool first = At(hold, "holdApplicationUntilProxyStarts") == true ||
                      AtPath(global, "proxy.holdApplicationUntilProxyStarts") == true;
   MoveContainer(spec, "containers", kProxyContainer, first ? Place::kFirst : Place::kLast);
+  if (FindNamed(At(spec, "initContainers"), kProxyContainer) != nullptr) {
+    // Behind what redirects traffic, before the application's own: these are within the mesh. istiod: reorderPod.
+    for (const char* name : {"enable-core-dump", kProxyContainer, "istio-validation", "istio-init"}) {
+      MoveContainer(spec, "initContainers", name, Place::kFirst);
+    }
+    return merged;
+  }
   MoveContainer(spec, "initContainers", "istio-validation", Place::kFirst);
   MoveContainer(spec, "initContainers", "istio-init", Place::kLast);
   MoveContainer(spec, "initContainers", "enable-core-dump", Place::kLast);
@@ -464,7 +510,7 @@ void InjectionWebhook::SetProxyConfigs(std::vector<kube::ObjectRef> resources) {
   patches_.clear();
 }
 
-json InjectionWebhook::Admit(const json& review, std::string_view path) const {
+json InjectionWebhook::Admit(const json& review, std::string_view path, NativeSidecar native) const {
   json answer = {{"kind", "AdmissionReview"}, {"apiVersion", "admission.k8s.io/v1"}};
   if (const std::string version = Text(review, "apiVersion"); !version.empty()) answer["apiVersion"] = version;
   json& response = answer["response"];
@@ -489,11 +535,11 @@ json InjectionWebhook::Admit(const json& review, std::string_view path) const {
 
   response["allowed"] = true;
   if (!InjectionRequired(config_, pod)) return answer;
-  const std::optional<std::string> alike = WhatReplicasShare(original, At(pod, "metadata"), path);
+  const std::optional<std::string> alike = WhatReplicasShare(original, At(pod, "metadata"), path, native);
   const auto known = alike ? patches_.find(*alike) : patches_.end();
   std::string patch = known == patches_.end() ? "" : known->second;
   if (patch.empty()) {
-    const absl::StatusOr<json> injected = Inject(pod, path);
+    const absl::StatusOr<json> injected = Inject(pod, path, native);
     response["allowed"] = injected.ok();
     if (!injected.ok()) return refuse(Message(injected.status()));
     absl::Base64Escape(JsonText(json::diff(original, *injected)), &patch);

@@ -18,6 +18,9 @@
 
 namespace wavetank::pilot {
 
+// Whether proxies are init containers that go on; kUnknown: the release knows none.
+enum class NativeSidecar : uint8_t { kUnknown, kNo, kYes };
+
 class InjectionWebhook {
  public:
   explicit InjectionWebhook(std::string revision = "default");
@@ -29,11 +32,17 @@ class InjectionWebhook {
   const InjectionConfig& config() const { return config_; }
 
   // An AdmissionReview's answer. `path` is the request's: "/inject", or "/inject/cluster/cluster2/net/network2" for
-  // another cluster's pods. Never fails: what cannot be done is an answer that refuses the pod.
-  nlohmann::json Admit(const nlohmann::json& review, std::string_view path = "/inject") const;
+  // another cluster's pods. `native`: whether the proxy is to be a native sidecar; the pod's annotation may say
+  // otherwise. Never fails: what cannot be done is an answer that refuses the pod.
+  nlohmann::json Admit(const nlohmann::json& review, std::string_view path = "/inject",
+                       NativeSidecar native = NativeSidecar::kUnknown) const;
 
   // The injected pod. Its metadata.namespace must be set.
-  absl::StatusOr<nlohmann::json> Inject(const nlohmann::json& pod, std::string_view path = "/inject") const;
+  absl::StatusOr<nlohmann::json> Inject(const nlohmann::json& pod, std::string_view path = "/inject",
+                                        NativeSidecar native = NativeSidecar::kUnknown) const;
+
+  // The cluster whose pods come by `path`; empty: nobody says.
+  std::string ClusterOf(std::string_view path) const;
 
  private:
   const std::string revision_;

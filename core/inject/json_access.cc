@@ -42,4 +42,13 @@ json* FindNamed(json& list, std::string_view name) {
   return const_cast<json*>(FindNamed(static_cast<const json&>(list), name));
 }
 
+const json* FindProxyContainer(const json& spec) {
+  for (const char* list : {"containers", "initContainers"}) {
+    if (const json* container = FindNamed(At(spec, list), "istio-proxy")) return container;
+  }
+  return nullptr;
+}
+
+json* FindProxyContainer(json& spec) { return const_cast<json*>(FindProxyContainer(static_cast<const json&>(spec))); }
+
 }  // namespace wavetank::pilot

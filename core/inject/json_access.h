@@ -22,4 +22,8 @@ kube::Labels TextMap(const nlohmann::json& mapping);
 nlohmann::json* FindNamed(nlohmann::json& list, std::string_view name);
 const nlohmann::json* FindNamed(const nlohmann::json& list, std::string_view name);
 
+// The proxy's container of a pod's spec, which is an init container where the sidecar is native; null if there is none.
+nlohmann::json* FindProxyContainer(nlohmann::json& spec);
+const nlohmann::json* FindProxyContainer(const nlohmann::json& spec);
+
 }  // namespace wavetank::pilot

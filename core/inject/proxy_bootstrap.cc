@@ -366,7 +366,7 @@ void ReadReadiness(const json& container, ProxyBootstrap& out) {
 }  // namespace
 
 bool HasProxy(const json& pod) {
-  const json* container = FindNamed(At(At(pod, "spec"), "containers"), "istio-proxy");
+  const json* container = FindProxyContainer(At(pod, "spec"));
   if (container == nullptr) return false;
   for (const json& variable : Items(At(*container, "env"))) {
     // An agent for gRPC alone runs no Envoy (template grpc-agent; istiod: pilot/cmd/pilot-agent/options/options.go).
@@ -387,7 +387,7 @@ int NodeCpus(const json& node) {
 }
 
 absl::StatusOr<ProxyEnvironment> ReadProxyEnvironment(const json& pod, const BootstrapOptions& options) {
-  const json* container = FindNamed(At(At(pod, "spec"), "containers"), "istio-proxy");
+  const json* container = FindProxyContainer(At(pod, "spec"));
   if (container == nullptr) return absl::NotFoundError("the pod has no istio-proxy container");
   const std::string ip = options.pod_ip.empty() ? Text(At(pod, "status"), "podIP") : options.pod_ip;
   return ReadEnv(pod, *container, ip, options);
@@ -395,7 +395,7 @@ absl::StatusOr<ProxyEnvironment> ReadProxyEnvironment(const json& pod, const Boo
 
 absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const BootstrapOptions& options) {
   const json& spec = At(pod, "spec");
-  const json* container = FindNamed(At(spec, "containers"), "istio-proxy");
+  const json* container = FindProxyContainer(spec);
   if (container == nullptr || !HasProxy(pod)) return absl::NotFoundError("the pod has no istio-proxy container");
   ProxyBootstrap out;
   out.ip = options.pod_ip.empty() ? Text(At(pod, "status"), "podIP") : options.pod_ip;

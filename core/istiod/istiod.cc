@@ -7,6 +7,7 @@
 #include "core/base/containers/countdown.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "core/base/text/parse_bool.h"
 #include "core/config/mesh/mesh_watcher.h"
 #include "core/config/store/store.h"
 #include "core/election/cluster_elections.h"
@@ -238,6 +239,7 @@ struct Istiod::Impl {
   void StartGatewayApi();
   void StartStatus();
   absl::Status StartTrustBundle();
+  NativeSidecar NativeSidecarsFor(const std::string& path);
   void Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done);
   void AwaitSync(Duration delay);
   bool CachesSynced() const;
@@ -705,6 +707,19 @@ absl::Status Istiod::Impl::StartInjection() {
   return absl::OkStatus();
 }
 
+// istiod: pkg/kube/inject/webhook.go, DetectNativeSidecar.
+NativeSidecar Istiod::Impl::NativeSidecarsFor(const std::string& path) {
+  constexpr int kMinor = 33;  // Kubernetes' release in which they are stable
+  if (!options.profile.Has(Change::kNativeSidecars)) return NativeSidecar::kUnknown;
+  const bool knows_auto = options.profile.Has(Change::kNativeSidecarsByNode);
+  const std::string said = options.native_sidecars.empty() && knows_auto ? "auto" : options.native_sidecars;
+  if (!knows_auto || said != "auto") return ParseBool(said).value_or(false) ? NativeSidecar::kYes : NativeSidecar::kNo;
+  const std::string named = webhook.ClusterOf(path);
+  const KubeController* const controller =
+      registries == nullptr ? nullptr : registries->Find(named.empty() ? options.cluster_id : ClusterId(named));
+  return controller != nullptr && controller->AllKubeletsFrom(kMinor) ? NativeSidecar::kYes : NativeSidecar::kNo;
+}
+
 void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done) {
   host.Spend(
       {WorkKind::kInjectPod},
@@ -715,7 +730,7 @@ void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvoc
           webhook.SetProxyConfigs(std::move(proxy_configs));
         }
         lines.Say("Sidecar injection request for " + PodName(review));
-        nlohmann::json answer = webhook.Admit(review, path);
+        nlohmann::json answer = webhook.Admit(review, path, NativeSidecarsFor(path));
         const nlohmann::json& response = At(answer, "response");
         const bool allowed = At(response, "allowed") == true;
         const std::string_view result = !allowed ? "refused" : response.contains("patch") ? "injected" : "skipped";

@@ -82,6 +82,7 @@ struct IstiodOptions {
   bool xds_auth = true;                   // XDS_AUTH
   bool xds_cache = true;                  // PILOT_ENABLE_XDS_CACHE
   bool auto_registration = true;          // PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION
+  std::string native_sidecars;            // ENABLE_NATIVE_SIDECARS; empty: it says nothing
   bool validate_entry_identity = true;    // ISTIO_WORKLOAD_ENTRY_VALIDATE_IDENTITY
   bool entry_health_checks = true;        // PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS
   Duration entry_grace = 10s;             // PILOT_WORKLOAD_ENTRY_GRACE_PERIOD

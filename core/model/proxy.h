@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/containers/shared_vector.h"
+#include "core/base/time.h"
 #include "core/model/endpoint.h"
 
 namespace wavetank::pilot {
@@ -71,6 +72,8 @@ struct WatchedResource {
   bool wildcard = false;
   SharedVector<std::string> resource_names;  // sorted, unique; proxies with the same view may share them
   std::string nonce_sent, nonce_acked, nonce_nacked, version_sent;
+  Time last_sent{};        // of the last response
+  std::string last_error;  // what was said of a response that was refused; until the next ACK
   bool always_respond = false;
 };
 

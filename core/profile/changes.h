@@ -90,6 +90,16 @@ enum class Change : uint8_t {
   kEndpointsOfSeveralAddresses,
   kDualStackVariable,
   kDualStackBootstrap,
+  kSyncVersions,
+  kSyncOfWatched,
+  kShardsForEndpointz,
+  kNoConnectionEvents,
+  kNoDistributionPage,
+  kAmbientPage,
+  kTypedDumps,
+  kKrtPage,
+  kNativeSidecars,
+  kNativeSidecarsByNode,
 };
 
 }  // namespace wavetank::pilot

@@ -266,6 +266,33 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.19", "", ""},
       {Change::kDualStackBootstrap, "bootstrap-dual-stack",
        "listeners in the bootstrap of a proxy with ISTIO_DUAL_STACK stand at both wildcards", "1.20", "", ""},
+      {Change::kSyncVersions, "debug-sync-versions",
+       "istio.io/debug/syncz tells each proxy's Istio version and namespace (VERSION of `istioctl proxy-status`)",
+       "1.19", "", "https://github.com/istio/istio/pull/45577"},
+      {Change::kSyncOfWatched, "debug-sync-of-watched",
+       "istio.io/debug/syncz tells of each type that a proxy watches when it was sent and what was refused, and "
+       "/debug/syncz has them as `resources`",
+       "1.23", "", "https://github.com/istio/istio/pull/51638"},
+      {Change::kShardsForEndpointz, "debug-endpointz-shards", "/debug/endpointz is /debug/endpointShardz", "1.20", "",
+       ""},
+      {Change::kNoConnectionEvents, "debug-no-connection-events",
+       "istio.io/connect, /disconnect and /nack over ADS are gone", "1.21", "", ""},
+      {Change::kNoDistributionPage, "debug-no-distribution", "/debug/config_distribution is gone", "1.23", "", ""},
+      {Change::kAmbientPage, "debug-ambientz", "/debug/ambientz lists what ztunnels are told", "1.23", "", ""},
+      {Change::kTypedDumps, "debug-typed-dumps",
+       "/debug/ecdsz, /edsz and /ndsz are /debug/config_dump of their type; `include_eds` needs no value", "1.25", "",
+       ""},
+      {Change::kKrtPage, "debug-krtz", "/debug/krtz shows istiod's collections", "1.25", "", ""},
+      {Change::kNativeSidecars, "native-sidecars",
+       "ENABLE_NATIVE_SIDECARS and, from 1.24, the annotation sidecar.istio.io/nativeSidecar put the proxy among the "
+       "init containers, with restartPolicy Always: it starts before the applications, ends after them, and keeps no "
+       "Job from completing",
+       "1.19", "", "https://github.com/istio/istio/pull/45959"},
+      {Change::kNativeSidecarsByNode, "auto-native-sidecars",
+       "ENABLE_NATIVE_SIDECARS is `auto` by itself: native where the kubelets of all the cluster's nodes are of 1.33 "
+       "or "
+       "newer",
+       "1.28", "", "https://github.com/istio/istio/pull/56428"},
   };
   return *rows;
 }

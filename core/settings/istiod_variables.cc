@@ -68,6 +68,7 @@ constexpr Setter kSetters[] = {
     {"ENABLE_MCS_CLUSTER_LOCAL", [](const Value& v, Settings* s) { s->options.mcs.cluster_local = v.flag; }},
     {"ENABLE_MCS_HOST", [](const Value& v, Settings* s) { s->options.mcs.host = v.flag; }},
     {"ENABLE_MCS_SERVICE_DISCOVERY", [](const Value& v, Settings* s) { s->options.mcs.discovery = v.flag; }},
+    {"ENABLE_NATIVE_SIDECARS", [](const Value& v, Settings* s) { s->options.native_sidecars = v.text; }},
     {"EXTERNAL_CA", [](const Value& v, Settings* s) { s->options.external_ca = v.text; }},
     {"EXTERNAL_ISTIOD",
      [](const Value& v, Settings* s) {

@@ -271,6 +271,7 @@ bool Connection::Rejected(const DiscoveryRequest& request) {
   server_->on_connection_event.Tell({ConnectionEvent::Kind::kNack, *this, &request});
   if (const auto it = proxy_.watched_resources.find(request.type); it != proxy_.watched_resources.end()) {
     it->second.nonce_nacked = request.response_nonce;
+    it->second.last_error = request.error_detail->message;
   }
   return true;
 }
@@ -300,6 +301,7 @@ bool Connection::ShouldRespond(const DiscoveryRequest& request, ResourceDelta* d
   WatchedResource& watched = it->second;
   if (request.response_nonce != watched.nonce_sent) return false;  // stale
   Trace(TraceKind::kXdsAck, request.type);
+  watched.last_error.clear();
   watched.nonce_acked = request.response_nonce;
   const bool always_respond = std::exchange(watched.always_respond, false);
   if (request.resource_names == watched.resource_names) return always_respond;  // as in nearly every ACK
@@ -336,6 +338,7 @@ bool Connection::ShouldRespondDelta(const DeltaDiscoveryRequest& request) {
   if (!request.response_nonce.empty()) {
     if (request.response_nonce != watched.nonce_sent) return false;  // stale
     Trace(TraceKind::kXdsAck, request.type);
+    watched.last_error.clear();
   }
   std::vector<std::string> names = DeltaNames(watched.resource_names, request);
   watched.nonce_acked = request.response_nonce;
@@ -506,6 +509,7 @@ WatchedResource& Connection::Sent(XdsType type, const std::string& nonce, const 
   WatchedResource& watched = proxy_.watched_resources[type];
   watched.type = type;
   watched.nonce_sent = nonce;
+  watched.last_sent = server_->host().WallClock();
   watched.version_sent = version;
   return watched;
 }

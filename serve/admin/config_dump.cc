@@ -8,8 +8,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "core/agent/secret_manager.h"
+#include "core/base/json_access.h"
 #include "core/envoyapi/json_printer.h"
 #include "core/kube/time_format.h"
+#include "core/profile/releases.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "serve/grpc/bootstrap.h"
@@ -53,7 +55,15 @@ std::set<std::string> Active(const sim::PodProcess& pod, Names names) {
 Json Bootstrap(const sim::PodProcess& pod) {
   Json out = Section("BootstrapConfigDump");
   absl::StatusOr<Json> bootstrap = MakeBootstrap(*pod.bootstrap(), {});
-  if (bootstrap.ok()) out["bootstrap"] = *std::move(bootstrap);
+  if (!bootstrap.ok()) return out;
+  out["bootstrap"] = *std::move(bootstrap);
+  // What the binary says of itself; istioctl prints it.
+  if (const int minor = pilot::EnvoyMinorOf(Text(pod.bootstrap()->metadata, "ISTIO_VERSION")); minor != 0) {
+    Json& node = out["bootstrap"]["node"];
+    node["user_agent_name"] = "envoy";
+    node["user_agent_build_version"] = {{"version", {{"major_number", 1}, {"minor_number", minor}}},
+                                        {"metadata", {{"revision.status", "Clean"}, {"build.type", "RELEASE"}}}};
+  }
   return out;
 }
 

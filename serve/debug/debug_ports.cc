@@ -36,6 +36,7 @@ http::Response DebugAnswer(const sim::World& world, const std::string& cluster, 
   out.code = reply.status;
   if (!reply.content_type.empty()) out.content_type = std::move(reply.content_type);
   out.body = std::move(reply.body);
+  if (!reply.location.empty()) out.headers.emplace_back("Location", std::move(reply.location));
   return out;
 }
 

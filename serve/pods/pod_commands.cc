@@ -118,9 +118,10 @@ void PodCommands::Run(sim::World& world, const PodPort& where, const std::vector
   } else if ((command == "pilot-agent" || command == "pilot-discovery") && argv.size() > 3 && argv[1] == "request") {
     out = Request(world, where, argv);
   } else if (command == "pilot-discovery" && argv.size() > 1 && argv[1] == "version") {
-    out.out =
-        "version.BuildInfo{Version:\"1.18.2\", GitRevision:\"simulated\", GolangVersion:\"none\", "
-        "BuildStatus:\"Clean\", GitTag:\"1.18.2\"}";
+    out.out = fmt::format(
+        "version.BuildInfo{{Version:\"{0}\", GitRevision:\"simulated\", GolangVersion:\"none\", "
+        "BuildStatus:\"Clean\", GitTag:\"{0}\"}}",
+        world.profile().istio);
   } else if (command == "netstat") {
     out.out = Netstat(*pod);
   } else if (command == "find" && argv.size() > 1) {

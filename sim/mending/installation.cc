@@ -80,9 +80,17 @@ absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) 
   injector["data"] = {
       {"config", "policy: enabled\n"},
       {"values", JsonText(pilot::InjectionConfig::Default(what.cluster, what.network, "mesh1", what.profile).values)}};
-  if (absl::Status status = Ensure(api, std::move(injector)); !status.ok()) return status;
+  // istiod does without it, istioctl does not.
+  json mesh = Named("v1", "ConfigMap", "istio");
+  mesh["data"] = {{"mesh", "rootNamespace: istio-system\n"}, {"meshNetworks", "networks: {}\n"}};
+  for (json& map : std::vector<json>{std::move(injector), std::move(mesh)}) {
+    if (absl::Status status = Ensure(api, std::move(map)); !status.ok()) return status;
+  }
   if (!HasIstiod(api)) {
-    const json labels = {{"app", "istiod"}, {"istio", "pilot"}, {"sidecar.istio.io/inject", "false"}};
+    // As the chart labels them; istioctl 1.30 looks for its revision's istiods alone (istio:
+    // istioctl/pkg/cli/context.go, RevisionOrDefault).
+    const json labels = {
+        {"app", "istiod"}, {"istio", "pilot"}, {"istio.io/rev", "default"}, {"sidecar.istio.io/inject", "false"}};
     const json selector = {{"app", "istiod"}, {"istio", "pilot"}};
     json deployment = Named("apps/v1", "Deployment", "istiod");
     deployment["spec"] = {

@@ -15,7 +15,7 @@
 namespace wavetank::sim {
 
 enum class Mend : uint8_t {
-  kIstiod,        // istiod, its Service, webhook configuration and injector ConfigMap
+  kIstiod,        // istiod, its Service, webhook configuration and ConfigMaps
   kClusterId,     // istiod without CLUSTER_ID has the cluster's name instead of "Kubernetes"
   kExternal,      // EXTERNAL_ISTIOD where a remote cluster names the istiod
   kControlPlane,  // annotation topology.istio.io/controlPlaneClusters of a remote cluster

@@ -66,6 +66,29 @@ TEST_F(DebugPortsTest, ADumpHoldsWhatTheProxyOfThePodHas) {
   EXPECT_EQ(Get("/debug/config_dump?proxyID=nosuch").status, 404);
 }
 
+// istio: istioctl, `proxy-status POD` compares it with the Envoy's.
+TEST_F(DebugPortsTest, ADumpOverAdsHoldsWhatIstiodGeneratesForTheProxy) {
+  const std::string pod = PodOf(*server_, "cluster1", "sleep");
+  SotwClient client(PlainChannel(server_->grpc()[0]->where().plaintext));
+  ASSERT_TRUE(client.Send(Ask("istio.io/debug/config_dump", {pod.substr(0, pod.find('@'))})));
+  std::vector<std::string> sections;
+  std::string clusters;
+  const discovery::DiscoveryResponse response = client.Read();
+  for (const google::protobuf::Any& section : response.resources()) {
+    sections.push_back(section.type_url().substr(section.type_url().rfind('.') + 1));
+    if (sections.back() == "ClustersConfigDump") clusters = section.value();
+  }
+  EXPECT_THAT(sections, ::testing::ElementsAre("BootstrapConfigDump", "ClustersConfigDump", "ListenersConfigDump",
+                                               "ScopedRoutesConfigDump", "RoutesConfigDump", "SecretsConfigDump",
+                                               "EcdsConfigDump"));
+  EXPECT_THAT(clusters, HasSubstr(kHelloworld));
+}
+
+TEST_F(DebugPortsTest, APathThatIsNotCleanLeadsToTheOneThatIs) {
+  EXPECT_EQ(Get("//version").status, 301);
+  EXPECT_EQ(Get("/version").body, "1.18.2-simulated-Clean");
+}
+
 TEST_F(DebugPortsTest, StatusOverAdsNamesProxiesAndControlPlane) {
   SotwClient client(PlainChannel(server_->grpc()[0]->where().plaintext));
   ASSERT_TRUE(client.Send(Ask("istio.io/debug/syncz")));

@@ -130,4 +130,18 @@ std::optional<GoUrl> ParseGoUrl(std::string_view text) {
   return out;
 }
 
+std::string CleanPath(std::string_view path) {
+  const bool folder = path.ends_with('/');
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(path.size(), part.size() + 1));
+    if (part == ".." && !parts.empty()) parts.pop_back();
+    if (!part.empty() && part != "." && part != "..") parts.push_back(part);
+  }
+  std::string out;
+  for (const std::string_view part : parts) out.append("/").append(part);
+  return folder || out.empty() ? out + "/" : out;
+}
+
 }  // namespace wavetank

@@ -15,4 +15,8 @@ struct GoUrl {
 // nullopt if it is none: "10.0.0.1:5000/x" (its first part holds a colon and is no scheme), "%zz". O(text).
 std::optional<GoUrl> ParseGoUrl(std::string_view text);
 
+// The path without "//", "." and "..", as Go's net/http writes it before it looks for a page (its cleanPath): "/"
+// first, a slash at the end stays. O(path).
+std::string CleanPath(std::string_view path);
+
 }  // namespace wavetank

@@ -5,7 +5,9 @@
 
 #include "core/base/assert.h"
 #include "core/base/buggify/buggify.h"
+#include "core/base/json_access.h"
 #include "core/profile/changes.h"
+#include "core/profile/releases.h"
 #include "core/registry/kube/multi_cluster_services.h"
 #include "core/registry/service_conversion.h"
 
@@ -306,6 +308,13 @@ std::vector<kube::ObjectRef> KubeController::PodServices(const std::string& ns, 
 }
 
 // --- Nodes and namespaces ---
+
+bool KubeController::AllKubeletsFrom(int minor) const {
+  return std::all_of(nodes_.objects().begin(), nodes_.objects().end(), [minor](const auto& node) {
+    std::string version = Text(At(node.second->body, {"status", "nodeInfo"}), "kubeletVersion");
+    return MinorOf(version.starts_with('v') ? version.substr(1) : version) >= minor;
+  });
+}
 
 void KubeController::OnNode(const kube::ObjectRef& object, Event event) {
   bool changed = false;

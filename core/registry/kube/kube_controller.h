@@ -104,6 +104,9 @@ class KubeController final : public Registry {
   // A service came (old is null), changed or went (now is its last state).
   std::function<void(const ServiceRef& old, const ServiceRef& now, Event event)> on_service;
 
+  // Whether the kubelet of every node is of Kubernetes 1.`minor` or newer; one that does not say is not. O(nodes).
+  bool AllKubeletsFrom(int minor) const;
+
   // The network of an endpoint, by label, system namespace, then meshNetworks (istiod: Controller.Network).
   NetworkId NetworkOf(std::string_view ip, const Labels& labels) const;
 

@@ -99,7 +99,10 @@ class ServerConnection final : public ConnectionHandler {
     const AppReply app = state_->application.Serve({spec, state_->fabric.info(id_), lead, &later, announced_.get()});
     if (app.later) return;
     if (app.code == 0) {
-      Close(CloseKind::kReset);
+      if (app.delay <= kInlineService) return Close(CloseKind::kReset);
+      state_->host.RunAfter(lead + app.delay, [weak = std::weak_ptr<ServerConnection*>(Self())] {
+        if (const auto alive = weak.lock()) (*alive)->Close(CloseKind::kReset);
+      });
       return;
     }
     const Reply reply = ReplyOf(app, spec.method != "HEAD");

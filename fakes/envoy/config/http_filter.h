@@ -27,7 +27,7 @@ struct AlpnOffers;
 struct HttpFilterLink;
 struct RouteEntry;
 
-// What a route, virtual host or weighted cluster says to one filter (typed_per_filter_config), compiled by it.
+// What a route, virtual host or route configuration says to one filter (typed_per_filter_config), compiled by it.
 class RouteFilterConfig {
  public:
   virtual ~RouteFilterConfig() = default;
@@ -85,6 +85,9 @@ class HttpStream {
   // The most specific configuration for the filter whose turn it is: the route's before its virtual host's. nullptr:
   // none.
   virtual const RouteFilterConfig* RouteConfig() const = 0;
+  // All of them, the most specific first: of the route, its virtual host and its route configuration. `field`: those
+  // that stand in a field of this name (RouteFilterConfigs) instead.
+  virtual std::vector<const RouteFilterConfig*> RouteConfigs(std::string_view field = {}) const = 0;
   virtual const DynamicMetadata& notes() const = 0;
   virtual void Note(MetadataNote note) = 0;
 

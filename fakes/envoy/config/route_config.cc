@@ -257,7 +257,7 @@ absl::Status CompileLegacyCors(const Message& message, const Extensions& extensi
   google::protobuf::Any any;
   any.PackFrom(message.cors());
   absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> made = type->make_for_route(any, extensions);
-  if (made.ok()) out->emplace_back("envoy.filters.http.cors", *std::move(made));
+  if (made.ok()) out->emplace_back(kCorsField, *std::move(made));
   return made.status();
 }
 
@@ -446,6 +446,8 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::
   const auto must_exist = [&](const std::string& cluster, std::string_view what) {
     if (validate) table->validated.push_back({cluster, fmt::format("route: unknown {} '{}'", what, cluster)});
   };
+  RouteFilterConfigs of_all;  // behind those of each host
+  if (absl::Status s = CompileRouteFilters(config.typed_per_filter_config(), extensions, &of_all); !s.ok()) return s;
   for (const auto& proto : config.virtual_hosts()) {
     const uint32_t index = static_cast<uint32_t>(table->hosts.size());
     VirtualHost& host = table->hosts.emplace_back();
@@ -469,6 +471,7 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::
       return s;
     }
     if (absl::Status s = CompileLegacyCors(proto, extensions, &host.filters); !s.ok()) return s;
+    host.filters.insert(host.filters.end(), of_all.begin(), of_all.end());
     if (absl::Status s = CompileLimits(proto, &host.limits); !s.ok()) return s;
     if (absl::Status s = CompileHeaders(proto, extensions, &host.headers); !s.ok()) return s;
     host.require_tls = proto.require_tls() != route_v3::VirtualHost::NONE;

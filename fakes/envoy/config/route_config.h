@@ -33,6 +33,8 @@ class RouteFilterConfig;
 
 // What routes say to filters, by the names that these have in their chain.
 using RouteFilterConfigs = std::vector<std::pair<std::string, std::shared_ptr<const RouteFilterConfig>>>;
+// Their name for what stands in the field `cors` of routes and virtual hosts.
+inline constexpr std::string_view kCorsField = "field cors";
 
 // x-envoy-retry-on and x-envoy-retry-grpc-on policies. Envoy: configuration/http/http_filters/router_filter
 enum RetryOn : uint32_t {

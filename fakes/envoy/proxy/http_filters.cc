@@ -29,9 +29,18 @@ class Router::FilteredStream final : public HttpStream {
   void ClearRouteCache() override { Reroute(&s_); }
   const RouteFilterConfig* RouteConfig() const override {
     const HttpFilterLink& link = s_.manager->filters[s_.next_filter - 1];
-    if (const RouteFilterConfig* config = Configured(link.name)) return config;
+    if (const RouteFilterConfig* config = Configured(link.name, nullptr)) return config;
     // Before 1.29 the canonical name did, too.
-    return s_.envoy->release().Has(EnvoyChange::kRouteFiltersByName) ? nullptr : Configured(link.canonical);
+    return s_.envoy->release().Has(EnvoyChange::kRouteFiltersByName) ? nullptr : Configured(link.canonical, nullptr);
+  }
+  std::vector<const RouteFilterConfig*> RouteConfigs(std::string_view field) const override {
+    const HttpFilterLink& link = s_.manager->filters[s_.next_filter - 1];
+    std::vector<const RouteFilterConfig*> out;
+    Configured(field.empty() ? link.name : field, &out);
+    if (field.empty() && out.empty() && !s_.envoy->release().Has(EnvoyChange::kRouteFiltersByName)) {
+      Configured(link.canonical, &out);
+    }
+    return out;
   }
   const DynamicMetadata& notes() const override { return s_.notes; }
   void Note(MetadataNote note) override { s_.notes.push_back(std::move(note)); }
@@ -125,14 +134,17 @@ class Router::FilteredStream final : public HttpStream {
   void set_lead(Duration lead) { lead_ = lead; }
 
  private:
-  const RouteFilterConfig* Configured(std::string_view name) const {
+  // The first, or nullptr if `all` takes them.
+  const RouteFilterConfig* Configured(std::string_view name, std::vector<const RouteFilterConfig*>* all) const {
     if (s_.to_https) return nullptr;  // the route that tells so says nothing to filters, nor does its host
     // Where no route is, its host is not asked. Envoy: source/common/http/utility.h, resolveMostSpecificPerFilterConfig
     if (s_.route == nullptr) return nullptr;
     for (const RouteFilterConfigs* level : {&s_.route->filters, s_.host != nullptr ? &s_.host->filters : nullptr}) {
       if (level == nullptr) continue;
       for (const auto& [filter, config] : *level) {
-        if (filter == name) return config.get();
+        if (filter != name) continue;
+        if (all == nullptr) return config.get();
+        all->push_back(config.get());
       }
     }
     return nullptr;

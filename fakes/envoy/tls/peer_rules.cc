@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "core/x509/hash.h"
 #include "envoy/config/core/v3/base.pb.h"
@@ -23,7 +24,7 @@ absl::Status ReadPins(const tls::CertificateValidationContext& context, PeerRule
     if (hash.size() == kWithColons) hash.erase(std::remove(hash.begin(), hash.end(), ':'), hash.end());
     const bool hex = hash.size() == 2 * kDigestSize && std::all_of(hash.begin(), hash.end(), absl::ascii_isxdigit);
     if (!hex) return absl::InvalidArgumentError(fmt::format("Invalid hex-encoded SHA-256 {}", hash));
-    out->certificate_hashes.push_back(absl::HexStringToBytes(hash));
+    out->certificate_hashes.push_back(absl::AsciiStrToLower(hash));
   }
   for (const std::string& hash : context.verify_certificate_spki()) {
     std::string bytes;
@@ -41,7 +42,8 @@ bool PeerRules::FitsPins(const x509::Certificate& leaf) const {
   const auto has = [](const std::vector<std::string>& list, const std::string& digest) {
     return std::find(list.begin(), list.end(), digest) != list.end();
   };
-  return has(certificate_hashes, Digest(leaf.der())) || has(key_hashes, Digest(leaf.public_key()));
+  return has(certificate_hashes, absl::BytesToHexString(Digest(leaf.der()))) ||
+         has(key_hashes, Digest(leaf.public_key()));
 }
 
 void PeerRules::Merge(const PeerRules& secret) {

@@ -16,7 +16,7 @@ class CertificateValidationContext;
 namespace wavetank::envoysim {
 
 struct PeerRules {
-  std::vector<std::string> certificate_hashes, key_hashes;  // SHA-256 as bytes; one of any of them has to fit
+  std::vector<std::string> certificate_hashes, key_hashes;  // SHA-256, in hex and as bytes; one of any has to fit
   x509::VerifyRules chain;
   bool accepts_untrusted = false;  // what is found wrong is counted, and no reason to refuse
 

@@ -19,6 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kDefaultScheduler = "default-scheduler";
+constexpr char kInitContainers[] = "initContainers";
 
 // A condition keeps the time at which it became what it is.
 json Condition(const kube::Object& pod, const char* type, bool holds, const std::string& now) {
@@ -53,11 +54,12 @@ std::string SimulatedId(const std::string& of) {
   return out;
 }
 
-// All containers of a pod run, and are ready or not together.
+// All containers of a pod run, and are ready or not together. Of the init containers those that go on: sidecars.
 json ContainerStatuses(const kube::Object& pod, bool ready, const std::string& started,
                        const char* list = "containers") {
   json out = json::array();
   for (const json& container : Items(At(pod.body, {"spec", list}))) {
+    if (list == kInitContainers && Text(container, "restartPolicy") != "Always") continue;
     const std::string name = Text(container, "name"), image = Text(container, "image");
     out.push_back(JsonObject("name", name, "image", image, "imageID", SimulatedId(image), "containerID",
                              SimulatedId(pod.meta.uid + "/" + name), "ready", ready, "started", true, "restartCount",
@@ -68,9 +70,10 @@ json ContainerStatuses(const kube::Object& pod, bool ready, const std::string& s
   return out;
 }
 
-}  // namespace
-
-namespace {
+void AddSidecars(const kube::Object& pod, bool ready, const std::string& started, json* status) {
+  json sidecars = ContainerStatuses(pod, ready, started, kInitContainers);
+  if (!sidecars.empty()) (*status)["initContainerStatuses"] = std::move(sidecars);
+}
 
 int64_t RestartsOf(const kube::Object& pod) {
   const json& statuses = Items(At(pod.body, {"status", "containerStatuses"}));
@@ -321,6 +324,7 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
   json status = JsonObject("phase", "Running", "reason", nullptr, "message", nullptr,  //
                            "podIP", ip, "podIPs", std::move(pod_ips), "startTime", started, "containerStatuses",
                            ContainerStatuses(*pod, false, started), "conditions", Conditions(*pod, false, started));
+  AddSidecars(*pod, false, started, &status);
   const ObjectRef node = api_.Get("Node", {"", Text(At(pod->body, "spec"), "nodeName")});
   if (std::string host_ip = InternalIp(node.get()); !host_ip.empty()) status["hostIP"] = std::move(host_ip);
   absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
@@ -349,6 +353,7 @@ void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool 
   const std::string started = TextOf(At(pod->body, {"status", "startTime"}), api_.DateNow());
   json status = JsonObject("conditions", Conditions(*pod, ready, api_.DateNow()), "containerStatuses",
                            ContainerStatuses(*pod, ready, started));
+  AddSidecars(*pod, ready, started, &status);
   api_.Patch("Pod", name, JsonObject("status", std::move(status))).IgnoreError();
 }
 
@@ -375,6 +380,15 @@ void Kubelet::End(const NamespacedName& name, const std::string& uid, const Cont
   }
   json status = JsonObject("phase", run.exit_code == 0 ? "Succeeded" : "Failed", "conditions", std::move(conditions),
                            "containerStatuses", EndedStatuses(*pod, run, started, now, restarts, false));
+  // Sidecars end after the others, whatever they end with.
+  if (json sidecars = ContainerStatuses(*pod, false, started, kInitContainers); !sidecars.empty()) {
+    for (json& sidecar : sidecars) {
+      sidecar["started"] = false;
+      sidecar["state"] = JsonObject("terminated", JsonObject("exitCode", 0, "reason", "Completed", "startedAt", started,
+                                                             "finishedAt", now, "containerID", sidecar["containerID"]));
+    }
+    status["initContainerStatuses"] = std::move(sidecars);
+  }
   absl::StatusOr<ObjectRef> ended = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
   if (ended.ok() && runtime_ != nullptr) runtime_->Remove(*ended);
 }

@@ -103,11 +103,13 @@ void TellStarted(ApiServer& api, const kube::Object& pod, Duration took, NodeIma
 void TellUnready(ApiServer& api, const kube::Object& pod) {
   EventStore* events = api.listening();
   if (events == nullptr) return;
-  for (const json& container : Items(At(pod.body, {"spec", "containers"}))) {
-    const json& probe = At(container, "readinessProbe");
-    if (!probe.is_object()) continue;
-    TellOfContainer(events, pod, "containers", container, true, "Unhealthy",
-                    "Readiness probe failed: " + ProbeFailure(pod, probe));
+  for (const char* list : {"initContainers", "containers"}) {
+    for (const json& container : Items(At(pod.body, {"spec", list}))) {
+      const json& probe = At(container, "readinessProbe");
+      if (!probe.is_object()) continue;
+      TellOfContainer(events, pod, list, container, true, "Unhealthy",
+                      "Readiness probe failed: " + ProbeFailure(pod, probe));
+    }
   }
 }
 

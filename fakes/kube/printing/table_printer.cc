@@ -90,7 +90,12 @@ bool ConditionIs(const json& status, std::string_view type, std::string_view wan
 }
 
 json PodCells(const Row& row) {
-  const json& containers = Items(At(row.spec, "containers"));
+  size_t containers = Items(At(row.spec, "containers")).size();
+  std::set<std::string> sidecars;  // init containers that go on (kubernetes: printPod, from 1.29 on)
+  for (const json& container : Items(At(row.spec, "initContainers"))) {
+    if (Text(container, "restartPolicy") == "Always") sidecars.insert(Text(container, "name"));
+  }
+  containers += sidecars.size();
   std::string reason = Text(row.status, "reason", Text(row.status, "phase"));
   int64_t restarts = 0, ready = 0;
   std::string last_restart;
@@ -105,6 +110,10 @@ json PodCells(const Row& row) {
     count_restarts(init[i]);
     const json &terminated = At(init[i], {"state", "terminated"}), &waiting = At(init[i], {"state", "waiting"});
     if (initializing || (terminated.is_object() && Number(terminated, "exitCode") == 0)) continue;
+    if (sidecars.contains(Text(init[i], "name")) && At(init[i], "started") == true) {
+      ready += At(init[i], "ready") == true ? 1 : 0;
+      continue;
+    }
     initializing = true;
     const std::string waits_for = Text(waiting, "reason");
     if (terminated.is_object()) {
@@ -146,7 +155,7 @@ json PodCells(const Row& row) {
   int64_t passed = 0;
   for (const json& gate : gates) passed += ConditionIs(row.status, Text(gate, "conditionType"), "True") ? 1 : 0;
   return {row.object.meta.name,
-          fmt::format("{}/{}", ready, containers.size()),
+          fmt::format("{}/{}", ready, containers),
           reason,
           last_restart.empty() || restarts == 0 ? std::to_string(restarts)
                                                 : fmt::format("{} ({} ago)", restarts, row.Since(json(last_restart))),

@@ -78,8 +78,9 @@ spec:
 )");
 }
 
-json Injected(const InjectionWebhook& webhook, const json& pod, std::string_view path = "/inject") {
-  const json answer = webhook.Admit(MakeAdmissionReview(pod, "uid-1"), path);
+json Injected(const InjectionWebhook& webhook, const json& pod, std::string_view path = "/inject",
+              NativeSidecar native = NativeSidecar::kUnknown) {
+  const json answer = webhook.Admit(MakeAdmissionReview(pod, "uid-1"), path, native);
   auto out = ApplyAdmissionResponse(pod, answer);
   EXPECT_TRUE(out.ok()) << out.status();
   return out.ok() ? *out : json();
@@ -780,6 +781,51 @@ TEST(InjectPathTest, NamesEnvironmentVariables) {
                      {"ISTIO_META_CLUSTER_ID", "a/b"}, {"ISTIO_META_NETWORK", "n"}, {"EXTRA", "x"}}));
   EXPECT_EQ(ParseInjectPath("/inject/:ENV:net=n1:ENV:cluster=c1:ENV:bad"),
             (std::map<std::string, std::string>{{"ISTIO_META_CLUSTER_ID", "c1"}, {"ISTIO_META_NETWORK", "n1"}}));
+}
+
+// istiod: pkg/kube/inject/testdata/inject/native-sidecar*.yaml say what comes of it.
+TEST(NativeSidecars, TheProxyIsAnInitContainerBeforeTheApplicationsOwn) {
+  json pod = AppPod();
+  pod["spec"]["initContainers"] = json::array({{{"name", "migrate"}, {"image", "registry/migrate"}}});
+  const json injected = Injected(Webhook(), pod, "/inject", NativeSidecar::kYes);
+  EXPECT_THAT(NamesOf(injected["spec"]["containers"]), ElementsAre("echo"));
+  EXPECT_THAT(NamesOf(injected["spec"]["initContainers"]), ElementsAre("istio-init", "istio-proxy", "migrate"));
+  const json& proxy = injected["spec"]["initContainers"][1];
+  EXPECT_EQ(proxy["restartPolicy"], "Always");
+  EXPECT_EQ(proxy["startupProbe"]["httpGet"]["port"], 15021);
+  EXPECT_THAT(proxy["lifecycle"]["preStop"]["exec"]["command"], Contains("drain"));
+  EXPECT_FALSE(FindNamed(proxy["env"], "ISTIO_KUBE_APP_PROBERS") == nullptr) << "what is said to it reaches it there";
+  EXPECT_TRUE(HasProxy(injected));
+  EXPECT_EQ(Bootstrap(injected).pod, "echo-v1-5d9f7-abcde");
+}
+
+TEST(NativeSidecars, APodsAnnotationHasTheLastWordInAReleaseThatKnowsThem) {
+  json asks = AppPod(), declines = AppPod();
+  asks["metadata"]["annotations"]["sidecar.istio.io/nativeSidecar"] = "true";
+  declines["metadata"]["annotations"]["sidecar.istio.io/nativeSidecar"] = "false";
+  const auto native = [](const json& pod, NativeSidecar told) {
+    return FindNamed(At(Injected(Webhook(), pod, "/inject", told)["spec"], "initContainers"), "istio-proxy") != nullptr;
+  };
+  EXPECT_TRUE(native(asks, NativeSidecar::kNo));
+  EXPECT_FALSE(native(declines, NativeSidecar::kYes));
+  EXPECT_FALSE(native(asks, NativeSidecar::kUnknown));
+}
+
+TEST(NativeSidecars, WhatAPodWishesOfItsProxyIsHeardThere) {
+  json pod = AppPod();
+  pod["spec"]["containers"].push_back(
+      {{"name", "istio-proxy"}, {"image", "auto"}, {"resources", {{"limits", {{"cpu", "3"}}}}}});
+  const json injected = Injected(Webhook(), pod, "/inject", NativeSidecar::kYes);
+  EXPECT_THAT(NamesOf(injected["spec"]["containers"]), ElementsAre("echo"));
+  const json* proxy = FindNamed(injected["spec"]["initContainers"], "istio-proxy");
+  ASSERT_NE(proxy, nullptr);
+  EXPECT_EQ((*proxy)["resources"]["limits"]["cpu"], "3");
+  EXPECT_NE((*proxy)["image"], "auto");
+}
+
+TEST(NativeSidecars, AGatewaysProxyIsItsApplication) {
+  const json injected = Injected(Webhook(), GatewayPod(), "/inject", NativeSidecar::kYes);
+  EXPECT_THAT(NamesOf(injected["spec"]["containers"]), ElementsAre("istio-proxy"));
 }
 
 }  // namespace

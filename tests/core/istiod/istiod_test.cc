@@ -442,7 +442,7 @@ TEST_F(IstiodTest, EveryDebugPageOfItsListAnswersAndChangesNothing) {
   Run(1s);
   const auto entries = istiod_->discovery().cache().size();
   const std::string digest = kernel_.digest().Hex();
-  for (const debug::PageName& name : debug::Pages()) {
+  for (const debug::PageName& name : debug::Pages({})) {
     const std::string path(name.path);
     const std::string query = path.find('?') == std::string::npos ? "?proxyID=sleep-1" : "";
     const debug::Reply reply = debug::Page(*istiod_, path + query);
@@ -453,6 +453,7 @@ TEST_F(IstiodTest, EveryDebugPageOfItsListAnswersAndChangesNothing) {
       EXPECT_FALSE(nlohmann::json::parse(reply.body, nullptr, false).is_discarded()) << path;
     }
   }
+  EXPECT_EQ(debug::Page(*istiod_, "//version?a=b").location, "/version?a=b");
   EXPECT_EQ(debug::Page(*istiod_, "/debug/nosuchz").status, 404);
   EXPECT_EQ(debug::Page(*istiod_, "/debug/config_dump").status, 400);
   EXPECT_EQ(debug::Page(*istiod_, "/debug/config_dump?proxyID=nosuch").status, 404);

@@ -39,5 +39,14 @@ TEST(GoUrl, BrokenEscapesHostsAndPortsAreNone) {
   }
 }
 
+TEST(CleanPath, IsWrittenAsGosServersWriteIt) {
+  EXPECT_EQ(CleanPath("//version"), "/version");
+  EXPECT_EQ(CleanPath("/debug/../debug/./syncz"), "/debug/syncz");
+  EXPECT_EQ(CleanPath("/debug/"), "/debug/");
+  EXPECT_EQ(CleanPath("/debug/.."), "/");
+  EXPECT_EQ(CleanPath(""), "/");
+  EXPECT_EQ(CleanPath("/../.."), "/");
+}
+
 }  // namespace
 }  // namespace wavetank

@@ -92,6 +92,25 @@ TEST_F(TablePrinterTest, APodSaysWhyItIsNotRunning) {
   EXPECT_EQ(status(R"({"phase":"Failed","reason":"Evicted"})"), "0/2 Evicted 0");
 }
 
+TEST_F(TablePrinterTest, SidecarsAmongTheInitContainersAreCounted) {
+  const auto ready = [](bool sidecar) {
+    json body = {{"apiVersion", "v1"},
+                 {"kind", "Pod"},
+                 {"metadata", {{"name", "p"}, {"namespace", "default"}}},
+                 {"spec", json::parse(R"({"containers":[{"name":"a"}],
+                      "initContainers":[{"name":"i"},{"name":"s","restartPolicy":"Always"}]})")},
+                 {"status", json::parse(R"({"phase":"Running","containerStatuses":[{"ready":true,
+                      "state":{"running":{}}}],"initContainerStatuses":[{"name":"s","started":true,
+                      "state":{"running":{}}}]})")}};
+    body["status"]["initContainerStatuses"][0]["ready"] = sidecar;
+    const auto object = kube::Object::FromJson(body);
+    const json cells = TableCells({"Pod", ""}, nullptr, **object, 0);
+    return cells[1].get<std::string>() + " " + cells[2].get<std::string>();
+  };
+  EXPECT_EQ(ready(true), "2/2 Running");
+  EXPECT_EQ(ready(false), "1/2 Running");
+}
+
 TEST_F(TablePrinterTest, CustomResourcesHaveTheirDefinitionsColumns) {
   const json object = json::parse(R"({"apiVersion":"networking.istio.io/v1beta1","kind":"VirtualService",
       "metadata":{"name":"vs","namespace":"default","annotations":{"a.b/c":"x"}},
