@@ -56,7 +56,7 @@ std::vector<const sim::PodProcess*> Proxies(const Mesh& mesh, const MeshCluster&
 std::set<std::string> ProxyVersions(const Mesh& mesh, const MeshCluster& cluster) {
   std::set<std::string> out;
   for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
-    if (pod->bootstrap()) out.insert(Text(pod->bootstrap()->metadata, "ISTIO_VERSION"));
+    if (pod->bootstrap()) out.insert(Text(pod->node().metadata, "ISTIO_VERSION"));
   }
   if (out.empty()) out.emplace(mesh.world().profile().istio);
   return out;

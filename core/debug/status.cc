@@ -113,7 +113,8 @@ std::vector<StatusResource> Dump(const pilot::Istiod& istiod, const std::vector<
   std::vector<StatusResource> out;
   const Connection* const connection = names.size() == 1 ? FindConnection(istiod, names[0]) : nullptr;
   if (connection == nullptr) return out;
-  for (const nlohmann::ordered_json& section : ConfigDump(istiod, *connection, false)["configs"]) {
+  const nlohmann::ordered_json dump = ConfigDump(istiod, *connection, false);
+  for (const nlohmann::ordered_json& section : dump["configs"]) {
     nlohmann::json content = section;
     const std::string url = Text(content, "@type");
     content.erase("@type");

@@ -54,11 +54,13 @@ std::set<std::string> Active(const sim::PodProcess& pod, Names names) {
 
 Json Bootstrap(const sim::PodProcess& pod) {
   Json out = Section("BootstrapConfigDump");
-  absl::StatusOr<Json> bootstrap = MakeBootstrap(*pod.bootstrap(), {});
+  pilot::ProxyBootstrap proxy = *pod.bootstrap();
+  proxy.metadata = pod.node().metadata;
+  absl::StatusOr<Json> bootstrap = MakeBootstrap(proxy, {});
   if (!bootstrap.ok()) return out;
   out["bootstrap"] = *std::move(bootstrap);
   // What the binary says of itself; istioctl prints it.
-  if (const int minor = pilot::EnvoyMinorOf(Text(pod.bootstrap()->metadata, "ISTIO_VERSION")); minor != 0) {
+  if (const int minor = pilot::EnvoyMinorOf(Text(proxy.metadata, "ISTIO_VERSION")); minor != 0) {
     Json& node = out["bootstrap"]["node"];
     node["user_agent_name"] = "envoy";
     node["user_agent_build_version"] = {{"version", {{"major_number", 1}, {"minor_number", minor}}},

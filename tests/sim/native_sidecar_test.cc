@@ -1,5 +1,5 @@
-// Proxies that are init containers which go on, from Istio 1.28 on with Kubernetes 1.33: where they stand, what of a pod
-// is counted, and that a Job completes beside one.
+// Proxies that are init containers which go on, from Istio 1.28 on with Kubernetes 1.33: where they stand, what of a
+// pod is counted, and that a Job completes beside one.
 #include <gmock/gmock.h>
 
 #include "core/base/json_access.h"
@@ -34,19 +34,20 @@ class NativeSidecarWorld : public TwoClusterWorld {
     Settle();
     Apply("cluster1", "sample");
     Apply("cluster1", "sleep");
-    Do("apply", {{"cluster", "cluster1"},
-                 {"object",
-                  {{"apiVersion", "batch/v1"},
-                   {"kind", "Job"},
-                   {"metadata", {{"name", "once"}, {"namespace", "sample"}}},
-                   {"spec",
-                    {{"template",
-                      {{"metadata", {{"labels", {{"app", "once"}}}}},
-                       {"spec",
-                        {{"restartPolicy", "Never"},
-                         {"containers", json::array({{{"name", "work"},
-                                                      {"image", "example/work"},
-                                                      {"command", {"sh", "-c", "sleep 5"}}}})}}}}}}}}}});
+    Do("apply",
+       {{"cluster", "cluster1"},
+        {"object",
+         {{"apiVersion", "batch/v1"},
+          {"kind", "Job"},
+          {"metadata", {{"name", "once"}, {"namespace", "sample"}}},
+          {"spec",
+           {{"template",
+             {{"metadata", {{"labels", {{"app", "once"}}}}},
+              {"spec",
+               {{"restartPolicy", "Never"},
+                {"containers",
+                 json::array(
+                     {{{"name", "work"}, {"image", "example/work"}, {"command", {"sh", "-c", "sleep 5"}}}})}}}}}}}}}});
     Settle();
     world_->RunUntil(world_->Now() + 1min);
   }

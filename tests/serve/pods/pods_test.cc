@@ -152,6 +152,10 @@ TEST_F(PodsTest, TheAdminInterfaceOfAProxyIsReachedThroughTheApiServer) {
   ASSERT_TRUE(dump.contains("configs")) << dump.dump().substr(0, 300);
   EXPECT_THAT(dump.dump(), HasSubstr("outbound|5000||helloworld.sample.svc.cluster.local"));
   EXPECT_THAT(dump.dump(), Not(HasSubstr("PRIVATE KEY")));
+  const nlohmann::json& node = dump["configs"][0]["bootstrap"]["node"];
+  EXPECT_EQ(node["metadata"]["ISTIO_VERSION"], "1.18.2");
+  EXPECT_EQ(node["user_agent_build_version"]["version"]["minor_number"], 26)
+      << "istioctl: proxy-config bootstrap -o short";
   EXPECT_THAT(Get(at + "clusters?format=json").body, HasSubstr("eds_health_status"));
   EXPECT_THAT(Get(at + "clusters").body, HasSubstr("::health_flags::healthy"));
   EXPECT_EQ(Get(at + "ready").body, "LIVE\n");
