@@ -97,6 +97,8 @@ const std::vector<Rule>& AuthorizationRules();
 const std::vector<Rule>& NetworkPolicyRules();
 const std::vector<Rule>& RequestRules();
 const std::vector<Rule>& AnnotationRules();
+const std::vector<Rule>& ProviderRules();
+const std::vector<Rule>& DisruptionRules();
 // All of them, by code.
 const std::vector<const Rule*>& AllRules();
 const Rule* FindRule(std::string_view code);  // null: there is none

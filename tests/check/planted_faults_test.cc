@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -153,6 +154,15 @@ constexpr PlantedFault kFaults[] = {
     {"protocol-of-port-differs", "WT401"},
     {"disabled-for-one-port", "WT541"},
     {"timeout-too-short", "WT801"},
+    {"telemetry-provider-unknown", "WT571"},
+    {"telemetry-provider-of-another-kind", "WT571"},
+    {"authorizer-unknown", "WT567"},
+    {"key-set-out-of-reach", "WT572"},
+    {"key-set-behind-strict-mtls", "WT572"},
+    {"key-set-of-a-stranger", "WT573"},
+    {"no-default-route", "WT509"},
+    {"gateway-budget-blocks-drain", "WT705"},
+    {"budget-of-none", "WT705"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
@@ -187,9 +197,10 @@ TEST_P(PlantedFaults, IsFound) {
                                   [&](const Finding& f) { return f.rule->code == GetParam().code; });
   ASSERT_NE(found, result->findings.end()) << testing::PrintToString(Codes(*result));
   // What names an object names the line that a person has to mend.
-  if (!found->object.empty()) {
-    EXPECT_FALSE(found->place.file.empty());
-    EXPECT_GT(found->place.line, 0);
+  for (const Finding& finding : result->findings) {
+    if (finding.object.empty()) continue;
+    EXPECT_FALSE(finding.place.file.empty()) << finding.rule->code << " " << finding.object;
+    EXPECT_GT(finding.place.line, 0) << finding.rule->code << " " << finding.object;
   }
 }
 
@@ -223,6 +234,16 @@ TEST(Lint, FindsNothingInMeshesThatWork) {
   }
 }
 
+// Where pods of two sites reach each other nothing needs a network's name, and a Gateway of the Gateway API opens the
+// way in as Istio's own does.
+TEST(Lint, TakesRoutedSitesForOneNetworkAndGatewaysOfBothApis) {
+  for (const char* story : {"sites-and-firewalls", "dual-stack", "gateway-api"}) {
+    const absl::StatusOr<LintResult> result = LintScenario(kRoot + "/scenarios/" + story, "");
+    ASSERT_TRUE(result.ok()) << story << ": " << result.status();
+    EXPECT_THAT(Codes(*result), testing::IsEmpty()) << story;
+  }
+}
+
 TEST(Lint, FindsTwoRootsAndASharedName) {
   const auto codes = [](const std::string& story) {
     const absl::StatusOr<LintResult> result = LintScenario(kRoot + "/scenarios/" + story, "");
@@ -247,6 +268,61 @@ LintResult LintFault(const std::string& name) {
   absl::StatusOr<LintResult> result = LintScenario(kMainMesh, kRoot + "/tests/check/faults/" + name);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *std::move(result) : LintResult();
+}
+
+// What istiods and proxies show has the object that causes it, in its own cluster.
+TEST(Lint, NamesTheObjectBehindWhatProxiesMeet) {
+  const std::map<std::string, std::pair<std::string, std::string>> cause = {
+      {"gateway-without-label", {"WT101", "cluster2 Service istio-system/istio-eastwestgateway"}},
+      {"pod-addresses", {"WT106", "cluster2 Service istio-system/istio-eastwestgateway"}},
+      {"zones-behind-gateway", {"WT114", "cluster2 Service sample/helloworld"}},
+      {"filter-refused", {"WT532", "cluster1 EnvoyFilter sample/patch"}}};
+  for (const auto& [fault, expected] : cause) {
+    const LintResult result = LintFault(fault);
+    const Finding* found = FindingOf(result, expected.first);
+    ASSERT_NE(found, nullptr) << fault;
+    EXPECT_EQ(found->cluster + " " + found->object, expected.second);
+  }
+}
+
+TEST(Lint, ATracingProviderNextToAnotherIsNoFault) {
+  const std::string folder = testing::TempDir() + "/provider-there";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster1.yaml")
+      << "apiVersion: telemetry.istio.io/v1alpha1\nkind: Telemetry\nmetadata: {name: logs, namespace: istio-system}\n"
+         "spec: {accessLogging: [{providers: [{name: envoy}]}], metrics: [{providers: [{name: prometheus}]}]}\n";
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
+}
+
+// Rules that take every request one way or another need no last one.
+TEST(Lint, RulesThatTogetherTakeAllNeedNoDefaultRoute) {
+  const std::string folder = testing::TempDir() + "/rules-take-all";
+  fs::create_directories(folder);
+  const std::string head =
+      "apiVersion: networking.istio.io/v1beta1\nkind: VirtualService\nmetadata: {name: helloworld, namespace: sample}\n"
+      "spec:\n  hosts: [helloworld]\n  http:\n";
+  const std::string route = ", route: [{destination: {host: helloworld, port: {number: 5000}}}]}\n";
+  for (const std::string& rules : {"    - {match: [{uri: {prefix: /}}]" + route, "    - {match: [{port: 5000}]" + route,
+                                   "    - {match: [{headers: {end-user: {exact: jason}}}]" + route +
+                                       "    - {match: [{withoutHeaders: {end-user: {exact: jason}}}]" + route}) {
+    std::ofstream(folder + "/cluster1.yaml") << head << rules;
+    const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(Codes(*result), testing::IsEmpty()) << rules;
+  }
+}
+
+TEST(Lint, ABudgetThatLetsOnePodGoIsNoFault) {
+  const std::string folder = testing::TempDir() + "/budget-of-one";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster1.yaml")
+      << "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: hello, namespace: sample}\n"
+         "spec: {maxUnavailable: 1, selector: {matchLabels: {app: helloworld}}}\n";
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
 }
 
 // What follows from a fault is not told as faults of their own, with remedies that mend nothing.
