@@ -40,6 +40,7 @@ constexpr Words kDetails[] = {
     {"client timeout", "the client's own time limit ended before an answer came"},
     {"client pod gone", "the client's pod was gone before an answer came"},
     {"no client pod", "no pod of the client runs"},
+    {"network unreachable", "DNS has addresses of an IP family alone that the client's pod is not in"},
     {"jwt_authn_access_denied", "its token was refused, or it brought none (RequestAuthentication)"},
     {"ext_authz_denied", "an external authorizer denied it"},
     {"ext_authz_error", "an external authorizer could not be asked"},
