@@ -1,10 +1,13 @@
-// What the mesh says to what it is given: istiod's webhook to objects, its Envoys to what istiod sends them.
+// What the mesh says to what it is given: istiod's webhook to objects, its Envoys to what istiod sends them, and both
+// to requests that were really sent in a copy of the settled mesh.
+#include <algorithm>
 #include <set>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "scenarios/answers/pod_names.h"
 #include "scenarios/results/nacks.h"
 
@@ -105,6 +108,41 @@ void RefusedByIstiod(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// A finding of more than a note about something of the Service's or the client's namespace, or of Istio's own.
+bool Explained(const RequestOutcome& request, const std::vector<Finding>& before) {
+  return std::any_of(before.begin(), before.end(), [&](const Finding& f) {
+    if (f.rule->level == Level::kInfo || f.rule->code == "WT801") return false;
+    if (f.object.empty()) return f.rule->level == Level::kError;
+    const std::string_view object = f.object;
+    const size_t begin = object.find(' '), end = object.find('/');
+    if (begin == object.npos || end == object.npos) return true;  // of no namespace
+    const std::string_view ns = object.substr(begin + 1, end - begin - 1);
+    return ns.empty() || ns == request.ns || ns == request.client_ns || ns == kSystemNamespace;
+  });
+}
+
+void RequestsFail(const Mesh& mesh, Findings& findings) {
+  for (const RequestOutcome& r : findings.requests()) {
+    const bool retried = r.failed == 0 && r.retried * 4 >= r.sent;
+    if ((r.failed == 0 && !retried) || Explained(r, findings.before())) continue;
+    const std::string message =
+        retried ? fmt::format(
+                      "{} of {} requests from {} to port {} get through after a retry alone: some of its endpoints "
+                      "are dead",
+                      r.retried, r.sent, r.client, r.port)
+                : fmt::format("{} of {} requests from {} to port {} fail: {}", r.failed, r.sent, r.client, r.port,
+                              fmt::join(r.reasons, "; "));
+    const MeshCluster* at = mesh.Find(r.cluster);
+    kube::ObjectRef service = at == nullptr ? nullptr : mesh.Get(*at, "Service", r.ns, r.service);
+    for (const auto& cluster : mesh.clusters()) {
+      if (service != nullptr) break;
+      service = mesh.Get(*cluster, "Service", r.ns, r.service);
+      at = cluster.get();
+    }
+    if (service != nullptr) findings.Add(*at, *service, message);
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& EnvoyAnswerRules() {
@@ -116,6 +154,14 @@ const std::vector<Rule>& EnvoyAnswerRules() {
        "try that part beside a real Envoy: `wavetank serve` (docs/serve.md)", "", NotSimulated},
       {"WT534", "RefusedByIstiod", Level::kError, "the object is not stored, and what was there before stays in force",
        "mend the field that the words name", "", RefusedByIstiod},
+  };
+  return *rules;
+}
+
+const std::vector<Rule>& RequestRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT801", "RequestsFail", Level::kError, "something that no other rule knows stands between client and Service",
+       "`wavetank why MESH --from CLIENT --to HOST:PORT` shows the request hop by hop", "", RequestsFail},
   };
   return *rules;
 }

@@ -47,7 +47,8 @@ const std::vector<const Rule*>& AllRules() {
                              &SidecarRules(),    &SelectorRules(),       &EnvoyFilterRules(),     &EnvoyAnswerRules(),
                              &MutualTlsRules(),  &ServiceEntryRules(),   &GatewayRules(),         &InjectionRules(),
                              &VersionRules(),    &AuthorizationRules(),  &NetworkPolicyRules(),   &RequestRules(),
-                             &AnnotationRules(), &ProviderRules(),       &DisruptionRules()}) {
+                             &AnnotationRules(), &ProviderRules(),       &DisruptionRules(),      &PolicyRules(),
+                             &StrangerRules(),   &SettingRules()}) {
       for (const Rule& rule : *list) out->push_back(&rule);
     }
     std::sort(out->begin(), out->end(), [](const Rule* a, const Rule* b) { return a->code < b->code; });

@@ -163,6 +163,38 @@ constexpr PlantedFault kFaults[] = {
     {"no-default-route", "WT509"},
     {"gateway-budget-blocks-drain", "WT705"},
     {"budget-of-none", "WT705"},
+    {"strict-with-plain-clients", "WT543"},
+    {"port-mtls-by-service-port", "WT542"},
+    {"two-peer-authentications", "WT544"},
+    {"request-principals-of-nobody", "WT570"},
+    {"path-pattern", "WT569"},
+    {"principal-with-scheme", "WT561"},
+    {"namespace-of-nobody", "WT561"},
+    {"authorization-host-with-port", "WT568"},
+    {"rules-out-of-sight", "WT510"},
+    {"entry-out-of-sight", "WT556"},
+    {"mutual-tls-to-strangers", "WT528"},
+    {"tls-twice", "WT529"},
+    {"outlier-ejects-gateway", "WT530"},
+    {"discovery-selectors", "WT707"},
+    {"cluster-local-by-mesh-config", "WT412"},
+    {"mesh-config-unreadable", "WT706"},
+    {"network-policy-closes-webhook", "WT122"},
+    {"probes-not-rewritten", "WT604"},
+    {"gateway-selects-nothing-at-ingress", "IST0127"},
+    {"gateway-port-not-in-service", "IST0104"},
+    {"network-label-at-application", "WT102"},
+    {"user-of-the-proxy", "IST0144"},
+    {"reserved-port", "WT605"},
+    {"image-auto", "IST0146"},
+    {"webhook-of-nobody", "IST0139"},
+    {"addresses-of-two-entries", "WT555"},
+    {"distribute-to-nowhere", "WT525"},
+    {"rule-selects-nobody", "IST0127"},
+    {"external-selector-without-mtls", "WT557"},
+    {"sidecar-export-hidden", "WT801"},
+    {"app-protocol-against-name", "WT411"},
+    {"remote-server-is-loopback", "WT206"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
@@ -185,6 +217,19 @@ std::vector<std::string> Codes(const LintResult& result) {
   std::vector<std::string> out;
   for (const Finding& f : result.findings) out.push_back(fmt::format("{} {} {}", f.rule->code, f.object, f.message));
   return out;
+}
+
+const Finding* FindingOf(const LintResult& result, std::string_view code) {
+  for (const Finding& f : result.findings) {
+    if (f.rule->code == code) return &f;
+  }
+  return nullptr;
+}
+
+LintResult LintFault(const std::string& name) {
+  absl::StatusOr<LintResult> result = LintScenario(kMainMesh, kRoot + "/tests/check/faults/" + name);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *std::move(result) : LintResult();
 }
 
 class PlantedFaults : public testing::TestWithParam<PlantedFault> {};
@@ -257,19 +302,6 @@ TEST(Lint, FindsTwoRootsAndASharedName) {
   EXPECT_THAT(codes("shared-network-name"), testing::Contains("WT104"));
 }
 
-const Finding* FindingOf(const LintResult& result, std::string_view code) {
-  for (const Finding& f : result.findings) {
-    if (f.rule->code == code) return &f;
-  }
-  return nullptr;
-}
-
-LintResult LintFault(const std::string& name) {
-  absl::StatusOr<LintResult> result = LintScenario(kMainMesh, kRoot + "/tests/check/faults/" + name);
-  EXPECT_TRUE(result.ok()) << result.status();
-  return result.ok() ? *std::move(result) : LintResult();
-}
-
 // What istiods and proxies show has the object that causes it, in its own cluster.
 TEST(Lint, NamesTheObjectBehindWhatProxiesMeet) {
   const std::map<std::string, std::pair<std::string, std::string>> cause = {
@@ -312,6 +344,95 @@ TEST(Lint, RulesThatTogetherTakeAllNeedNoDefaultRoute) {
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_THAT(Codes(*result), testing::IsEmpty()) << rules;
   }
+}
+
+LintResult LintManifest(const std::string& name, const std::string& yaml) {
+  const std::string folder = testing::TempDir() + "/" + name;
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster1.yaml") << yaml;
+  absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *std::move(result) : LintResult();
+}
+
+// As istio.io's tasks of egress have it: HTTP that a route turns to the port of TLS, which the proxy begins; and TLS of
+// the application's own, routed by SNI.
+TEST(Lint, TlsOriginationOfIstiosOwnTasksIsNoFault) {
+  const LintResult result = LintManifest("egress", R"(
+apiVersion: networking.istio.io/v1alpha3
+kind: ServiceEntry
+metadata: {name: cnn, namespace: sample}
+spec:
+  hosts: [edition.cnn.com]
+  ports: [{number: 80, name: http, protocol: HTTP}, {number: 443, name: https, protocol: HTTPS}]
+  resolution: DNS
+---
+apiVersion: networking.istio.io/v1alpha3
+kind: VirtualService
+metadata: {name: cnn, namespace: sample}
+spec:
+  hosts: [edition.cnn.com]
+  http: [{match: [{port: 80}], route: [{destination: {host: edition.cnn.com, port: {number: 443}}}]}]
+  tls: [{match: [{port: 443, sniHosts: [edition.cnn.com]}], route: [{destination: {host: edition.cnn.com, port: {number: 443}}}]}]
+---
+apiVersion: networking.istio.io/v1alpha3
+kind: DestinationRule
+metadata: {name: cnn, namespace: sample}
+spec:
+  host: edition.cnn.com
+  trafficPolicy:
+    portLevelSettings: [{port: {number: 443}, tls: {mode: SIMPLE, caCertificates: system}}]
+)");
+  EXPECT_THAT(Codes(result), testing::Not(testing::Contains(testing::HasSubstr("WT5"))))
+      << testing::PrintToString(Codes(result));
+}
+
+// Istio's tasks of tokens, of external authorization by hosts with their port, and of mutual TLS for one workload.
+TEST(Lint, PoliciesOfIstiosOwnTasksAreNoFault) {
+  const LintResult result = LintManifest("policies", R"(
+apiVersion: security.istio.io/v1beta1
+kind: PeerAuthentication
+metadata: {name: default, namespace: sample}
+spec: {mtls: {mode: STRICT}}
+---
+apiVersion: security.istio.io/v1beta1
+kind: PeerAuthentication
+metadata: {name: helloworld, namespace: sample}
+spec: {selector: {matchLabels: {app: helloworld}}, mtls: {mode: STRICT}, portLevelMtls: {5000: {mode: PERMISSIVE}}}
+---
+apiVersion: security.istio.io/v1beta1
+kind: RequestAuthentication
+metadata: {name: tokens, namespace: sample}
+spec: {selector: {matchLabels: {app: helloworld}}, jwtRules: [{issuer: testing@secure.istio.io, jwks: '{"keys": []}'}]}
+---
+apiVersion: security.istio.io/v1beta1
+kind: AuthorizationPolicy
+metadata: {name: require-jwt, namespace: sample}
+spec:
+  selector: {matchLabels: {app: helloworld}}
+  rules:
+    - from: [{source: {requestPrincipals: ["testing@secure.istio.io/testing@secure.istio.io"]}}]
+      to: [{operation: {paths: [/hello, /api/*, "*.html"], hosts: ["helloworld.sample", "helloworld.sample:*"]}}]
+)");
+  EXPECT_THAT(Codes(result), testing::IsEmpty());
+}
+
+// Another program's webhook injects nothing, and a mesh that is filled in has an injector of its own beside it.
+TEST(Lint, AWebhookOfAnotherProgramKeepsNoPodFromItsSidecar) {
+  const LintResult result = LintManifest("webhook", R"(
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: vault-agent-injector}
+webhooks:
+  - name: vault.hashicorp.com
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Ignore
+    clientConfig: {service: {name: vault-agent-injector, namespace: vault, path: /mutate, port: 443}}
+    rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+)");
+  EXPECT_THAT(Codes(result), testing::IsEmpty());
+  EXPECT_EQ(FindingOf(LintFault("webhook-of-nobody"), "WT109"), nullptr);
 }
 
 TEST(Lint, ABudgetThatLetsOnePodGoIsNoFault) {
