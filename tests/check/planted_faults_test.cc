@@ -417,6 +417,33 @@ spec:
   EXPECT_THAT(Codes(result), testing::IsEmpty());
 }
 
+// Istio's sample of an external authorizer answers 403 to who brings no header: it is an application that answers. And
+// an account that is written as an empty text is the default one, as Kubernetes has it.
+TEST(Lint, AnswersOfAnAuthorizerAndEmptyAccountsAreNoFault) {
+  const LintResult result = LintManifest("authorizer", R"(
+apiVersion: v1
+kind: Service
+metadata: {name: ext-authz, namespace: sample}
+spec: {selector: {app: ext-authz}, ports: [{name: http, port: 8000}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: ext-authz, namespace: sample}
+spec:
+  selector: {matchLabels: {app: ext-authz}}
+  template:
+    metadata: {labels: {app: ext-authz}}
+    spec:
+      serviceAccountName: ""
+      containers: [{name: ext-authz, image: gcr.io/istio-testing/ext-authz:latest, ports: [{containerPort: 8000}]}]
+)");
+  std::vector<std::string> others;
+  for (const std::string& code : Codes(result)) {
+    if (code.find("is not in cluster2") == std::string::npos) others.push_back(code);
+  }
+  EXPECT_THAT(others, testing::IsEmpty());
+}
+
 // Another program's webhook injects nothing, and a mesh that is filled in has an injector of its own beside it.
 TEST(Lint, AWebhookOfAnotherProgramKeepsNoPodFromItsSidecar) {
   const LintResult result = LintManifest("webhook", R"(
