@@ -267,6 +267,11 @@ void LocalitiesUnknown(const Mesh& mesh, Findings& findings) {
 // istiod looks in the client's namespace, the service's and its own.
 void RuleOutOfSight(const Mesh& mesh, Findings& findings) {
   EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    if (!SeenBySomeone(mesh, cluster, rule.spec.export_to, rule.meta.ns)) {
+      return findings.Add(
+          cluster, rule.meta,
+          fmt::format("exportTo {}: no proxy there that could heed it", fmt::join(rule.spec.export_to, ", ")));
+    }
     if (rule.meta.ns == kSystemNamespace) return;
     const pilot::ServiceRef service = ServiceOf(cluster, FullHost(rule.spec.host, rule.meta.ns));
     if (service == nullptr || service->attributes.ns == rule.meta.ns) return;

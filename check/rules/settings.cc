@@ -111,6 +111,24 @@ void AppProtocolAgainstName(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pkg/kube/conversion.go, ConvertProtocol: UDP is UDP, whatever the port is called.
+void UdpCalledOtherwise(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+        const pilot::Protocol named = pilot::ParseProtocol(std::string_view(port.name).substr(0, port.name.find('-')));
+        if (port.protocol != "UDP" || (!pilot::IsHttp(named) && !pilot::IsTls(named))) continue;
+        const auto& all = kube::ParseService(*object).ports;
+        const bool both = std::any_of(all.begin(), all.end(),
+                                      [&](const auto& p) { return p.port == port.port && p.protocol == "TCP"; });
+        if (both) continue;  // HTTP/3 beside HTTP
+        findings.Add(*cluster, *object,
+                     fmt::format("port {} is named {} and is UDP: sidecars do not know it", port.port, port.name));
+      }
+    }
+  }
+}
+
 // istiod: pkg/config/analysis/analyzers/webhook
 void WebhooksOfNobody(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
@@ -268,6 +286,9 @@ const std::vector<Rule>& SettingRules() {
        "label the namespace so that a selector of meshConfig.discoverySelectors fits", "", NamespacesNotDiscovered},
       {"WT411", "AppProtocolAgainstName", Level::kWarning, "appProtocol counts, whatever the name says",
        "write both for one protocol", "", AppProtocolAgainstName},
+      {"WT413", "UdpCalledOtherwise", Level::kWarning,
+       "the mesh has no UDP: such a port has no listener and no cluster", "say protocol: TCP, or leave it out", "",
+       UdpCalledOtherwise},
       {"WT412", "ClusterLocalHost", Level::kInfo, "a host that is clusterLocal is answered in the client's own cluster",
        "take it out of meshConfig.serviceSettings if other clusters shall answer, too", "", ClusterLocalHosts},
       {"WT605", "PortOfTheSidecar", Level::kError, "what comes there meets the sidecar and never the application",

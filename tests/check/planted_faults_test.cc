@@ -195,6 +195,8 @@ constexpr PlantedFault kFaults[] = {
     {"sidecar-export-hidden", "WT801"},
     {"app-protocol-against-name", "WT411"},
     {"remote-server-is-loopback", "WT206"},
+    {"rule-exported-elsewhere", "WT526"},
+    {"port-called-otherwise", "WT413"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
