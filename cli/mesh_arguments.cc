@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/recorder.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "scenarios/language/date.h"
@@ -144,11 +145,29 @@ absl::StatusOr<std::vector<std::string>> ClusterFolders(const std::string& folde
 
 void MeshSourceArguments::AddTo(CLI::App* verb) {
   manifests.AddTo(verb, "mesh",
-                  "A scenario, an event log, or a folder (or file) of manifests per cluster, which it names");
+                  "A scenario, an event log, kubeconfigs of live clusters, or a folder (or file) of manifests per "
+                  "cluster, which it names");
+  verb->add_option("--kubeconfig", kubeconfigs,
+                   "File with live clusters' contexts, each a cluster of the mesh: read only, once");
+  verb->add_option("--context", contexts, "Only these contexts");
   verb->add_option("--with", with,
                    "CLUSTER=PATH, or a folder with a file per cluster: manifests applied over the mesh");
   verb->add_option("--profile", profile, "Behaviour profile; otherwise the mesh's own");
   verb->add_option("--seed", seed, "Of a world of manifests");
+}
+
+absl::StatusOr<check::MeshSource> MeshSourceArguments::OfLiveClusters(std::vector<std::string> files) const {
+  if (!with.empty())
+    return absl::InvalidArgumentError("--with goes with scenarios and manifests, not with live clusters");
+  absl::StatusOr<std::shared_ptr<const LivePicture>> picture = TakeLivePicture(files, contexts);
+  if (!picture.ok()) return picture.status();
+  check::MeshSource out;
+  out.profile = profile;
+  out.seed = seed;
+  out.log = (*picture)->log;
+  out.stands_for = files.front();
+  out.keeper = *std::move(picture);
+  return out;
 }
 
 absl::StatusOr<check::MeshSource> MeshSourceArguments::Source() const {
@@ -158,6 +177,16 @@ absl::StatusOr<check::MeshSource> MeshSourceArguments::Source() const {
   for (const std::string& text : with) {
     if (absl::Status status = AddOverlay(text, &out.with); !status.ok()) return status;
   }
+  std::vector<std::string> live = kubeconfigs, others;
+  for (const std::string& path : manifests.folders)
+    (check::KindOfSource(path) == check::SourceKind::kKubeConfig ? live : others).push_back(path);
+  if (!live.empty()) {
+    if (!others.empty() || !manifests.clusters.empty())
+      return absl::InvalidArgumentError(
+          fmt::format("{}: live clusters are a whole mesh, and stand alone", live.front()));
+    return OfLiveClusters(std::move(live));
+  }
+  if (!contexts.empty()) return absl::InvalidArgumentError("--context is of a kubeconfig; name one with --kubeconfig");
   if (manifests.folders.size() == 1 && manifests.clusters.empty()) {
     const std::string& path = manifests.folders.front();
     switch (check::KindOfSource(path)) {
@@ -168,6 +197,7 @@ absl::StatusOr<check::MeshSource> MeshSourceArguments::Source() const {
         out.log = path;
         return out;
       case check::SourceKind::kManifests:
+      case check::SourceKind::kKubeConfig:
         break;
     }
   }

@@ -49,12 +49,17 @@ absl::StatusOr<std::pair<std::string, std::string>> SplitPair(const std::string&
 struct MeshSourceArguments {
   MeshArguments manifests;
   std::vector<std::string> with;
+  std::vector<std::string> kubeconfigs, contexts;
   std::string profile;
   uint64_t seed = 1;
 
   void AddTo(CLI::App* verb);
-  // InvalidArgument: nothing is named, or what is named does not go together.
+  // InvalidArgument: nothing is named, or what is named does not go together. Of kubeconfigs the picture of the
+  // clusters as they are now is taken here, with what errors `record` has.
   absl::StatusOr<check::MeshSource> Source() const;
+
+ private:
+  absl::StatusOr<check::MeshSource> OfLiveClusters(std::vector<std::string> files) const;
 };
 
 // "CLUSTER=PATH", or a folder that holds a file or folder named after each cluster. InvalidArgument otherwise.

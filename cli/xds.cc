@@ -37,7 +37,8 @@ const std::map<std::string, pilot::XdsType>& Types() {
 
 using Snapshots = std::map<std::string, scenario::XdsSnapshot>;  // by proxy
 
-absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a) {
+// `none`: why no proxy was sent anything, if none was.
+absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a, std::string* none) {
   absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.source);
   if (!scenario.ok()) return scenario.status();
   scenario::RunOptions options;
@@ -53,6 +54,9 @@ absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a) {
   options.on_world = [&](sim::World& world) {
     responses = world.commons().OnEitherXds(
         [&](const std::string& proxy, const auto& response) { proxies[proxy].Apply(response); });
+  };
+  options.on_end = [&](sim::World& world) {
+    if (proxies.empty()) *none = scenario::WhyNoProxies(world);
   };
   Progress progress;
   options.progress = [&](std::string_view what) { progress.Say(what); };
@@ -106,8 +110,13 @@ int PrintXds(const XdsArguments& a) {
     types = {Types().at(a.type)};
   }
   const bool is_case = std::filesystem::exists(std::filesystem::path(a.source) / "case.yaml");
-  absl::StatusOr<Snapshots> made = is_case ? OfCase(a) : OfScenario(a);
+  std::string none;
+  absl::StatusOr<Snapshots> made = is_case ? OfCase(a) : OfScenario(a, &none);
   if (!made.ok()) return Complain(made.status());
+  if (made->empty() && !none.empty()) {
+    return Complain(absl::InvalidArgumentError(
+        fmt::format("{}: no proxy was sent anything, for there is none: {}", a.source, none)));
+  }
   Snapshots& proxies = *made;
   std::vector<scenario::PodName> names;
   for (const auto& [name, snapshot] : proxies) names.push_back(scenario::PodNameOf(name));

@@ -122,6 +122,9 @@ ordered_json ResultsJson(const RunResult& result) {
                                 {"sent", d.sent},
                                 {"sinceMs", ToMillis(d.since.time_since_epoch())}});
   }
+  out["silentFlows"] = ordered_json::array();
+  for (const scenario::SilentFlow& flow : scenario::SilentFlows(result))
+    out["silentFlows"].push_back({{"flow", flow.flow}, {"client", flow.client}, {"sent", flow.sent}});
   // Pairs of second and responses: most seconds of a long run have none.
   out["pushes"] = ordered_json::array();
   for (const auto& [second, count] : result.pushes) out["pushes"].push_back({second, count});

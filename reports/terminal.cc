@@ -78,6 +78,12 @@ std::string TrafficLines(const scenario::TrafficResult& t, const Palette& p, boo
 std::string Warnings(const scenario::RunResult& result, const Palette& p, bool verbose) {
   const std::vector<scenario::DeadPath> dead = scenario::DeadPaths(result);
   std::string out;
+  for (const scenario::SilentFlow& flow : scenario::SilentFlows(result)) {
+    out += fmt::format(
+        "{}  {}: no pod of {} runs at any time, so none of its {} requests was sent; mend its `from`, or "
+        "bring the application\n",
+        p.Bad("NOBODY SENDS"), flow.flow, flow.client, flow.sent);
+  }
   for (size_t i = 0; i < dead.size() && i < kDeadPathsShown; ++i) {
     const scenario::DeadPath& d = dead[i];
     out += fmt::format(

@@ -110,7 +110,7 @@ absl::StatusOr<nlohmann::ordered_json> BootstrapOf(const sim::World& world, std:
                                                    const BootstrapOptions& options) {
   std::vector<scenario::PodName> all;
   for (const std::string& pod : ProxiedPods(world)) all.push_back(scenario::PodNameOf(*world.FindPod(pod)));
-  const absl::StatusOr<std::string> found = scenario::FindOnePod("pod with a proxy", name, all);
+  const absl::StatusOr<std::string> found = scenario::FindOnePod("pod with a proxy", name, all, world);
   if (!found.ok()) return absl::NotFoundError(found.status().message());
   absl::StatusOr<pilot::ProxyBootstrap> proxy = pilot::ReadProxyBootstrap(world.FindPod(*found)->pod()->body);
   if (!proxy.ok()) return proxy.status();

@@ -35,13 +35,29 @@ envoysim::RequestSpec RequestOf(const TrafficSpec& spec) {
   return out;
 }
 
+// The first address of a family that the pod has itself: connect(2) says ENETUNREACH of others at once, and
+// getaddrinfo(3) puts those last (RFC 6724, rule 1). Null: none is.
+const IpAddress* FirstReachable(const PodProcess& pod, const std::vector<IpAddress>& addresses) {
+  const kube::Pod& typed = kube::ParsePod(*pod.pod());
+  const auto has = [&](const IpAddress& address) {
+    const auto fits = [&](const std::string& ip) { return ip.empty() || (ip.find(':') == ip.npos) == address.is_v4(); };
+    return fits(typed.ip) || std::any_of(typed.ips.begin(), typed.ips.end(), fits);
+  };
+  const auto found = std::find_if(addresses.begin(), addresses.end(), has);
+  return found == addresses.end() ? nullptr : &*found;
+}
+
 void SendRequest(PodProcess& pod, const TrafficSpec& spec, const envoysim::RequestSpec& request,
                  const envoysim::AppClient::Options& options, envoysim::AppClient::Done done) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = pod.ResolveName(spec.host);
   if (!addresses.ok()) {
     return pod.site().commons->host->Post([done = std::move(done)]() mutable { done(Failure("no such host")); });
   }
-  pod.client().Send({addresses->front(), static_cast<uint16_t>(spec.port)}, request, options, std::move(done));
+  const IpAddress* const address = FirstReachable(pod, *addresses);
+  if (address == nullptr) {
+    return pod.site().commons->host->Post([done = std::move(done)]() mutable { done(Failure("network unreachable")); });
+  }
+  pod.client().Send({*address, static_cast<uint16_t>(spec.port)}, request, options, std::move(done));
 }
 
 void TellRecord(const Commons& commons, const TrafficSpec& spec, const std::string& client, Time sent,
@@ -157,7 +173,11 @@ void TrafficSource::Attempt(PodProcess& pod, Try each) {
     if (!addresses.ok()) {
       return commons_.host->Post([done = std::move(done)]() mutable { done(Failure("no such host")); });
     }
-    const SocketAddress to{addresses->front(), static_cast<uint16_t>(spec_.port)};
+    const IpAddress* const address = FirstReachable(pod, *addresses);
+    if (address == nullptr) {
+      return commons_.host->Post([done = std::move(done)]() mutable { done(Failure("network unreachable")); });
+    }
+    const SocketAddress to{*address, static_cast<uint16_t>(spec_.port)};
     stream = {pod.name(), pod.client().OpenSession(to, envoysim::FirstFlight::Kind::kOpaque)};
   }
   stream.session->Send(request_, std::move(done));

@@ -162,7 +162,8 @@ absl::StatusOr<Chain> ChainOfEndpoint(const Story& story, const std::string& add
   for (scenario::PodName& name : names) {
     if (const sim::PodProcess* const pod = trace->world->FindPod(name.Full())) name = scenario::PodNameOf(*pod);
   }
-  const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy that was sent anything", proxy, names);
+  const absl::StatusOr<std::string> found =
+      scenario::FindOnePod("proxy that was sent anything", proxy, names, *trace->world);
   if (!found.ok()) return found.status();
   for (size_t i = turns.size(); i-- > 0;) {
     if (turns[i].proxy != *found) continue;

@@ -21,6 +21,8 @@ bool IsRefusal(const FailureReason& reason) {
        {"rbac", "jwt_authn", "ext_authz", "route_not_found", "fault_filter_abort", "direct_response"}) {
     if (reason.details.find(word) != std::string::npos) return true;
   }
+  // An authorizer, say, that nobody shows what it asks for.
+  if (reason.words.starts_with("the application answered 4")) return true;
   return reason.flags.find("NR") != std::string::npos || reason.ClientGone();
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fakes/kube/objects/manifest.h"
@@ -179,6 +180,15 @@ absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
   return out;
 }
 
+bool JsonKubeConfig(const std::string& path) {
+  constexpr uintmax_t kMost = 1 << 20;  // as record/kubeconfig_file.cc has it
+  std::error_code error;
+  if (std::filesystem::file_size(path, error) > kMost || error) return false;
+  std::ifstream in(path, std::ios::binary);
+  const nlohmann::json file = nlohmann::json::parse(in, nullptr, false);
+  return file.is_object() && Text(file, "kind") == "Config" && file.contains("clusters");
+}
+
 }  // namespace
 
 SourceKind KindOfSource(const std::string& path) {
@@ -188,17 +198,24 @@ SourceKind KindOfSource(const std::string& path) {
     return fs::exists(fs::path(path) / "scenario.yaml", error) ? SourceKind::kScenario : SourceKind::kManifests;
   std::ifstream in(path, std::ios::binary);
   std::string line;
-  bool first = true;
+  bool first = true, clusters = false, contexts = false, manifest = false;
   while (std::getline(in, line)) {
     if (first && line.starts_with("SQLite format")) return SourceKind::kLog;
     first = false;
-    if (line.starts_with("apiVersion:") || line.starts_with("{")) return SourceKind::kManifests;
-    if (line.starts_with("clusters:") || line.starts_with("steps:")) return SourceKind::kScenario;
+    if (line.starts_with("{")) return JsonKubeConfig(path) ? SourceKind::kKubeConfig : SourceKind::kManifests;
+    clusters = clusters || line.starts_with("clusters:");
+    contexts = contexts || line.starts_with("contexts:") || line.starts_with("current-context:");
+    manifest = manifest || line.starts_with("apiVersion:");
+    if (line.starts_with("metadata:") || (manifest && line.starts_with("---"))) break;
+    if (line.starts_with("steps:")) return SourceKind::kScenario;
   }
-  return SourceKind::kManifests;
+  // A kubeconfig has both, whatever order it is written in; a scenario knows no contexts.
+  if (clusters && contexts) return SourceKind::kKubeConfig;
+  return clusters && !manifest ? SourceKind::kScenario : SourceKind::kManifests;
 }
 
 std::string MeshSource::FirstPath() const {
+  if (!stands_for.empty()) return stands_for;
   if (!scenario.empty() || !log.empty()) return scenario.empty() ? log : scenario;
   for (const scenario::SurveyCluster& cluster : clusters) {
     if (!cluster.paths.empty()) return cluster.paths.front();

@@ -30,6 +30,9 @@ struct MeshSource {
   std::string profile;                                    // empty: the source's own, or istio-1.18
   uint64_t seed = 1;                                      // of worlds of manifests
   std::function<void(std::string_view)> progress;
+  // Of a log that stands for something else: what, as its user named it, and who keeps the log's file meanwhile.
+  std::string stands_for;
+  std::shared_ptr<const void> keeper;
 
   // The first file or folder of it; empty without one.
   std::string FirstPath() const;
@@ -63,8 +66,9 @@ struct SettledMesh {
 absl::StatusOr<SettledMesh> BringToRest(const MeshSource& source);
 
 // What the one argument MESH names. A folder with a scenario.yaml, or a file that says `clusters:`, is a scenario; a
-// file that begins as SQLite's do is a log; anything else is manifests.
-enum class SourceKind : uint8_t { kScenario, kLog, kManifests };
+// file that begins as SQLite's do is a log; one whose top level has contexts beside clusters a kubeconfig;
+// anything else is manifests.
+enum class SourceKind : uint8_t { kScenario, kLog, kManifests, kKubeConfig };
 SourceKind KindOfSource(const std::string& path);
 
 }  // namespace wavetank::check

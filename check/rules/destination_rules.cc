@@ -267,6 +267,11 @@ void LocalitiesUnknown(const Mesh& mesh, Findings& findings) {
 // istiod looks in the client's namespace, the service's and its own.
 void RuleOutOfSight(const Mesh& mesh, Findings& findings) {
   EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    if (!SeenBySomeone(mesh, cluster, rule.spec.export_to, rule.meta.ns)) {
+      return findings.Add(
+          cluster, rule.meta,
+          fmt::format("exportTo {}: no proxy there that could heed it", fmt::join(rule.spec.export_to, ", ")));
+    }
     if (rule.meta.ns == kSystemNamespace) return;
     const pilot::ServiceRef service = ServiceOf(cluster, FullHost(rule.spec.host, rule.meta.ns));
     if (service == nullptr || service->attributes.ns == rule.meta.ns) return;
@@ -295,6 +300,23 @@ void PortsUnknown(const Mesh& mesh, Findings& findings) {
                      fmt::format("portLevelSettings{} are for port {}, which {} does not have; it has {}", of,
                                  each.port, service->hostname, fmt::join(ports, ", ")));
       }
+    });
+  });
+}
+
+// A gateway's address is one host for all pods behind it (Envoy: outlier detection ejects hosts).
+void EjectsNetworks(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    if (cluster.istiod == nullptr) return;
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      if (!policy.outlier_detection || policy.outlier_detection->max_ejection_percent < 100) return;
+      const std::string far = RemoteNetwork(mesh, cluster, rule);
+      if (far.empty()) return;
+      findings.Add(
+          cluster, rule.meta,
+          fmt::format("outlierDetection{} ejects up to 100 %: one bad pod behind the gateway of {} takes all of "
+                      "that cluster's with it",
+                      of, far));
     });
   });
 }
@@ -330,6 +352,9 @@ const std::vector<Rule>& DestinationRuleRules() {
        "write localities as the nodes' labels have them", "", LocalitiesUnknown},
       {"WT526", "DestinationRuleOutOfSight", Level::kWarning, "proxies of other namespaces do not see the rule",
        "put it into the service's namespace, the clients' or istio-system", "", RuleOutOfSight},
+      {"WT530", "EjectionOfNetworks", Level::kWarning, "clients see a gateway, not the pods behind it",
+       "leave maxEjectionPercent below 100, and let the retries of a route find other pods", "istio/istio#52435",
+       EjectsNetworks},
       {"WT527", "PortOfRuleUnknown", Level::kWarning, "settings of a port that is none hold for nothing",
        "name the Service's port, not its pods' targetPort", "", PortsUnknown},
   };

@@ -1,6 +1,13 @@
-// What the mesh says to what it is given: istiod's webhook to objects, its Envoys to what istiod sends them.
+// What the mesh says to what it is given: istiod's webhook to objects, its Envoys to what istiod sends them, and both
+// to requests that were really sent in a copy of the settled mesh.
+#include <algorithm>
+#include <set>
+
+#include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/json_access.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "scenarios/answers/pod_names.h"
 #include "scenarios/results/nacks.h"
 
@@ -9,9 +16,83 @@ namespace {
 
 std::string ClusterOf(const std::string& proxy) { return scenario::PodNameOf(proxy).cluster; }
 
+// What an Envoy's words name: what stands in quotes, and names with dots, slashes or underscores.
+std::set<std::string> NamesIn(const std::string& words) {
+  constexpr size_t kShortest = 4;
+  std::set<std::string> out;
+  std::string word;
+  bool joined = false, letter = false;
+  const auto end = [&](bool quoted) {
+    if (word.size() >= kShortest && letter && (joined || quoted)) out.insert(word);
+    word.clear();
+    joined = letter = false;
+  };
+  for (const char c : words + " ") {
+    const bool quote = c == '\'' || c == '"';
+    if (quote || c == ' ' || c == ',' || c == ';' || c == ':' || c == '(' || c == ')') {
+      end(quote);
+      continue;
+    }
+    word += c;
+    joined = joined || c == '.' || c == '/' || c == '_';
+    letter = letter || (c >= 'a' && c <= 'z');
+  }
+  return out;
+}
+
+// The proxy's part of an EnvoyFilter that selects it, by namespace and labels.
+bool FilterHolds(const config::TypedConfig<config::EnvoyFilter>& filter, const sim::PodProcess& pod) {
+  if (filter.meta.ns != kSystemNamespace && filter.meta.ns != pod.pod()->meta.ns) return false;
+  return !filter.spec.workload_selector || Selects(*filter.spec.workload_selector, pod.pod()->meta.labels);
+}
+
+// The object that an Envoy's words are about: of all that istiod reads, the one with most of the names in them; where
+// none has any, the only EnvoyFilter that holds for the proxy. Null: it cannot be told.
+kube::ObjectRef BehindRefusal(const Mesh& mesh, const MeshCluster& primary, const sim::PodProcess* pod,
+                              const std::string& words) {
+  const std::set<std::string> names = NamesIn(words);
+  kube::ObjectRef best, only;
+  size_t most = 0, filters = 0;
+  bool tie = false;
+  for (int kind = 0; kind < config::kKinds; ++kind) {
+    const kube::ResourceKind& resource = config::ResourceKindOf(static_cast<config::Kind>(kind));
+    for (const kube::ObjectRef& object : mesh.List(primary, fmt::format("{}.{}", resource.kind, resource.group))) {
+      const std::string spec = At(object->body, "spec").dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      size_t score = 0;
+      for (const std::string& name : names) score += spec.find(name) == std::string::npos ? 0 : name.size();
+      if (score > most) {
+        best = object, most = score, tie = false;
+      } else if (score == most && score > 0) {
+        tie = true;
+      }
+    }
+  }
+  if (best != nullptr) return tie ? nullptr : best;
+  for (const config::EnvoyFilterRef& filter : primary.configs.EnvoyFilters()) {
+    if (pod == nullptr || !FilterHolds(*filter, *pod)) continue;
+    ++filters;
+    only = mesh.Get(primary, "EnvoyFilter.networking.istio.io", filter->meta.ns, filter->meta.name);
+  }
+  return filters == 1 ? only : nullptr;
+}
+
 void Refused(const Mesh& mesh, Findings& findings) {
+  const std::vector<scenario::PodName> names = scenario::PodNames(mesh.world());
   for (const scenario::Nack& nack : scenario::NackTally(mesh.world()).All()) {
-    findings.Add(ClusterOf(nack.proxy), {}, {}, fmt::format("{} refused {}: {}", nack.proxy, nack.type, nack.text));
+    const std::string cluster = ClusterOf(nack.proxy);
+    std::string message = fmt::format("{} refused {}: {}", nack.proxy, nack.type, nack.text);
+    const sim::PodProcess* proxy = nullptr;
+    for (const sim::PodProcess* pod : mesh.world().Pods()) {
+      if (scenario::ShortName(pod->name(), names) == nack.proxy) proxy = pod;
+    }
+    const MeshCluster* of = mesh.Find(cluster);
+    const MeshCluster* primary = of == nullptr ? nullptr : mesh.Find(of->control_plane);
+    if (const kube::ObjectRef object = primary == nullptr ? nullptr : BehindRefusal(mesh, *primary, proxy, nack.text);
+        object != nullptr) {
+      findings.Add(*primary, *object, std::move(message));
+    } else {
+      findings.Add(cluster, {}, {}, std::move(message));
+    }
   }
 }
 
@@ -27,6 +108,41 @@ void RefusedByIstiod(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// A finding of more than a note about something of the Service's or the client's namespace, or of Istio's own.
+bool Explained(const RequestOutcome& request, const std::vector<Finding>& before) {
+  return std::any_of(before.begin(), before.end(), [&](const Finding& f) {
+    if (f.rule->level == Level::kInfo || f.rule->code == "WT801") return false;
+    if (f.object.empty()) return f.rule->level == Level::kError;
+    const std::string_view object = f.object;
+    const size_t begin = object.find(' '), end = object.find('/');
+    if (begin == object.npos || end == object.npos) return true;  // of no namespace
+    const std::string_view ns = object.substr(begin + 1, end - begin - 1);
+    return ns.empty() || ns == request.ns || ns == request.client_ns || ns == kSystemNamespace;
+  });
+}
+
+void RequestsFail(const Mesh& mesh, Findings& findings) {
+  for (const RequestOutcome& r : findings.requests()) {
+    const bool retried = r.failed == 0 && r.retried * 4 >= r.sent;
+    if ((r.failed == 0 && !retried) || Explained(r, findings.before())) continue;
+    const std::string message =
+        retried ? fmt::format(
+                      "{} of {} requests from {} to port {} get through after a retry alone: some of its endpoints "
+                      "are dead",
+                      r.retried, r.sent, r.client, r.port)
+                : fmt::format("{} of {} requests from {} to port {} fail: {}", r.failed, r.sent, r.client, r.port,
+                              fmt::join(r.reasons, "; "));
+    const MeshCluster* at = mesh.Find(r.cluster);
+    kube::ObjectRef service = at == nullptr ? nullptr : mesh.Get(*at, "Service", r.ns, r.service);
+    for (const auto& cluster : mesh.clusters()) {
+      if (service != nullptr) break;
+      service = mesh.Get(*cluster, "Service", r.ns, r.service);
+      at = cluster.get();
+    }
+    if (service != nullptr) findings.Add(*at, *service, message);
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& EnvoyAnswerRules() {
@@ -38,6 +154,14 @@ const std::vector<Rule>& EnvoyAnswerRules() {
        "try that part beside a real Envoy: `wavetank serve` (docs/serve.md)", "", NotSimulated},
       {"WT534", "RefusedByIstiod", Level::kError, "the object is not stored, and what was there before stays in force",
        "mend the field that the words name", "", RefusedByIstiod},
+  };
+  return *rules;
+}
+
+const std::vector<Rule>& RequestRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT801", "RequestsFail", Level::kError, "something that no other rule knows stands between client and Service",
+       "`wavetank why MESH --from CLIENT --to HOST:PORT` shows the request hop by hop", "", RequestsFail},
   };
   return *rules;
 }

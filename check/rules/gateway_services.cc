@@ -131,6 +131,22 @@ void GatewayWithoutPods(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// By a listener of the Gateway API's Gateway for which istiod deployed the pod: it makes an AUTO_PASSTHROUGH server of
+// TLS Passthrough on this port (istiod: pilot/pkg/config/kube/gateway/conversion.go, buildTLS).
+bool ExposesByGatewayApi(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod, int port) {
+  for (const char* label : {"gateway.networking.k8s.io/gateway-name", "istio.io/gateway-name"}) {
+    const auto name = pod.pod()->meta.labels.find(label);
+    if (name == pod.pod()->meta.labels.end()) continue;
+    const kube::ObjectRef gateway =
+        mesh.Get(cluster, "Gateway.gateway.networking.k8s.io", pod.pod()->meta.ns, name->second);
+    if (gateway == nullptr) continue;
+    for (const auto& listener : Items(At(gateway->body, {"spec", "listeners"}))) {
+      if (Number(listener, "port") == port && Text(At(listener, "tls"), "mode") == "Passthrough") return true;
+    }
+  }
+  return false;
+}
+
 bool Exposes(const MeshCluster& config, const sim::PodProcess& pod, int port) {
   for (const config::GatewayRef& gateway : config.configs.Gateways()) {
     if (!Selects(gateway->spec.selector, pod.pod()->meta.labels)) continue;
@@ -150,8 +166,9 @@ void NoAutoPassthrough(const Mesh& mesh, Findings& findings) {
     const MeshCluster* config = mesh.Find(cluster.control_plane);
     const auto pods = Behind(mesh, cluster, object);
     if (config == nullptr || pods.empty()) return;
-    const bool exposed =
-        std::any_of(pods.begin(), pods.end(), [&](const auto* pod) { return Exposes(*config, *pod, kGatewayPort); });
+    const bool exposed = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) {
+      return Exposes(*config, *pod, kGatewayPort) || ExposesByGatewayApi(mesh, cluster, *pod, kGatewayPort);
+    });
     if (exposed) return;
     findings.Add(
         cluster, object,

@@ -132,4 +132,32 @@ bool KnowsHost(const MeshCluster& cluster, std::string_view host) {
   return false;
 }
 
+namespace {
+
+// A gateway between networks routes by nothing but the SNI; others may lead applications out, or others in.
+bool RoutesByHosts(const MeshCluster& cluster, const sim::PodProcess& pod) {
+  if (!pod.router()) return true;
+  for (const config::GatewayRef& gateway : cluster.configs.Gateways()) {
+    if (!Selects(gateway->spec.selector, pod.pod()->meta.labels)) continue;
+    for (const config::Server& server : gateway->spec.servers) {
+      if (!server.tls || server.tls->mode != config::ServerTlsSettings::Mode::kAutoPassthrough) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool SeenBySomeone(const Mesh& mesh, const MeshCluster& cluster, const std::vector<std::string>& export_to,
+                   const std::string& ns) {
+  if (export_to.empty() || std::find(export_to.begin(), export_to.end(), "*") != export_to.end()) return true;
+  const auto pods = mesh.ServedPods(cluster);
+  return std::any_of(pods.begin(), pods.end(), [&](const auto* pod) {
+    if (!pod->bootstrap() || !RoutesByHosts(cluster, *pod)) return false;
+    const std::string& of = pod->pod()->meta.ns;
+    return std::any_of(export_to.begin(), export_to.end(),
+                       [&](const std::string& to) { return to == of || (to == "." && of == ns); });
+  });
+}
+
 }  // namespace wavetank::check

@@ -54,4 +54,8 @@ bool HasSeveralNetworks(const Mesh& mesh);
 bool KnowsHost(const MeshCluster& cluster, std::string_view host);
 pilot::ServiceRef ServiceOf(const MeshCluster& cluster, std::string_view host);  // null
 
+// What stands in `ns` is exported to all, or to a namespace with a proxy that can use it.
+bool SeenBySomeone(const Mesh& mesh, const MeshCluster& cluster, const std::vector<std::string>& export_to,
+                   const std::string& ns);
+
 }  // namespace wavetank::check

@@ -1,4 +1,5 @@
 // Networks and what istiod makes of them.
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -29,6 +30,36 @@ std::map<std::string, std::string> NetworksOfEndpoints(const MeshCluster& cluste
   return out;
 }
 
+// Where the mesh has to be told of a network's gateway: the Service that looks like one of a cluster in it and has no
+// label or address, or else that cluster's label. Null: no cluster says that it is in it.
+struct GatewayPlace {
+  const MeshCluster* cluster = nullptr;
+  kube::ObjectRef object;
+};
+
+GatewayPlace WhereGatewayIsMissing(const Mesh& mesh, std::string_view network) {
+  GatewayPlace out;
+  for (const auto& cluster : mesh.clusters()) {
+    if (cluster->label != network) continue;
+    for (const kube::ObjectRef& service : mesh.List(*cluster, "Service")) {
+      const auto& ports = kube::ParseService(*service).ports;
+      const bool leads = std::any_of(ports.begin(), ports.end(), [](const auto& p) { return p.port == 15443; });
+      if (leads || NetworkOfGateway(*service) == network) return {cluster.get(), service};
+    }
+    if (out.cluster == nullptr) out = {cluster.get(), mesh.Get(*cluster, "Namespace", "", kSystemNamespace)};
+  }
+  if (out.object != nullptr) return out;
+  // A name that pods alone have, from a label of their own or of their gateway.
+  for (const auto& cluster : mesh.clusters()) {
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      const auto label = pod->pod()->meta.labels.find(std::string(pilot::kNetworkLabel));
+      if (label != pod->pod()->meta.labels.end() && label->second == network)
+        return {cluster.get(), OwnerOf(mesh, *cluster, *pod)};
+    }
+  }
+  return out;
+}
+
 void NetworkWithoutGateway(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->istiod == nullptr) continue;
@@ -36,11 +67,17 @@ void NetworkWithoutGateway(const Mesh& mesh, Findings& findings) {
     const auto gateways = cluster->istiod->registries().networks().Gateways();
     for (const auto& [network, service] : networks) {
       if (networks.size() < 2 || network.empty() || !gateways->ForNetwork(pilot::NetworkId(network)).empty()) continue;
-      findings.Add(
-          cluster->name, "", {},
-          fmt::format("istiod knows endpoints in network {} (of {}) and no gateway that leads there: proxies of "
-                      "other networks get the pods' own addresses",
-                      network, service));
+      const GatewayPlace at = WhereGatewayIsMissing(mesh, network);
+      std::string message = fmt::format(
+          "istiod knows endpoints in network {} (of {}) and no gateway that leads there: proxies of other networks get "
+          "the pods' own addresses",
+          network, service);
+      // What every istiod of the mesh lacks is one thing to mend.
+      if (at.object != nullptr) {
+        findings.Add(*at.cluster, *at.object, std::move(message));
+      } else {
+        findings.Add(cluster->name, "", {}, std::move(message));
+      }
     }
   }
 }
@@ -48,7 +85,9 @@ void NetworkWithoutGateway(const Mesh& mesh, Findings& findings) {
 // What a proxy's packets to an address meet, once for each of the address and the network's doing.
 struct OutOfReach {
   int count = 0;
-  std::string proxy, address, whose, why;
+  std::string proxy, address;
+  const sim::PodProcess* pod = nullptr;  // whose address it is
+  std::string why;
 };
 
 // By the proxies' cluster, the address's owner and why: addresses of outbound endpoints that the network keeps from
@@ -76,29 +115,82 @@ std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> KeptApar
         const std::string kind = pods ? std::string() : obstacle.why;
         OutOfReach& found = out[{here->name, far, kind}];
         if (found.count++ == 0)
-          found = {1, pod->name(), endpoint.address, pods ? owner->second->name() : std::string(), obstacle.why};
+          found = {1, pod->name(), endpoint.address, pods ? owner->second : nullptr, obstacle.why};
       }
     }
   }
   return out;
 }
 
+// Why istiod takes pods of `far` for reachable from `here`: one of both clusters has no label, both have the same, or
+// no gateway leads to far's network; else the pods themselves.
+GatewayPlace WhyPodAddresses(const Mesh& mesh, const MeshCluster& here, const MeshCluster& far,
+                             const sim::PodProcess& pod) {
+  const MeshCluster& unsaid = here.label.empty() ? here : far;
+  if (unsaid.label.empty() || here.label == far.label) {
+    if (kube::ObjectRef ns = mesh.Get(unsaid, "Namespace", "", kSystemNamespace); ns != nullptr) return {&unsaid, ns};
+  }
+  if (here.istiod != nullptr &&
+      here.istiod->registries().networks().Gateways()->ForNetwork(pilot::NetworkId(far.label)).empty()) {
+    if (GatewayPlace at = WhereGatewayIsMissing(mesh, far.label); at.object != nullptr) return at;
+  }
+  return {&far, OwnerOf(mesh, far, pod)};
+}
+
 void UnreachableEndpoint(const Mesh& mesh, Findings& findings) {
   for (const auto& [key, found] : KeptApart(mesh, true)) {
     const auto& [here, far, why] = key;
-    findings.Add(here, "", {},
+    const GatewayPlace at = WhyPodAddresses(mesh, *mesh.Find(here), *mesh.Find(far), *found.pod);
+    findings.Add(*at.cluster, *at.object,
                  fmt::format("proxies of {} hold {} addresses of pods in {} that they do not reach: {} sends to {}, "
                              "which is {}; {}",
-                             here, found.count, far, found.proxy, found.address, found.whose, found.why));
+                             here, found.count, far, found.proxy, found.address, found.pod->name(), found.why));
   }
+}
+
+// The object that tells istiods an address: a Service in its status or externalIPs, a ServiceEntry, a WorkloadEntry,
+// the mesh config's meshNetworks.
+GatewayPlace WhoTells(const Mesh& mesh, const std::string& address) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& service : mesh.List(*cluster, "Service")) {
+      const kube::Service& typed = kube::ParseService(*service);
+      const auto& external = typed.external_ips;
+      const bool ingress =
+          std::any_of(typed.ingress.begin(), typed.ingress.end(), [&](const auto& each) { return each.ip == address; });
+      if (ingress || std::find(external.begin(), external.end(), address) != external.end())
+        return {cluster.get(), service};
+    }
+    for (const config::ServiceEntryRef& entry : cluster->configs.ServiceEntries()) {
+      const auto& endpoints = entry->spec.endpoints;
+      if (std::any_of(endpoints.begin(), endpoints.end(), [&](const auto& e) { return e.address == address; }))
+        return {cluster.get(),
+                mesh.Get(*cluster, "ServiceEntry.networking.istio.io", entry->meta.ns, entry->meta.name)};
+    }
+    for (const auto& entry : cluster->configs.WorkloadEntries()) {
+      if (entry->spec.address == address)
+        return {cluster.get(),
+                mesh.Get(*cluster, "WorkloadEntry.networking.istio.io", entry->meta.ns, entry->meta.name)};
+    }
+    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", kSystemNamespace, "istio");
+    if (map == nullptr) continue;
+    const auto data = kube::ConfigMapData(*map);
+    if (const auto networks = data.find("meshNetworks");
+        networks != data.end() && networks->second.find(address) != std::string::npos)
+      return {cluster.get(), map};
+  }
+  return {};
 }
 
 void AddressOutOfReach(const Mesh& mesh, Findings& findings) {
   for (const auto& [key, found] : KeptApart(mesh, false)) {
     const auto& [here, address, why] = key;
-    findings.Add(here, "", {},
-                 fmt::format("{} proxies of {} send to {} and do not reach it: {}", found.count, here, found.address,
-                             found.why));
+    std::string message =
+        fmt::format("{} proxies of {} send to {} and do not reach it: {}", found.count, here, found.address, found.why);
+    if (const GatewayPlace at = WhoTells(mesh, address); at.object != nullptr) {
+      findings.Add(*at.cluster, *at.object, std::move(message));
+    } else {
+      findings.Add(here, "", {}, std::move(message));
+    }
   }
 }
 
@@ -120,6 +212,10 @@ void NetworkNameShared(const Mesh& mesh, Findings& findings) {
 
 void NetworkLabelMissing(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
+  // Sites between which routes lead are one flat network, which needs no name.
+  const auto& clusters = mesh.clusters();
+  const bool unnamed = std::all_of(clusters.begin(), clusters.end(), [](const auto& c) { return c->label.empty(); });
+  if (unnamed && KeptApart(mesh, true).empty()) return;
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->label.empty()) continue;
     const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", kSystemNamespace);
@@ -166,11 +262,18 @@ void ZonesBehindOneGateway(const Mesh& mesh, Findings& findings) {
         std::set<std::string> zones;
         for (const pilot::IstioEndpoint& e : *endpoints) zones.insert(e.p().locality.label);
         if (zones.size() < 2) continue;
-        findings.Add(
-            cluster->name, "", {},
-            fmt::format("{} has endpoints in {} behind {}'s gateway: Envoy keeps the gateway's address once, with "
-                        "the weight of the first of them",
-                        key, fmt::join(zones, " and "), far->name));
+        std::string message = fmt::format(
+            "{} has endpoints in {} behind {}'s gateway: Envoy keeps the gateway's address once, with the weight of "
+            "the first of them",
+            key, fmt::join(zones, " and "), far->name);
+        // "sample/helloworld.sample.svc.cluster.local"
+        const std::string ns = key.substr(0, key.find('/')), host = key.substr(ns.size() + 1);
+        if (const kube::ObjectRef service = mesh.Get(*far, "Service", ns, host.substr(0, host.find('.')));
+            service != nullptr) {
+          findings.Add(*far, *service, std::move(message));
+        } else {
+          findings.Add(cluster->name, "", {}, std::move(message));
+        }
       }
     }
   }

@@ -52,6 +52,26 @@ void NotWatched(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// kind and minikube write kubeconfigs for the machine that they run on; a pod that dials such a server dials itself.
+void ServerOfItsOwnMachine(const Mesh& mesh, Findings& findings) {
+  EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
+    if (!IsWatched(secret)) return;
+    const auto data = kube::ReadSecretData(secret);
+    if (!data.ok()) return;
+    for (const auto& [id, text] : *data) {
+      const auto config = kube::ParseKubeConfig(text, "kubeconfig");
+      if (!config.ok()) continue;
+      std::string host =
+          config->server.substr(config->server.find("://") == std::string::npos ? 0 : config->server.find("://") + 3);
+      host = host.substr(0, host.find_first_of(host.starts_with('[') ? "]" : ":/"));
+      if (host != "localhost" && host != "0.0.0.0" && host != "[::1" && !host.starts_with("127.")) continue;
+      findings.Add(
+          cluster, secret,
+          fmt::format("leads istiod to {} for cluster {}: in its pod that is the pod itself", config->server, id));
+    }
+  });
+}
+
 void IdMismatch(const Mesh& mesh, Findings& findings) {
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
     if (!IsWatched(secret)) return;
@@ -156,6 +176,9 @@ const std::vector<Rule>& RemoteSecretRules() {
        "apply what `istioctl create-remote-secret` prints, in istio-system", "istio/istio#49780", NotWatched},
       {"WT202", "ClusterIdMismatch", Level::kError, "the name in the Secret and the cluster's own must be one",
        "create it with `istioctl create-remote-secret --name CLUSTER_ID`", "istio/istio#42516, #31464", IdMismatch},
+      {"WT206", "RemoteServerIsLoopback", Level::kError, "istiod lists nothing of that cluster",
+       "`istioctl create-remote-secret --server https://ADDRESS:6443`, an address that pods reach", "",
+       ServerOfItsOwnMachine},
       {"WT203", "RemoteSecretUnreadable", Level::kError, "istiod stops reading that cluster, and keeps what it knew",
        "create the Secret again", "istio/istio#58047", Unreadable},
       {"WT204", "RemoteSecretTwice", Level::kWarning, "which of them counts depends on the order of arrival",

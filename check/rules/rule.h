@@ -97,6 +97,11 @@ const std::vector<Rule>& AuthorizationRules();
 const std::vector<Rule>& NetworkPolicyRules();
 const std::vector<Rule>& RequestRules();
 const std::vector<Rule>& AnnotationRules();
+const std::vector<Rule>& ProviderRules();
+const std::vector<Rule>& DisruptionRules();
+const std::vector<Rule>& PolicyRules();
+const std::vector<Rule>& StrangerRules();
+const std::vector<Rule>& SettingRules();
 // All of them, by code.
 const std::vector<const Rule*>& AllRules();
 const Rule* FindRule(std::string_view code);  // null: there is none

@@ -1,12 +1,16 @@
-// ServiceEntries: hosts that are someone else's, and endpoints that are none.
+// ServiceEntries: hosts that are someone else's, endpoints that are none, what is sent to hosts outside of the mesh,
+// and who sees which of them.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/config/schema/protocol.h"
+#include "core/model/host_name.h"
 #include "core/registry/multicluster/registries.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace wavetank::check {
 namespace {
@@ -132,6 +136,132 @@ void CoversServices(const Mesh& mesh, Findings& findings) {
   });
 }
 
+using Entry = config::TypedConfig<config::ServiceEntry>;
+using TlsMode = config::ClientTlsSettings::Mode;
+
+template <class Fn>
+void EachServiceEntry(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::ServiceEntryRef& entry : cluster->configs.ServiceEntries()) fn(*cluster, *entry);
+  }
+}
+
+// Fn(cluster, rule, entry, host) for DestinationRules whose host is an entry's of hosts outside of the mesh.
+template <class Fn>
+void EachRuleForStrangers(const Mesh& mesh, Fn fn) {
+  EachServiceEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
+    if (entry.spec.location != config::ServiceEntry::Location::kMeshExternal || entry.spec.workload_selector) return;
+    for (const config::DestinationRuleRef& rule : cluster.configs.DestinationRules()) {
+      for (const std::string& host : entry.spec.hosts) {
+        if (rule->spec.traffic_policy && pilot::HostMatches(rule->spec.host, host)) fn(cluster, *rule, entry, host);
+      }
+    }
+  });
+}
+
+void MutualTlsToStrangers(const Mesh& mesh, Findings& findings) {
+  EachRuleForStrangers(mesh, [&](const MeshCluster& cluster, const auto& rule, const Entry&, const std::string& host) {
+    const auto& tls = rule.spec.traffic_policy->tls;
+    if (rule.spec.host.starts_with('*') || !tls || tls->mode != TlsMode::kIstioMutual) return;
+    findings.Add(cluster, rule.meta,
+                 fmt::format("ISTIO_MUTUAL to {}, which is outside of the mesh and knows no certificate of it", host));
+  });
+}
+
+// Some VirtualService turns HTTP of another port to this one, as istio.io's egress gateways with TLS origination do.
+bool RoutesHttpTo(const MeshCluster& cluster, const std::string& host, uint32_t port) {
+  for (const config::VirtualServiceRef& vs : cluster.configs.VirtualServices()) {
+    for (const auto& http : vs->spec.http) {
+      for (const auto& route : http.route) {
+        if (FullHost(route.destination.host, vs->meta.ns) == host && route.destination.port == port) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The application speaks TLS already where the port says HTTPS or TLS.
+void TlsOverTls(const Mesh& mesh, Findings& findings) {
+  EachRuleForStrangers(
+      mesh, [&](const MeshCluster& cluster, const auto& rule, const Entry& entry, const std::string& host) {
+        const config::TrafficPolicy& policy = *rule.spec.traffic_policy;
+        for (const config::PortSpec& port : entry.spec.ports) {
+          if (!pilot::IsTls(pilot::ParseProtocol(port.protocol))) continue;
+          const auto level = std::find_if(policy.port_level_settings.begin(), policy.port_level_settings.end(),
+                                          [&](const auto& each) { return each.port == port.number; });
+          const auto& tls = level == policy.port_level_settings.end() ? policy.tls : level->tls;
+          if (!tls || (tls->mode != TlsMode::kSimple && tls->mode != TlsMode::kMutual)) continue;
+          if (RoutesHttpTo(cluster, host, port.number)) continue;
+          findings.Add(
+              cluster, rule.meta,
+              fmt::format("the proxy begins TLS to port {} of {}, whose protocol {} says that the application does: "
+                          "TLS within TLS",
+                          port.number, host, port.protocol));
+        }
+      });
+}
+
+void AddressesOfTwoEntries(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary) continue;
+    std::map<std::pair<std::string, uint32_t>, const Entry*> first;
+    for (const config::ServiceEntryRef& entry : cluster->configs.ServiceEntries()) {
+      for (const config::PortSpec& port : entry->spec.ports) {
+        const pilot::Protocol protocol = pilot::ParseProtocol(port.protocol);
+        // HTTP and TLS are told apart by their hosts.
+        if (pilot::IsHttp(protocol) || pilot::IsTls(protocol)) continue;
+        for (const std::string& address : entry->spec.addresses) {
+          const auto [it, added] = first.emplace(std::pair(address, port.number), entry.get());
+          if (added || it->second == entry.get()) continue;
+          findings.Add(*cluster, entry->meta,
+                       fmt::format("{}:{} is ServiceEntry {}/{}'s already: a TCP listener leads to one of both",
+                                   address, port.number, it->second->meta.ns, it->second->meta.name));
+        }
+      }
+    }
+  }
+}
+
+void EntryOutOfSight(const Mesh& mesh, Findings& findings) {
+  EachServiceEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
+    if (SeenBySomeone(mesh, cluster, entry.spec.export_to, entry.meta.ns)) return;
+    findings.Add(cluster, entry.meta,
+                 fmt::format("exportTo {}: no proxy there that could use it", fmt::join(entry.spec.export_to, ", ")));
+  });
+}
+
+void RoutesOutOfSight(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::VirtualServiceRef& vs : cluster->configs.VirtualServices()) {
+      if (vs->spec.hosts.empty()) continue;  // a delegate
+      if (SeenBySomeone(mesh, *cluster, vs->spec.export_to, vs->meta.ns)) continue;
+      findings.Add(
+          *cluster, vs->meta,
+          fmt::format("exportTo {}: no proxy there that could route by it", fmt::join(vs->spec.export_to, ", ")));
+    }
+  }
+}
+
+// To hosts outside of the mesh sidecars send no mTLS of their own accord.
+void PlaintextToOwnPods(const Mesh& mesh, Findings& findings) {
+  EachServiceEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
+    if (entry.spec.location != config::ServiceEntry::Location::kMeshExternal || !entry.spec.workload_selector) return;
+    for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+      const kube::Object& object = *pod->pod();
+      if (object.meta.ns != entry.meta.ns || !pod->bootstrap()) continue;
+      if (!Selects(*entry.spec.workload_selector, object.meta.labels)) continue;
+      const auto modes = cluster.push->authn().ComposeForWorkload(object.meta.ns, object.meta.labels);
+      if (modes.mode != pilot::MutualTlsMode::kStrict) continue;
+      return findings.Add(cluster, entry.meta,
+                          fmt::format("location MESH_EXTERNAL selects pods of the mesh ({}) that demand mTLS: what is "
+                                      "sent there in clear text is refused",
+                                      pod->app()));
+    }
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& ServiceEntryRules() {
@@ -147,6 +277,25 @@ const std::vector<Rule>& ServiceEntryRules() {
        "istio/istio#45506", NetworkOfDnsEntry},
       {"IST0134", "ServiceEntryAddressesRequired", Level::kWarning, "TCP has nothing but the address to tell it by",
        "set addresses", "", AddressesRequired},
+  };
+  return *rules;
+}
+
+const std::vector<Rule>& StrangerRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT510", "VirtualServiceOutOfSight", Level::kWarning, "rules that no proxy is shown are asked by none",
+       "export it to the clients' namespaces, or leave exportTo out", "", RoutesOutOfSight},
+      {"WT528", "MutualTlsToStrangers", Level::kError, "its server does not know the mesh's certificates",
+       "use SIMPLE, or leave tls out and let the application speak TLS", "", MutualTlsToStrangers},
+      {"WT529", "TlsWithinTls", Level::kWarning, "a server that expects a request finds another handshake",
+       "let applications send HTTP to a port of protocol HTTP, or leave tls out", "", TlsOverTls},
+      {"WT555", "AddressesOfTwoEntries", Level::kWarning, "TCP has nothing but address and port to tell hosts apart by",
+       "give each host an address of its own", "", AddressesOfTwoEntries},
+      {"WT556", "ServiceEntryOutOfSight", Level::kWarning,
+       "applications of other namespaces go on as if it were not there",
+       "export it to the clients' namespaces, or leave exportTo out", "", EntryOutOfSight},
+      {"WT557", "ServiceEntryOfOwnPods", Level::kError, "auto mTLS is for hosts within the mesh",
+       "say location: MESH_INTERNAL", "", PlaintextToOwnPods},
   };
   return *rules;
 }

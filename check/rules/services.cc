@@ -243,8 +243,8 @@ void TargetPortNotDeclared(const Mesh& mesh, Findings& findings) {
                      named ? fmt::format("port {} leads to the container port named '{}', which no pod behind it has: "
                                          "it has no endpoints",
                                          port.port, port.target_port_name)
-                           : fmt::format("port {} leads to {}, and no pod behind it declares that port: connections "
-                                         "are refused",
+                           : fmt::format("port {} leads to {}, and no pod behind it declares that port: where "
+                                         "nothing listens, connections are refused",
                                          port.port, Target(port)));
       }
     }

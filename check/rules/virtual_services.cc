@@ -300,6 +300,61 @@ void RulesOfAnotherProtocol(const Mesh& mesh, Findings& findings) {
   });
 }
 
+bool TakesAll(const config::StringMatch& match) {
+  return (match.kind == config::StringMatch::Kind::kPrefix && match.value == "/") ||
+         (match.kind == config::StringMatch::Kind::kRegex && match.value == ".*");
+}
+
+// Nothing but a port, if that, is asked of a request.
+bool TakesAll(const config::HttpMatchRequest& match) {
+  return (!match.uri || TakesAll(*match.uri)) && !match.scheme && !match.method && !match.authority &&
+         match.headers.empty() && match.without_headers.empty() && match.query_params.empty() &&
+         match.source_labels.empty() && match.source_namespace.empty();
+}
+
+// Of two matches that ask for nothing else, one wants headers that the other does not want.
+bool Complement(const config::HttpMatchRequest& a, const config::HttpMatchRequest& b) {
+  config::HttpMatchRequest bare_a = a, bare_b = b;
+  bare_a.headers.clear();
+  bare_b.without_headers.clear();
+  return a.headers.size() == 1 && a.headers == b.without_headers && TakesAll(bare_a) && TakesAll(bare_b);
+}
+
+// Of clients in the mesh. At a gateway a host whose other paths are closed is what most people want.
+void NoDefaultRoute(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    if (!OfMesh(vs.spec) || vs.spec.http.empty()) return;
+    std::vector<const config::HttpMatchRequest*> matches;
+    for (const auto& http : vs.spec.http) {
+      if (http.match.empty()) return;
+      for (const auto& match : http.match) {
+        const auto& of = match.gateways;
+        if (of.empty() || std::find(of.begin(), of.end(), pilot::kMeshGateway) != of.end()) matches.push_back(&match);
+      }
+    }
+    for (const auto* a : matches) {
+      for (const auto* b : matches) {
+        if (Complement(*a, *b)) return;
+      }
+    }
+    for (const std::string& host : vs.spec.hosts) {
+      const pilot::ServiceRef service = ServiceOf(cluster, FullHost(host, vs.meta.ns));
+      if (service == nullptr) continue;
+      for (const pilot::Port& port : service->ports) {
+        if (!pilot::IsHttp(port.protocol) && !pilot::IsUnsupported(port.protocol)) continue;
+        const bool taken = std::any_of(matches.begin(), matches.end(), [&](const auto* match) {
+          return (match->port == 0 || static_cast<int>(match->port) == port.port) && TakesAll(*match);
+        });
+        if (taken) continue;
+        findings.Add(cluster, vs.meta,
+                     fmt::format("requests to {}:{} that none of its {} http rules matches have no route",
+                                 service->hostname, port.port, vs.spec.http.size()));
+        break;
+      }
+    }
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& VirtualServiceRules() {
@@ -314,6 +369,8 @@ const std::vector<Rule>& VirtualServiceRules() {
        "make perTryTimeout shorter than timeout divided by the attempts", "", TriesBeyondTimeout},
       {"WT508", "RulesOfAnotherProtocol", Level::kWarning, "rules hold for ports of their own protocol alone",
        "name the Service's port for its protocol, or write the rules as http, tls or tcp", "", RulesOfAnotherProtocol},
+      {"WT509", "NoDefaultRoute", Level::kWarning, "what no rule matches is answered 404",
+       "end the rules with a route without match; silence this if the rest is to be refused", "", NoDefaultRoute},
       {"IST0101", "ReferencedResourceNotFound", Level::kError, "requests of such a route are answered with 503",
        "name a Service that is there, or define the subset in a DestinationRule", "istio/istio#40673", Destinations},
       {"WT501", "GatewayNotFound", Level::kError, "the routes hold nowhere", "name a Gateway that is there", "",

@@ -63,7 +63,8 @@ void Print(const check::LintResult& result, const std::string& output, const std
   }
 }
 
-absl::StatusOr<check::LintResult> LintMesh(const CheckArguments& a) {
+// `mesh_name`: what its user called it.
+absl::StatusOr<check::LintResult> LintMesh(const CheckArguments& a, std::string* mesh_name) {
   check::LintOptions options;
   absl::StatusOr<int64_t> today = Today(a.now);
   if (!today.ok()) return today.status();
@@ -75,6 +76,7 @@ absl::StatusOr<check::LintResult> LintMesh(const CheckArguments& a) {
   }
   absl::StatusOr<check::MeshSource> source = a.mesh.Source();
   if (!source.ok()) return source.status();
+  *mesh_name = source->FirstPath();
   Progress progress;
   source->progress = [&](std::string_view what) { progress.Say(what); };
   absl::StatusOr<check::SettledMesh> settled = check::BringToRest(*source);
@@ -145,14 +147,15 @@ int Check(const CheckArguments& a) {
   if (a.game_day) return GameDay(a);
   absl::StatusOr<check::Level> level = check::ParseLevel(a.fail_on);
   if (!level.ok()) return Complain(level.status());
-  absl::StatusOr<check::LintResult> result = LintMesh(a);
+  std::string mesh;
+  absl::StatusOr<check::LintResult> result = LintMesh(a, &mesh);
   if (!result.ok()) return Complain(result.status());
   if (!a.write_baseline.empty()) {
     if (absl::Status status = check::WriteBaseline(a.write_baseline, *result); !status.ok()) return Complain(status);
     std::cerr << fmt::format("wrote {} findings to {}\n", result->findings.size(), a.write_baseline);
     return kOk;
   }
-  Print(*result, a.output, a.mesh.Source()->FirstPath());
+  Print(*result, a.output, mesh);
   return result->Count(*level) > 0 ? kNo : kOk;
 }
 

@@ -19,7 +19,7 @@ absl::StatusOr<const sim::PodProcess*> FindProxy(sim::World& world, const std::s
   for (const sim::PodProcess* pod : world.Pods()) {
     if (pod->bootstrap().has_value()) names.push_back(scenario::PodNameOf(*pod));
   }
-  const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy", name, names);
+  const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy", name, names, world);
   if (!found.ok()) return found.status();
   return world.FindPod(*found);
 }

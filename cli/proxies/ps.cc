@@ -1,5 +1,6 @@
 // wavetank ps, proxy-status: what istiods sent and proxies ACKed, in istioctl's table.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "cli/proxies/mesh_view.h"
@@ -11,6 +12,7 @@
 #include "core/debug/clients.h"
 #include "fakes/kube/http/transport/fetch.h"
 #include "fmt/format.h"
+#include "scenarios/answers/pod_names.h"
 #include "sim/istiod_process.h"
 #include "sim/world.h"
 
@@ -56,13 +58,17 @@ absl::StatusOr<Syncz> OfServer(const PsArguments& a) {
 
 absl::StatusOr<Syncz> OfMesh(const PsArguments& a) {
   Syncz out;
+  std::string none;
   const absl::Status status = LookAtMesh(a.mesh, [&](sim::World& world, const serve::HeldConfig&) {
     for (const sim::IstiodProcess* process : world.Istiods()) {
       if (process->istiod().Ready()) out[process->istiod().options().name] = debug::Syncz(process->istiod());
     }
+    const bool any = std::any_of(out.begin(), out.end(), [](const auto& each) { return !each.second.empty(); });
+    if (!any) none = scenario::WhyNoProxies(world);
     return absl::OkStatus();
   });
   if (!status.ok()) return status;
+  if (!none.empty()) std::cerr << "note: no proxy is connected: " << none << "\n";
   return out;
 }
 

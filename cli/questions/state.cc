@@ -160,7 +160,8 @@ int PrintProxy(const StateArguments& a, const check::Instant& instant) {
     const sim::PodProcess* const pod = instant.world->FindPod(name);
     names.push_back(pod == nullptr ? scenario::PodNameOf(name) : scenario::PodNameOf(*pod));
   }
-  const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy that was sent anything", a.proxy, names);
+  const absl::StatusOr<std::string> found =
+      scenario::FindOnePod("proxy that was sent anything", a.proxy, names, *instant.world);
   if (!found.ok()) return Complain(found.status());
   const scenario::XdsSnapshot& snapshot = instant.proxies.at(*found);
   if (a.output != "table") {

@@ -211,8 +211,9 @@ int Answer(const WhyArguments& a, sim::World& world) {
   const auto proxies = Connected(world);
   if (proxies.empty()) {
     return Complain(absl::InvalidArgumentError(
-        fmt::format("no proxy is connected {} after the world's beginning, so no configuration was sent: ask for later",
-                    FormatDuration(world.Now() - world.options().start))));
+        fmt::format("no proxy is connected {} after the world's beginning, so no configuration was sent: {}",
+                    FormatDuration(world.Now() - world.options().start),
+                    world.Pods().empty() ? "ask for later, if pods are to come" : scenario::WhyNoProxies(world))));
   }
   std::vector<scenario::PodName> names;
   for (const auto& [name, where] : proxies) {

@@ -66,7 +66,7 @@ absl::Status CheckQuestion(const RequestQuestion& q) {
 absl::StatusOr<scenario::RequestStory> Probe(const RequestQuestion& q, sim::World& world) {
   const std::optional<HostPort> to = SplitHostPort(q.to);
   if (!to) return absl::InvalidArgumentError(fmt::format("--to '{}' is no HOST:PORT", q.to));
-  const absl::StatusOr<std::string> name = scenario::FindOnePod("pod", q.from, scenario::PodNames(world));
+  const absl::StatusOr<std::string> name = scenario::FindOnePod("pod", q.from, scenario::PodNames(world), world);
   if (!name.ok()) return name.status();
   const sim::PodProcess& pod = *world.FindPod(*name);
   scenario::AddressNames addresses(world);

@@ -176,7 +176,8 @@ Session::Reply Session::Endpoints(const json& request) const {
   const std::string said = Text(request, "proxy");
   std::string only;
   if (!said.empty()) {
-    const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy", said, scenario::PodNames(live_->world()));
+    const absl::StatusOr<std::string> found =
+        scenario::FindOnePod("proxy", said, scenario::PodNames(live_->world()), live_->world());
     if (!found.ok()) return found.status();
     only = *found;
   }
@@ -198,7 +199,8 @@ Session::Reply Session::Config(const json& request) const {
         fmt::format("no type is called '{}'; one of cds, eds, lds, rds, ecds", Text(request, "type")));
   std::vector<scenario::PodName> names;
   for (const auto& [name, snapshot] : sent_) names.push_back(scenario::PodNameOf(name));
-  const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy", Text(request, "proxy"), names);
+  const absl::StatusOr<std::string> found =
+      scenario::FindOnePod("proxy", Text(request, "proxy"), names, live_->world());
   if (!found.ok()) return found.status();
   const absl::StatusOr<std::string> text = print_(type->second, sent_.at(*found));
   if (!text.ok()) return text.status();

@@ -13,6 +13,9 @@ function draw() {
   main.append(make("p", {class: "soft"}, `profile ${results.profile}, seed ${results.seed}, wavetank ${results.version}, digest `, make("code", {}, results.digest)));
   if (results.error) main.append(make("p", {class: "broken"}, "The run ended early: " + results.error));
   if (results.interrupted) main.append(make("p", {class: "broken"}, "The run was interrupted."));
+  for (const f of results.silentFlows) {
+    main.append(make("p", {class: "alarm"}, make("strong", {}, "Nobody sends "), `${f.flow}: no pod of ${f.client} runs at any time, so none of its ${f.sent} requests was sent`));
+  }
   for (const d of results.deadPaths.slice(0, 5)) {
     main.append(make("p", {class: "alarm"}, make("strong", {}, "Dead path "), `${d.flow} to ${d.upstream}: ${d.cause}; all ${d.tries} tries failed since ${time(d.sinceMs)}, ` +
       `${d.retried} of ${d.sent} requests were retried, ${d.failed} failed (${d.step}${d.phase === "meanwhile" ? ", meanwhile" : ""})`));

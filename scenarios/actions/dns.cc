@@ -8,6 +8,11 @@ namespace wavetank::scenario {
 namespace {
 
 void CheckDns(const Field& f) {
+  const std::string name = f["name"].Text();
+  if (f["name"].present() && (name.empty() || name.find_first_of(" \t/:") != std::string::npos))
+    f["name"].Fail("is no host name", "write one such as lb.example");
+  if (f["alias"].present() && f["alias"].Text() == name)
+    f["alias"].Fail("is the name itself", "write another name, or addresses");
   if (f["alias"].present() && f["addresses"].present())
     f["alias"].Fail("stands beside addresses", "a name is an alias, or has addresses");
   for (const Field& type : f["failing"].Items()) {

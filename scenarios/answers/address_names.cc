@@ -46,6 +46,7 @@ std::string AddressNames::Obstacle(const std::string& pod, const envoysim::Socke
   std::string why =
       world_.commons().network->WhyNot({from->workload(), envoysim::Origin::Who::kProxy, {}}, address).why;
   const Owner* const owner = OwnerOf(address);
+  if (owner != nullptr && !owner->pod.empty() && world_.FindPod(owner->pod) == nullptr) return "its pod has ended";
   if (!why.empty() || owner == nullptr) return why;
   if (sim::LineIsCut(world_, from->site().name, owner->cluster))
     return fmt::format("the line between {} and {} is cut", from->site().name, owner->cluster);

@@ -29,8 +29,8 @@ class AddressNames {
   };
   // Null: no owner of it was ever learned.
   const Owner* OwnerOf(const envoysim::SocketAddress& address) const;
-  // What the network itself does to connections from that pod's proxy to the address now: "no route leads ...", or that
-  // nobody is behind a load balancer's. Empty: nothing, or there is no such pod.
+  // What the network itself does to connections from that pod's proxy to the address now: "no route leads ...", that
+  // its pod has ended, or that nobody is behind a load balancer's. Empty: nothing, or there is no such pod.
   std::string Obstacle(const std::string& pod, const envoysim::SocketAddress& address) const;
   // The same of "172.30.2.1:15443".
   std::string Named(const std::string& address) const;

@@ -40,6 +40,7 @@ constexpr Words kDetails[] = {
     {"client timeout", "the client's own time limit ended before an answer came"},
     {"client pod gone", "the client's pod was gone before an answer came"},
     {"no client pod", "no pod of the client runs"},
+    {"network unreachable", "DNS has addresses of an IP family alone that the client's pod is not in"},
     {"jwt_authn_access_denied", "its token was refused, or it brought none (RequestAuthentication)"},
     {"ext_authz_denied", "an external authorizer denied it"},
     {"ext_authz_error", "an external authorizer could not be asked"},
@@ -115,18 +116,41 @@ std::string ResetWords(std::string_view reset) {
   return Spaced(reset);
 }
 
-// "listener A, cluster B: UH", as a proxy says of a connection that it closed: what its flag means. Empty: it has none
-// that says more than the rest.
-std::string_view CloserWords(std::string_view closer) {
-  constexpr Words kFlags[] = {{": UH", "no endpoint is there, or none is healthy"},
-                              {": UF", "it could not connect to the endpoint that it chose"},
-                              {": UO", "a circuit breaker is open: too many connections"},
-                              {": NR", "no filter chain or cluster fits the connection"},
-                              {": DT", "the connection reached its longest duration"}};
-  for (const Words& each : kFlags) {
-    if (closer.ends_with(each.sign)) return each.words;
+// "listener A, cluster B at C: UF, connection timeout", as a proxy says of a connection that it closed: what its flag
+// and reason mean. Empty: they say no more than they do.
+std::string CloserWords(std::string_view closer) {
+  constexpr Words kFlags[] = {{"UH", "no endpoint is there, or none is healthy"},
+                              {"UF", "it could not connect to the endpoint that it chose"},
+                              {"UO", "it is at its own limit: a circuit breaker is open, too many connections"},
+                              {"NR", "no filter chain or cluster fits the connection"},
+                              {"DT", "the connection reached its longest duration"}};
+  const size_t colon = closer.rfind(": ");
+  if (colon != closer.npos) {
+    for (const Words& each : kFlags) {
+      if (closer.substr(colon + 2) == each.sign) return std::string(each.words);
+    }
   }
-  return {};
+  constexpr std::string_view kFailed = ": UF, ";
+  const size_t failed = closer.find(kFailed);
+  if (failed == closer.npos) return {};
+  std::string reason(closer.substr(failed + kFailed.size()));
+  if (reason == "connection timeout") return "nothing answered within the connect timeout";
+  std::replace(reason.begin(), reason.end(), ' ', '_');
+  if (reason.find("Connection_reset_by_peer") != reason.npos)
+    return "the other side reset the connection in its handshake";
+  std::string words = Transport(reason, {});
+  return words == Spaced(reason) ? std::string() : words;
+}
+
+// Whose proxy it was that closed a connection, by the cluster that it had chosen.
+std::string_view CloserOf(std::string_view closer) {
+  if (closer.find("cluster outbound|") != closer.npos || closer.find("cluster PassthroughCluster") != closer.npos ||
+      closer.find("cluster BlackHoleCluster") != closer.npos)
+    return "the caller's proxy";
+  if (closer.find("cluster inbound|") != closer.npos || closer.find("cluster InboundPassthrough") != closer.npos)
+    return "the proxy before the application";
+  if (closer.find("cluster outbound_.") != closer.npos) return "a gateway";
+  return "a proxy";
 }
 
 // "reason}" of such details.
@@ -181,6 +205,16 @@ FailureFacts FactsOf(const envoysim::RequestRecord& record) {
 }
 
 std::string FailureInWords(const FailureFacts& facts) {
+  // A proxy whose own limit ends a request had no one else to ask.
+  if (facts.details == "upstream_reset_before_response_started{overflow}" && facts.closer.empty())
+    return fmt::format("refused at {} own limit: {}", facts.cluster.empty() ? "that proxy's" : "the caller's",
+                       ResetWords("overflow"));
+  if (facts.details.empty() && facts.reset.empty() && facts.code != 0 && !facts.closer.empty()) {
+    FailureFacts its = facts;
+    its.details = facts.closer;
+    its.closer = {};
+    return FailureInWords(its);
+  }
   if (facts.details == "via_upstream" && !facts.closer.empty() && facts.closer != "via_upstream") {
     FailureFacts its = facts;
     its.details = facts.closer;
@@ -193,9 +227,9 @@ std::string FailureInWords(const FailureFacts& facts) {
       facts.transport_failure.empty() && !facts.tls_finding.empty() ? facts.closer : facts.transport_failure;
   if (facts.code == 0 && !facts.closer.empty() && facts.tls_finding.empty()) {
     const std::string denial = Denial(facts.closer);
-    const std::string_view words = CloserWords(facts.closer);
-    return fmt::format("{} by a proxy ({}{}{})", Spaced(facts.details), denial.empty() ? facts.closer : denial,
-                       words.empty() ? "" : ", ", words);
+    const std::string words = CloserWords(facts.closer);
+    return fmt::format("{} by {} ({}{}{})", Spaced(facts.details), CloserOf(facts.closer),
+                       denial.empty() ? facts.closer : denial, words.empty() ? "" : ", ", words);
   }
   if (std::string words = Transport(reason, facts.tls_finding); !words.empty()) return words;
   if (!facts.reset.empty()) return ResetWords(facts.reset);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -136,11 +137,46 @@ std::vector<PodName> FindPods(std::string_view text, const std::vector<PodName>&
 absl::StatusOr<std::string> FindOnePod(std::string_view what, std::string_view said, const std::vector<PodName>& all) {
   const std::vector<PodName> found = FindPods(said, all);
   if (found.size() == 1) return found.front().Full();
+  if (all.empty())
+    return absl::InvalidArgumentError(fmt::format("no {} is named '{}': there is none at all", what, said));
   std::vector<std::string> names;
   for (const PodName& pod : found.empty() ? all : found) names.push_back(pod.Full());
   return absl::InvalidArgumentError(fmt::format("{} {} is named '{}'; take one of: {}",
                                                 found.empty() ? "no" : "more than one", what, said,
                                                 fmt::join(names, ", ")));
+}
+
+absl::StatusOr<std::string> FindOnePod(std::string_view what, std::string_view said, const std::vector<PodName>& all,
+                                       const sim::World& world) {
+  absl::StatusOr<std::string> found = FindOnePod(what, said, all);
+  if (found.ok() || !all.empty()) return found;
+  return absl::InvalidArgumentError(
+      fmt::format("no {} is named '{}', for there is none: {}", what, said, WhyNoProxies(world)));
+}
+
+std::string WhyNoProxies(const sim::World& world) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string> why = world.Complaints();
+  for (std::string& line : world.LeftOut()) why.push_back(std::move(line));
+  if (why.empty()) why = world.Unready();
+  if (!why.empty()) {
+    const size_t more = why.size() > kMost ? why.size() - kMost : 0;
+    why.resize(why.size() - more);
+    return fmt::format("{}{}", fmt::join(why, "; "), more == 0 ? "" : fmt::format("; and {} more", more));
+  }
+  std::set<std::string> places;  // of pods without a sidecar
+  size_t pods = 0;
+  for (const sim::PodProcess* pod : world.Pods()) {
+    if (pod->bootstrap()) return "none of its proxies has been sent anything by then";
+    ++pods;
+    const PodName name = PodNameOf(*pod);
+    places.insert(fmt::format("{} in {}", name.ns, name.cluster));
+  }
+  if (pods == 0) return "no pod runs in the mesh by then";
+  return fmt::format(
+      "none of the {} pods that run has a sidecar; label their namespaces istio-injection=enabled before the pods are "
+      "made ({})",
+      pods, fmt::join(places, ", "));
 }
 
 std::string ShortName(const std::string& full, const std::vector<PodName>& all) {

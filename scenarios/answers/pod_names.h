@@ -37,7 +37,13 @@ std::string ShortName(const std::string& full, const std::vector<PodName>& all);
 // The pods that `said` means; empty: none.
 std::vector<PodName> FindPods(std::string_view said, const std::vector<PodName>& all);
 // The full name of the only one. InvalidArgument says which there are: "more than one pod is named 'sleep'; take one
-// of: ...". `what`: "pod", "connected proxy".
+// of: ...", or that `all` is empty. `what`: "pod", "connected proxy".
 absl::StatusOr<std::string> FindOnePod(std::string_view what, std::string_view said, const std::vector<PodName>& all);
+// The same of pods of a world; where there is none of that kind at all, the message says why, as WhyNoProxies() does.
+absl::StatusOr<std::string> FindOnePod(std::string_view what, std::string_view said, const std::vector<PodName>& all,
+                                       const sim::World& world);
+// Why a world has no proxy: what does not come up, who was left out, which namespaces ask for no sidecars; in a
+// sentence or a few, without a full stop.
+std::string WhyNoProxies(const sim::World& world);
 
 }  // namespace wavetank::scenario

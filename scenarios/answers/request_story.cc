@@ -66,8 +66,12 @@ void TellCandidates(const sim::World& world, const AddressNames& names, const si
     } else {
       candidate.verdict = e.healthy ? "not chosen by the load balancer" : "not healthy";
     }
-    if (const auto address = envoysim::SocketAddress::Parse(e.address); address.ok())
-      candidate.verdict = WithObstacle(names, t.client, *address, std::move(candidate.verdict));
+    if (const auto address = envoysim::SocketAddress::Parse(e.address); address.ok()) {
+      // What is kept from it now is kept from new connections: a firewall lets those that stand go on.
+      const bool stands = candidate.verdict == "answered" && !names.Obstacle(t.client, *address).empty();
+      candidate.verdict =
+          WithObstacle(names, t.client, *address, stands ? "answered, on a connection that stands" : candidate.verdict);
+    }
     out->candidates.push_back(std::move(candidate));
   }
 }

@@ -1,6 +1,7 @@
 #include "scenarios/results/result.h"
 
 #include <algorithm>
+#include <set>
 
 namespace wavetank::scenario {
 
@@ -38,7 +39,7 @@ bool RunResult::Shown() const {
 }
 
 bool RunResult::Passed() const {
-  if (!error.empty() || nacks_between > 0 || !unready.empty()) return false;
+  if (!error.empty() || nacks_between > 0 || !unready.empty() || !SilentFlows(*this).empty()) return false;
   // What the simulated release is known to do wrong is shown, and is no surprise.
   for (const sim::Violation& v : violations) {
     if (v.known.empty()) return false;
@@ -51,6 +52,23 @@ bool RunResult::Passed() const {
     }
   }
   return !symptoms || Shown() == shown_expected.value_or(true);
+}
+
+std::vector<SilentFlow> SilentFlows(const RunResult& result) {
+  std::map<std::string, SilentFlow> flows;
+  std::set<std::string> heard;
+  for (const StepResult& step : result.steps) {
+    for (const TrafficResult& t : step.traffic) {
+      if (t.without_client < t.sent) heard.insert(t.flow);
+      SilentFlow& flow = flows.try_emplace(t.flow, SilentFlow{t.flow, t.client, 0}).first->second;
+      flow.sent += t.sent;
+    }
+  }
+  std::vector<SilentFlow> out;
+  for (auto& [name, flow] : flows) {
+    if (flow.sent > 0 && !heard.contains(name)) out.push_back(std::move(flow));
+  }
+  return out;
 }
 
 std::vector<DeadPath> DeadPaths(const RunResult& result) {

@@ -49,6 +49,8 @@ struct TrafficResult {
   Time start{}, end{};
   int64_t sent = 0, failed = 0, retried = 0;                      // failed: those without an answer too
   int64_t attempts = 0;                                           // upstream tries of all requests together
+  int64_t without_client = 0;                                     // no pod of the client ran to send them
+  std::string client;                                             // "app sleep of sample in cluster1"
   std::map<std::string, int64_t> by_version, by_cluster, by_pod;  // of answered requests
   std::map<std::string, int64_t> by_flags;                        // "URX,UF"; "-" for none
   std::map<int, int64_t> by_code;
@@ -161,6 +163,12 @@ struct DeadPath {
   Time since{};
 };
 
+// A flow that nobody sent in the whole run, since no pod of its client ran.
+struct SilentFlow {
+  std::string flow, client;
+  int64_t sent = 0;  // that were to be
+};
+
 struct RunResult {
   std::string scenario, file, description, profile, version;
   uint64_t seed = 0;
@@ -187,13 +195,16 @@ struct RunResult {
   std::optional<bool> shown_expected;  // of an incident whose head names this profile
   // Every symptom held, and there was one.
   bool Shown() const;
-  // What is expected holds, symptoms are there or not as the incident's head says, and no invariant was broken but
-  // those that the simulated release is known to break.
+  // What is expected holds, symptoms are there or not as the incident's head says, no invariant was broken but those
+  // that the simulated release is known to break, and every flow had a client at some time.
   bool Passed() const;
 };
 
 // The dead paths of a run, worst first: fewer tries than kEnoughTries say nothing.
 inline constexpr int64_t kEnoughTries = 5;
 std::vector<DeadPath> DeadPaths(const RunResult& result);
+
+// In order of the flows' names.
+std::vector<SilentFlow> SilentFlows(const RunResult& result);
 
 }  // namespace wavetank::scenario

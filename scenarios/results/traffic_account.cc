@@ -16,6 +16,18 @@ Duration Percentile(std::vector<int64_t>& values, int64_t part) {
   return Duration(values[static_cast<size_t>(static_cast<int64_t>(values.size() - 1) * part / 100)]);
 }
 
+// "listener A, cluster B at 10.2.0.4:5000: UF", as a proxy says of a connection that it closed; none: it says no
+// address.
+envoysim::SocketAddress AddressToldBy(std::string_view closer) {
+  constexpr std::string_view kAt = " at ";
+  const size_t at = closer.rfind(kAt);
+  if (at == closer.npos) return {};
+  closer.remove_prefix(at + kAt.size());
+  const size_t end = closer.find(": ");
+  const auto address = envoysim::SocketAddress::Parse(closer.substr(0, end));
+  return address.ok() ? *address : envoysim::SocketAddress{};
+}
+
 }  // namespace
 
 TrafficAccount::TrafficAccount(const NameTable& names, AddressNames& addresses, std::string flow, bool meanwhile,
@@ -60,7 +72,10 @@ std::string TrafficAccount::CauseOf(const FailureFacts& facts, const sim::Traffi
                                     const envoysim::SocketAddress& upstream) const {
   std::string words = FailureInWords(facts);
   const bool unanswered = facts.code == 0 || facts.code == 503 || facts.code == 504;
-  const std::string obstacle = unanswered ? addresses_.Obstacle(t.client, upstream) : std::string();
+  // Of a connection of bytes only its proxy knows where it went.
+  const bool told = upstream == envoysim::SocketAddress{};
+  const std::string obstacle =
+      unanswered ? addresses_.Obstacle(t.client, told ? AddressToldBy(facts.closer) : upstream) : std::string();
   return obstacle.empty() ? words : words + " (" + obstacle + ")";
 }
 
@@ -89,6 +104,8 @@ void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
 void TrafficAccount::Add(const sim::TrafficRecord& t) {
   const envoysim::RequestRecord& r = t.record;
   ++result_.sent;
+  result_.without_client += t.client.empty() ? 1 : 0;
+  if (result_.client.empty()) result_.client = fmt::format("app {} of {} in {}", t.spec.app, t.spec.ns, t.spec.cluster);
   const auto bucket = static_cast<size_t>((t.done - result_.start) / kBucket);
   if (result_.series.size() <= bucket) {
     result_.series.resize(bucket + 1);

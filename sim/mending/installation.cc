@@ -50,6 +50,22 @@ bool HasIstiod(const fakekube::ApiServer& api) {
   return false;
 }
 
+// Some webhook configuration leads to an injector that is there: others, a revision's that is gone or another
+// program's, inject nothing.
+bool HasInjector(const fakekube::ApiServer& api) {
+  for (const kube::ObjectRef& object : api.List(kWebhookKind)) {
+    const bool istio = object->meta.labels.count("istio.io/rev") != 0 || object->meta.name.starts_with("istio");
+    for (const json& webhook : Items(At(object->body, "webhooks"))) {
+      const json& client = At(webhook, "clientConfig");
+      const json& service = At(client, "service");
+      const bool there =
+          service.is_null() || api.Get("Service", {Text(service, "namespace"), Text(service, "name")}) != nullptr;
+      if (istio && there) return true;
+    }
+  }
+  return false;
+}
+
 json PortOf(const char* name, int port, int target) {
   return {{"name", name}, {"port", port}, {"targetPort", target}, {"protocol", "TCP"}};
 }
@@ -112,7 +128,7 @@ absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) 
       if (absl::Status status = Ensure(api, std::move(object)); !status.ok()) return status;
     }
   }
-  if (!api.List(kWebhookKind).empty()) return absl::OkStatus();
+  if (HasInjector(api)) return absl::OkStatus();
   return Ensure(api, pilot::MakeMutatingWebhookConfiguration({}));
 }
 
@@ -136,7 +152,7 @@ absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what) {
                       {{{"name", "tcp-istiod"}, {"port", 15012}, {"protocol", "TCP"}},
                        {{"name", "tcp-webhook"}, {"port", 443}, {"targetPort", 15017}, {"protocol", "TCP"}}}}};
   if (absl::Status status = Ensure(api, std::move(service)); !status.ok()) return status;
-  if (!api.List(kWebhookKind).empty()) return absl::OkStatus();
+  if (HasInjector(api)) return absl::OkStatus();
   pilot::WebhookInstallation webhook;
   webhook.injection_path = fmt::format("/inject/cluster/{}/net/{}", what.cluster, what.network);
   return Ensure(api, pilot::MakeMutatingWebhookConfiguration(webhook));

@@ -289,6 +289,13 @@ MeshNetwork::Obstacle MeshNetwork::Unknown(const Workload& from, const SocketAdd
                           networks_[site])};
     }
   }
+  if (const std::optional<Underlay::Destination> translated =
+          underlay_ == nullptr ? std::nullopt : underlay_->Translate(destination)) {
+    return {fmt::format("NAT of {} leads {} to {}, which nothing there has",
+                        networks_[static_cast<uint16_t>(translated->site)], destination.ToString(),
+                        translated->to.ToString()),
+            true};
+  }
   return {fmt::format("nothing that {} reaches has {}", here, destination.ip.ToString()), true};
 }
 

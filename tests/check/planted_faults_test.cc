@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -153,6 +154,49 @@ constexpr PlantedFault kFaults[] = {
     {"protocol-of-port-differs", "WT401"},
     {"disabled-for-one-port", "WT541"},
     {"timeout-too-short", "WT801"},
+    {"telemetry-provider-unknown", "WT571"},
+    {"telemetry-provider-of-another-kind", "WT571"},
+    {"authorizer-unknown", "WT567"},
+    {"key-set-out-of-reach", "WT572"},
+    {"key-set-behind-strict-mtls", "WT572"},
+    {"key-set-of-a-stranger", "WT573"},
+    {"no-default-route", "WT509"},
+    {"gateway-budget-blocks-drain", "WT705"},
+    {"budget-of-none", "WT705"},
+    {"strict-with-plain-clients", "WT543"},
+    {"port-mtls-by-service-port", "WT542"},
+    {"two-peer-authentications", "WT544"},
+    {"request-principals-of-nobody", "WT570"},
+    {"path-pattern", "WT569"},
+    {"principal-with-scheme", "WT561"},
+    {"namespace-of-nobody", "WT561"},
+    {"authorization-host-with-port", "WT568"},
+    {"rules-out-of-sight", "WT510"},
+    {"entry-out-of-sight", "WT556"},
+    {"mutual-tls-to-strangers", "WT528"},
+    {"tls-twice", "WT529"},
+    {"outlier-ejects-gateway", "WT530"},
+    {"discovery-selectors", "WT707"},
+    {"cluster-local-by-mesh-config", "WT412"},
+    {"mesh-config-unreadable", "WT706"},
+    {"network-policy-closes-webhook", "WT122"},
+    {"probes-not-rewritten", "WT604"},
+    {"gateway-selects-nothing-at-ingress", "IST0127"},
+    {"gateway-port-not-in-service", "IST0104"},
+    {"network-label-at-application", "WT102"},
+    {"user-of-the-proxy", "IST0144"},
+    {"reserved-port", "WT605"},
+    {"image-auto", "IST0146"},
+    {"webhook-of-nobody", "IST0139"},
+    {"addresses-of-two-entries", "WT555"},
+    {"distribute-to-nowhere", "WT525"},
+    {"rule-selects-nobody", "IST0127"},
+    {"external-selector-without-mtls", "WT557"},
+    {"sidecar-export-hidden", "WT801"},
+    {"app-protocol-against-name", "WT411"},
+    {"remote-server-is-loopback", "WT206"},
+    {"rule-exported-elsewhere", "WT526"},
+    {"port-called-otherwise", "WT413"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
@@ -177,6 +221,19 @@ std::vector<std::string> Codes(const LintResult& result) {
   return out;
 }
 
+const Finding* FindingOf(const LintResult& result, std::string_view code) {
+  for (const Finding& f : result.findings) {
+    if (f.rule->code == code) return &f;
+  }
+  return nullptr;
+}
+
+LintResult LintFault(const std::string& name) {
+  absl::StatusOr<LintResult> result = LintScenario(kMainMesh, kRoot + "/tests/check/faults/" + name);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *std::move(result) : LintResult();
+}
+
 class PlantedFaults : public testing::TestWithParam<PlantedFault> {};
 
 TEST_P(PlantedFaults, IsFound) {
@@ -187,9 +244,10 @@ TEST_P(PlantedFaults, IsFound) {
                                   [&](const Finding& f) { return f.rule->code == GetParam().code; });
   ASSERT_NE(found, result->findings.end()) << testing::PrintToString(Codes(*result));
   // What names an object names the line that a person has to mend.
-  if (!found->object.empty()) {
-    EXPECT_FALSE(found->place.file.empty());
-    EXPECT_GT(found->place.line, 0);
+  for (const Finding& finding : result->findings) {
+    if (finding.object.empty()) continue;
+    EXPECT_FALSE(finding.place.file.empty()) << finding.rule->code << " " << finding.object;
+    EXPECT_GT(finding.place.line, 0) << finding.rule->code << " " << finding.object;
   }
 }
 
@@ -223,6 +281,16 @@ TEST(Lint, FindsNothingInMeshesThatWork) {
   }
 }
 
+// Where pods of two sites reach each other nothing needs a network's name, and a Gateway of the Gateway API opens the
+// way in as Istio's own does.
+TEST(Lint, TakesRoutedSitesForOneNetworkAndGatewaysOfBothApis) {
+  for (const char* story : {"sites-and-firewalls", "dual-stack", "gateway-api"}) {
+    const absl::StatusOr<LintResult> result = LintScenario(kRoot + "/scenarios/" + story, "");
+    ASSERT_TRUE(result.ok()) << story << ": " << result.status();
+    EXPECT_THAT(Codes(*result), testing::IsEmpty()) << story;
+  }
+}
+
 TEST(Lint, FindsTwoRootsAndASharedName) {
   const auto codes = [](const std::string& story) {
     const absl::StatusOr<LintResult> result = LintScenario(kRoot + "/scenarios/" + story, "");
@@ -236,17 +304,175 @@ TEST(Lint, FindsTwoRootsAndASharedName) {
   EXPECT_THAT(codes("shared-network-name"), testing::Contains("WT104"));
 }
 
-const Finding* FindingOf(const LintResult& result, std::string_view code) {
-  for (const Finding& f : result.findings) {
-    if (f.rule->code == code) return &f;
+// What istiods and proxies show has the object that causes it, in its own cluster.
+TEST(Lint, NamesTheObjectBehindWhatProxiesMeet) {
+  const std::map<std::string, std::pair<std::string, std::string>> cause = {
+      {"gateway-without-label", {"WT101", "cluster2 Service istio-system/istio-eastwestgateway"}},
+      {"pod-addresses", {"WT106", "cluster2 Service istio-system/istio-eastwestgateway"}},
+      {"zones-behind-gateway", {"WT114", "cluster2 Service sample/helloworld"}},
+      {"filter-refused", {"WT532", "cluster1 EnvoyFilter sample/patch"}}};
+  for (const auto& [fault, expected] : cause) {
+    const LintResult result = LintFault(fault);
+    const Finding* found = FindingOf(result, expected.first);
+    ASSERT_NE(found, nullptr) << fault;
+    EXPECT_EQ(found->cluster + " " + found->object, expected.second);
   }
-  return nullptr;
 }
 
-LintResult LintFault(const std::string& name) {
-  absl::StatusOr<LintResult> result = LintScenario(kMainMesh, kRoot + "/tests/check/faults/" + name);
+TEST(Lint, ATracingProviderNextToAnotherIsNoFault) {
+  const std::string folder = testing::TempDir() + "/provider-there";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster1.yaml")
+      << "apiVersion: telemetry.istio.io/v1alpha1\nkind: Telemetry\nmetadata: {name: logs, namespace: istio-system}\n"
+         "spec: {accessLogging: [{providers: [{name: envoy}]}], metrics: [{providers: [{name: prometheus}]}]}\n";
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
+}
+
+// Rules that take every request one way or another need no last one.
+TEST(Lint, RulesThatTogetherTakeAllNeedNoDefaultRoute) {
+  const std::string folder = testing::TempDir() + "/rules-take-all";
+  fs::create_directories(folder);
+  const std::string head =
+      "apiVersion: networking.istio.io/v1beta1\nkind: VirtualService\nmetadata: {name: helloworld, namespace: sample}\n"
+      "spec:\n  hosts: [helloworld]\n  http:\n";
+  const std::string route = ", route: [{destination: {host: helloworld, port: {number: 5000}}}]}\n";
+  for (const std::string& rules : {"    - {match: [{uri: {prefix: /}}]" + route, "    - {match: [{port: 5000}]" + route,
+                                   "    - {match: [{headers: {end-user: {exact: jason}}}]" + route +
+                                       "    - {match: [{withoutHeaders: {end-user: {exact: jason}}}]" + route}) {
+    std::ofstream(folder + "/cluster1.yaml") << head << rules;
+    const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(Codes(*result), testing::IsEmpty()) << rules;
+  }
+}
+
+LintResult LintManifest(const std::string& name, const std::string& yaml) {
+  const std::string folder = testing::TempDir() + "/" + name;
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster1.yaml") << yaml;
+  absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *std::move(result) : LintResult();
+}
+
+// As istio.io's tasks of egress have it: HTTP that a route turns to the port of TLS, which the proxy begins; and TLS of
+// the application's own, routed by SNI.
+TEST(Lint, TlsOriginationOfIstiosOwnTasksIsNoFault) {
+  const LintResult result = LintManifest("egress", R"(
+apiVersion: networking.istio.io/v1alpha3
+kind: ServiceEntry
+metadata: {name: cnn, namespace: sample}
+spec:
+  hosts: [edition.cnn.com]
+  ports: [{number: 80, name: http, protocol: HTTP}, {number: 443, name: https, protocol: HTTPS}]
+  resolution: DNS
+---
+apiVersion: networking.istio.io/v1alpha3
+kind: VirtualService
+metadata: {name: cnn, namespace: sample}
+spec:
+  hosts: [edition.cnn.com]
+  http: [{match: [{port: 80}], route: [{destination: {host: edition.cnn.com, port: {number: 443}}}]}]
+  tls: [{match: [{port: 443, sniHosts: [edition.cnn.com]}], route: [{destination: {host: edition.cnn.com, port: {number: 443}}}]}]
+---
+apiVersion: networking.istio.io/v1alpha3
+kind: DestinationRule
+metadata: {name: cnn, namespace: sample}
+spec:
+  host: edition.cnn.com
+  trafficPolicy:
+    portLevelSettings: [{port: {number: 443}, tls: {mode: SIMPLE, caCertificates: system}}]
+)");
+  EXPECT_THAT(Codes(result), testing::Not(testing::Contains(testing::HasSubstr("WT5"))))
+      << testing::PrintToString(Codes(result));
+}
+
+// Istio's tasks of tokens, of external authorization by hosts with their port, and of mutual TLS for one workload.
+TEST(Lint, PoliciesOfIstiosOwnTasksAreNoFault) {
+  const LintResult result = LintManifest("policies", R"(
+apiVersion: security.istio.io/v1beta1
+kind: PeerAuthentication
+metadata: {name: default, namespace: sample}
+spec: {mtls: {mode: STRICT}}
+---
+apiVersion: security.istio.io/v1beta1
+kind: PeerAuthentication
+metadata: {name: helloworld, namespace: sample}
+spec: {selector: {matchLabels: {app: helloworld}}, mtls: {mode: STRICT}, portLevelMtls: {5000: {mode: PERMISSIVE}}}
+---
+apiVersion: security.istio.io/v1beta1
+kind: RequestAuthentication
+metadata: {name: tokens, namespace: sample}
+spec: {selector: {matchLabels: {app: helloworld}}, jwtRules: [{issuer: testing@secure.istio.io, jwks: '{"keys": []}'}]}
+---
+apiVersion: security.istio.io/v1beta1
+kind: AuthorizationPolicy
+metadata: {name: require-jwt, namespace: sample}
+spec:
+  selector: {matchLabels: {app: helloworld}}
+  rules:
+    - from: [{source: {requestPrincipals: ["testing@secure.istio.io/testing@secure.istio.io"]}}]
+      to: [{operation: {paths: [/hello, /api/*, "*.html"], hosts: ["helloworld.sample", "helloworld.sample:*"]}}]
+)");
+  EXPECT_THAT(Codes(result), testing::IsEmpty());
+}
+
+// Istio's sample of an external authorizer answers 403 to who brings no header: it is an application that answers. And
+// an account that is written as an empty text is the default one, as Kubernetes has it.
+TEST(Lint, AnswersOfAnAuthorizerAndEmptyAccountsAreNoFault) {
+  const LintResult result = LintManifest("authorizer", R"(
+apiVersion: v1
+kind: Service
+metadata: {name: ext-authz, namespace: sample}
+spec: {selector: {app: ext-authz}, ports: [{name: http, port: 8000}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: ext-authz, namespace: sample}
+spec:
+  selector: {matchLabels: {app: ext-authz}}
+  template:
+    metadata: {labels: {app: ext-authz}}
+    spec:
+      serviceAccountName: ""
+      containers: [{name: ext-authz, image: gcr.io/istio-testing/ext-authz:latest, ports: [{containerPort: 8000}]}]
+)");
+  std::vector<std::string> others;
+  for (const std::string& code : Codes(result)) {
+    if (code.find("is not in cluster2") == std::string::npos) others.push_back(code);
+  }
+  EXPECT_THAT(others, testing::IsEmpty());
+}
+
+// Another program's webhook injects nothing, and a mesh that is filled in has an injector of its own beside it.
+TEST(Lint, AWebhookOfAnotherProgramKeepsNoPodFromItsSidecar) {
+  const LintResult result = LintManifest("webhook", R"(
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: vault-agent-injector}
+webhooks:
+  - name: vault.hashicorp.com
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Ignore
+    clientConfig: {service: {name: vault-agent-injector, namespace: vault, path: /mutate, port: 443}}
+    rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+)");
+  EXPECT_THAT(Codes(result), testing::IsEmpty());
+  EXPECT_EQ(FindingOf(LintFault("webhook-of-nobody"), "WT109"), nullptr);
+}
+
+TEST(Lint, ABudgetThatLetsOnePodGoIsNoFault) {
+  const std::string folder = testing::TempDir() + "/budget-of-one";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster1.yaml")
+      << "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: hello, namespace: sample}\n"
+         "spec: {maxUnavailable: 1, selector: {matchLabels: {app: helloworld}}}\n";
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
 }
 
 // What follows from a fault is not told as faults of their own, with remedies that mend nothing.

@@ -24,19 +24,21 @@ std::vector<std::string> Found(const std::string& name) {
   EXPECT_TRUE(result.ok()) << result.status();
   std::vector<std::string> out;
   if (!result.ok()) return out;
-  for (const Finding& f : result->findings) out.push_back(fmt::format("{} {}: {}", f.rule->code, f.cluster, f.message));
+  for (const Finding& f : result->findings)
+    out.push_back(
+        fmt::format("{} {}{}{}: {}", f.rule->code, f.cluster, f.object.empty() ? "" : " ", f.object, f.message));
   return out;
 }
 
 TEST(Reach, AnAddressBehindNatIsFoundWithWhoSendsThereAndWhy) {
   const std::vector<std::string> found = Found("incidents/A08-address-behind-nat");
-  EXPECT_THAT(found, Contains(HasSubstr("WT116 cluster1: ")));
+  EXPECT_THAT(found, Contains(HasSubstr("WT116 cluster2 Service istio-system/istio-eastwestgateway: ")));
   EXPECT_THAT(found, Contains(HasSubstr("192.168.7.1:15443 and do not reach it: no route leads from network1")));
 }
 
 TEST(Reach, OneNameForTwoNetworksIsToldWithWhatStandsInTheWay) {
   const std::vector<std::string> found = Found("shared-network-name");
-  EXPECT_THAT(found, Contains(HasSubstr("WT106 cluster1: ")));
+  EXPECT_THAT(found, Contains(HasSubstr("WT106 cluster2 Namespace istio-system: ")));
   EXPECT_THAT(found, Contains(HasSubstr("no route leads from network1 to 10.2.")));
 }
 

@@ -89,6 +89,37 @@ TEST_F(Habits, ADeadPathBehindRetriesIsOnTheFirstScreen) {
   EXPECT_THAT(ran.output, HasSubstr("although"));
 }
 
+TEST_F(Habits, AFlowThatNobodySendsFailsTheRunOnTheFirstScreen) {
+  const std::string file = Write("nobody.yaml", "name: Nobody sends\nextends: " WAVETANK_SOURCE_DIR
+                                                "/scenarios/multi-primary-multi-network/scenario.yaml\n"
+                                                "flows: [{name: f, from: {cluster: cluster1, namespace: sample, app: "
+                                                "slep}, to: helloworld.sample:5000}]\n"
+                                                "steps: [{name: one, then: [{flow: f, requests: 10}]}]\n");
+  const Ran ran = Call("run " + file);
+  EXPECT_EQ(ran.code, 1) << ran.output;
+  EXPECT_THAT(ran.output.substr(0, ran.output.find("\n\n")),
+              AllOf(HasSubstr("NOBODY SENDS  f: no pod of app slep of sample in cluster1"), HasSubstr("10 requests")));
+  EXPECT_THAT(ran.output, HasSubstr("FAILED"));
+  const json run = json::parse(Call("run --json " + file).output)["runs"][0];
+  EXPECT_EQ(run["silentFlows"][0]["flow"], "f");
+  EXPECT_EQ(run["passed"], false);
+}
+
+TEST_F(Habits, VerbsAboutAProxySayWhyThereIsNone) {
+  const std::string file = Write("bare.yaml",
+                                 "name: No sidecar\nclusters:\n  - name: c1\n    manifests:\n"
+                                 "      - objects: [{apiVersion: v1, kind: Namespace, metadata: {name: sample}}]\n"
+                                 "      - " WAVETANK_SOURCE_DIR "/scenarios/manifests/sleep.yaml\n");
+  const std::string log = folder_ / "bare.wtlog";
+  ASSERT_EQ(Call("run " + file + " -o " + log).code, 0);
+  for (const std::string& verb :
+       {"xds " + file + " --proxy sleep", "pc cluster " + file + " --proxy sleep", "stats " + file + " --proxy sleep",
+        "state " + log + " --proxy sleep", "why " + file + " --proxy sleep --host helloworld.sample"}) {
+    ExpectRefused(Call(verb), {"none of the 2 pods that run has a sidecar", "istio-injection=enabled", "sample in c1"});
+  }
+  EXPECT_THAT(Call("ps " + file).error, HasSubstr("no proxy is connected: none of the 2 pods"));
+}
+
 TEST_F(Habits, WhyTellsARequestHopByHop) {
   const Ran retried = Call("why " + kTwoRoots + " --flow from-cluster1 --retried");
   EXPECT_EQ(retried.code, 0) << retried.error;

@@ -137,6 +137,36 @@ steps:)",
   std::string api_, config_;
 };
 
+// `check` of clusters as they are now, by the file with which kubectl reaches them.
+TEST_F(Record, ACheckOfAKubeconfigFindsWhatStandsInLiveClustersAndLeavesNoLogBehind) {
+  Serve({kTwoClusters});
+  const std::filesystem::path temporary = folder_ / "tmp";
+  std::filesystem::create_directory(temporary);
+  setenv("TMPDIR", temporary.c_str(), 1);
+  const Ran well = Call("check " + config_ + " --fail-on info");
+  EXPECT_EQ(well.code, 0) << well.output << well.error;
+  const std::string rule = Write("rule.yaml",
+                                 "apiVersion: networking.istio.io/v1beta1\nkind: VirtualService\n"
+                                 "metadata: {name: helloworld, namespace: sample}\nspec:\n  hosts: [helloworld]\n"
+                                 "  http: [{route: [{destination: {host: nowhere}}]}]\n");
+  ASSERT_EQ(Call(fmt::format("apply --server {} --cluster cluster1={}", api_, rule)).code, 0);
+  const Ran ill = Call("check --kubeconfig " + config_ + " --output sarif");
+  EXPECT_EQ(ill.code, 1) << ill.error;
+  EXPECT_THAT(ill.output, AllOf(HasSubstr("IST0101"), HasSubstr("VirtualService sample/helloworld in cluster1"),
+                                HasSubstr("\"" + config_ + "\"")));
+  EXPECT_TRUE(std::filesystem::is_empty(temporary));
+  unsetenv("TMPDIR");
+
+  ExpectRefused(Call("check " + config_ + " --context nobody"),
+                {"it has no context 'nobody'; it has: cluster1, cluster2"});
+  ExpectRefused(Call("check --context cluster1"), {"--kubeconfig"});
+  ExpectRefused(Call(fmt::format("check {} {}", config_, kTwoClusters)), {"stand alone"});
+  ExpectRefused(Call(fmt::format("check {} --with cluster1={}", config_, rule)), {"not with live clusters"});
+  server_->Signal(SIGTERM);
+  server_->Wait();
+  EXPECT_EQ(Call("check " + config_ + " --context nobody").code, 2);
+}
+
 TEST_F(Record, AMeshForReplayWhyAndRun) {
   clusters_ = 2;
   Serve({kTwoClusters});

@@ -97,7 +97,7 @@ class TcpUpstream final : public ConnectionHandler {
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
   void OnRequest(ConnectionId, ExchangeId, const RequestSpec&, Duration) override {}
 
-  void OnClose(ConnectionId connection, CloseKind kind, std::string_view /*detail*/) override {
+  void OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) override {
     DownstreamConnection* downstream = downstream_;
     if (!ready_) {
       if (dial_.Failed(connection)) return;
@@ -114,7 +114,10 @@ class TcpUpstream final : public ConnectionHandler {
       return;
     }
     // Under TLS 1.3 a server that does not believe hangs up only now.
-    const std::string why = tls_.refused ? downstream->At("the upstream refuses its certificate: " + tls_.finding) : "";
+    // What a proxy further on says of its end comes through.
+    const std::string why = tls_.refused     ? downstream->At("the upstream refuses its certificate: " + tls_.finding)
+                            : detail.empty() ? downstream->At("closed by the upstream")
+                                             : std::string(detail);
     downstream->upstream_ = nullptr;
     delete this;
     downstream->CloseNow(kind == CloseKind::kTimeout ? CloseKind::kReset : kind, why);
@@ -465,7 +468,9 @@ void DownstreamConnection::Abort(StopKind kind) {
     kind == StopKind::kKill ? upstream->Close(CloseKind::kReset) : upstream->Vanish();
   }
   if (kind == StopKind::kKill) {
-    envoy_.fabric().Close(id_, Fabric::End::kServer, CloseKind::kReset);
+    // Its kernel resets what an Envoy that ends leaves open.
+    envoy_.fabric().Close(id_, Fabric::End::kServer, CloseKind::kReset,
+                          tcp_cluster_.empty() ? std::string() : At("this proxy ended"));
   } else {
     envoy_.fabric().Vanish(id_, Fabric::End::kServer);
   }

@@ -142,7 +142,11 @@ void DefaultPod(json& pod) {
   json& spec = ObjectAt(pod, "spec");
   DefaultPodSpec(spec);
   Default(spec, "enableServiceLinks", true);
-  Default(spec, "serviceAccountName", "default");
+  // Of the older name alone it is taken over; an empty one is none (kubernetes: plugin/pkg/admission/serviceaccount).
+  if (Text(spec, "serviceAccountName").empty()) {
+    const std::string older = Text(spec, "serviceAccount");
+    spec["serviceAccountName"] = older.empty() ? "default" : older;
+  }
   spec["serviceAccount"] = spec["serviceAccountName"];  // the field's older name says the same
   if (!spec.contains("priorityClassName")) Default(spec, "priority", 0);
   Default(spec, "preemptionPolicy", "PreemptLowerPriority");

@@ -79,6 +79,9 @@ TEST(Actions, WhatStandsUnderNetworksAndGatewaysIsAskedForInFull) {
   EXPECT_THAT(ErrorOf("route", "{from: a, to: b, between: [a, b], state: lost}"), HasSubstr("a route has two ends"));
   EXPECT_THAT(ErrorOf("dns", "{name: a, failing: [MX]}"), HasSubstr("write A or AAAA"));
   EXPECT_THAT(ErrorOf("dns", "{name: a, alias: b, addresses: [10.0.0.1]}"), HasSubstr("a name is an alias"));
+  EXPECT_THAT(ErrorOf("dns", "{name: a, alias: a}"), HasSubstr("is the name itself"));
+  EXPECT_THAT(ErrorOf("dns", "{name: '', addresses: [10.0.0.1]}"), HasSubstr("is no host name"));
+  EXPECT_THAT(ErrorOf("dns", "{name: 'https://a.example'}"), HasSubstr("is no host name"));
   EXPECT_THAT(ErrorOf("gateway", "{cluster: c1, state: moved}"), HasSubstr("where to?"));
   EXPECT_THAT(ErrorOf("gateway", "{cluster: c1, state: added}"), HasSubstr("what is added?"));
   EXPECT_THAT(ErrorOf("gateway", "{cluster: c1, state: moved, address: lb.example}"), HasSubstr("is no address"));

@@ -104,6 +104,32 @@ TEST(FailureInWords, AConnectionThatAProxyClosedSaysWhatTheProxysFlagMeans) {
             "connection reset by a proxy (listener b, cluster c: UH, no endpoint is there, or none is healthy)");
 }
 
+TEST(FailureInWords, AConnectionThatTheCallersProxyClosedSaysWhoseLimitOrWhatMetIt) {
+  const auto closed = [](std::string_view closer) {
+    return FailureInWords({0, envoysim::kNoFlags, "connection reset", "", "", "", closer});
+  };
+  EXPECT_EQ(closed("listener b, cluster outbound|80||a: UO"),
+            "connection reset by the caller's proxy (listener b, cluster outbound|80||a: UO, it is at its own limit: a "
+            "circuit breaker is open, too many connections)");
+  EXPECT_EQ(closed("listener b, cluster outbound|80||a at 10.1.0.1:80: UF, connection timeout"),
+            "connection reset by the caller's proxy (listener b, cluster outbound|80||a at 10.1.0.1:80: UF, connection "
+            "timeout, nothing answered within the connect timeout)");
+  EXPECT_THAT(closed("listener b, cluster outbound|80||a at 10.1.0.1:80: UF, delayed connect error: 111"),
+              HasSubstr("nothing listens there"));
+  EXPECT_EQ(closed("listener virtualInbound, cluster inbound|80|| at 10.1.0.1:80: this proxy ended"),
+            "connection reset by the proxy before the application (listener virtualInbound, cluster inbound|80|| at "
+            "10.1.0.1:80: this proxy ended)");
+}
+
+TEST(FailureInWords, ARequestThatIsBeyondTheCallersOwnLimitSaysSo) {
+  EXPECT_EQ(Words("upstream_reset_before_response_started{overflow}"),
+            "refused at the caller's own limit: a circuit breaker is open: too many requests or connections");
+  EXPECT_EQ(FailureInWords({503, envoysim::kNoFlags, "via_upstream", "", "outbound|80||a", "",
+                            "upstream_reset_before_response_started{overflow}"}),
+            "the proxy before the application answered: refused at that proxy's own limit: a circuit breaker is open: "
+            "too many requests or connections");
+}
+
 TEST(FailureInWords, WhatTheClientItselfDidIsToldInWords) {
   EXPECT_EQ(FailureInWords({0, envoysim::kNoFlags, "client pod gone"}),
             "the client's pod was gone before an answer came");

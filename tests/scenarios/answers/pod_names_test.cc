@@ -58,6 +58,8 @@ TEST_F(PodNamesTest, WhatIsNotOneIsRefusedWithWhatThereIs) {
               AllOf(HasSubstr("more than one proxy is named 'sleep'"), HasSubstr("ccccc.other@cluster2")));
   EXPECT_THAT(std::string(FindOnePod("proxy", "nobody", all_).status().message()),
               AllOf(HasSubstr("no proxy is named 'nobody'"), HasSubstr("api-0.sample@cluster1")));
+  EXPECT_EQ(std::string(FindOnePod("proxy", "nobody", {}).status().message()),
+            "no proxy is named 'nobody': there is none at all");
   EXPECT_THAT(Found(""), IsEmpty());
   EXPECT_THAT(Found("@"), IsEmpty());
   EXPECT_THAT(Found("-0"), IsEmpty());

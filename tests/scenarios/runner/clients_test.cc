@@ -31,6 +31,25 @@ absl::StatusOr<RunResult> RunClients(const std::string& flow, const std::string&
   return Run(*scenario, {});
 }
 
+// A pod of IPv4 has no way to IPv6 addresses: connect(2) says so at once, and another of the name's is taken if there
+// is one.
+TEST(Clients, DialNoAddressOfAFamilyThatTheirPodIsNotIn) {
+  const std::string mesh = std::string(kTwoHelloworlds) +
+                           "flows: [{name: f, from: {cluster: cluster1, namespace: sample, app: sleep}, to: "
+                           "'ext.example:80', rate: 10/s}]\n"
+                           "steps: [{name: s, do: [{dns: {name: ext.example, addresses: ['fd00::1']}}], then: [{flow: "
+                           "f, requests: 3}]}]\n";
+  absl::StatusOr<Scenario> scenario = ParseScenario(WAVETANK_SOURCE_DIR "/family.yaml", mesh);
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  for (ClusterSpec& cluster : scenario->clusters) {
+    for (ManifestSpec& manifest : cluster.manifests) manifest.path = WAVETANK_SOURCE_DIR "/" + manifest.path;
+  }
+  const absl::StatusOr<RunResult> result = scenario::Run(*scenario, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->steps[0].traffic[0].failures.size(), 1u);
+  EXPECT_THAT(result->steps[0].traffic[0].failures[0].cause, testing::HasSubstr("of an IP family alone"));
+}
+
 TEST(Clients, OfAClosedLoopSendAsFastAsTheyAreAnswered) {
   // Each of two users takes 100 ms for a request and 400 ms to think: four requests a second.
   const auto result =

@@ -122,6 +122,14 @@ TEST_F(UnderlayTest, DestinationsAreTranslatedToWhatIsBehindTheSitesRouter) {
   EXPECT_EQ(From(east_, "198.51.100.9", 80).outcome, Outcome::kBlackholed);
 }
 
+TEST_F(UnderlayTest, ATranslationToWhatNobodyHasIsToldWithBothAddresses) {
+  options_.nat = {{.site = "west", .address = "198.51.100.9", .to = "192.168.7.8", .port = 443, .to_port = 15443}};
+  Build();
+  EXPECT_EQ(From(east_, "198.51.100.9", 443).outcome, Outcome::kBlackholed);
+  EXPECT_EQ(WhyNot(east_, "198.51.100.9", 443),
+            "NAT of west leads 198.51.100.9:443 to 192.168.7.8:15443, which nothing there has");
+}
+
 TEST_F(UnderlayTest, TheFirstFirewallRuleThatFitsDecides) {
   options_.firewalls = {{.name = "but that", .from = {"10.1.0.5"}, .to = {"west"}, .ports = {15443}, .allow = true},
                         {.name = "closed", .to = {"cluster2"}, .ports = {15443, 5000}}};

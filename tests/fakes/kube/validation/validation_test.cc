@@ -149,6 +149,19 @@ spec:
   EXPECT_EQ(pod["status"]["qosClass"], "Burstable");  // its second container asks for nothing
 }
 
+// kubernetes: plugin/pkg/admission/serviceaccount; the older name is the other's alias.
+TEST_F(ValidationTest, AnEmptyAccountOfAPodIsTheDefaultOneAndTheOlderNameCounts) {
+  const auto account = [&](const std::string& name, const std::string& said) {
+    EXPECT_EQ(Refusal("apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", namespace: default}\nspec: {" + said +
+                      ", containers: [{name: c, image: i}]}\n"),
+              "");
+    const auto pod = api().Get("Pod", {"default", name});
+    return pod == nullptr ? json() : pod->body["spec"]["serviceAccountName"];
+  };
+  EXPECT_EQ(account("a", "serviceAccountName: ''"), "default");
+  EXPECT_EQ(account("b", "serviceAccount: builder"), "builder");
+}
+
 TEST_F(ValidationTest, ATemplateOfPodsHasNoMoreThanItsSchemaSays) {
   ASSERT_EQ(Refusal(Deployment("{matchLabels: {a: b}}", "{a: b}")), "");
   const json spec = api().Get("Deployment", {"default", "web"})->body["spec"]["template"]["spec"];

@@ -1,0 +1,262 @@
+// Security policies that ask for what nobody has, or mean something else than they say.
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/base/json/json_read.h"
+#include "core/base/json_access.h"
+#include "core/config/schema/protocol.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace wavetank::check {
+namespace {
+
+using nlohmann::json;
+using PeerPolicy = config::TypedConfig<config::PeerAuthentication>;
+using PeerMode = config::PeerAuthentication::Mode;
+
+template <class Fn>
+void EachPeerPolicy(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::PeerAuthenticationRef& policy : cluster->configs.PeerAuthentications()) fn(*cluster, *policy);
+  }
+}
+
+bool PeerPolicyHolds(const PeerPolicy& policy, const sim::PodProcess& pod) {
+  if (policy.meta.ns != kSystemNamespace && policy.meta.ns != pod.pod()->meta.ns) return false;
+  return !policy.spec.selector || Selects(*policy.spec.selector, pod.pod()->meta.labels);
+}
+
+int TargetOf(const kube::ServicePort& port) { return port.target_port == 0 ? port.port : port.target_port; }
+
+// istiod: pilot/pkg/security/authn, portLevelMtls by the port that the workload listens on.
+void PortLevelMtlsOfServicePort(const Mesh& mesh, Findings& findings) {
+  EachPeerPolicy(mesh, [&](const MeshCluster& cluster, const PeerPolicy& policy) {
+    for (const auto& [number, mode] : policy.spec.port_level_mtls) {
+      const int port = static_cast<int>(number);
+      std::set<int> targets;
+      std::string of;
+      for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+        if (!PeerPolicyHolds(policy, *pod)) continue;
+        for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
+          for (const kube::ServicePort& each : kube::ParseService(*object).ports) {
+            targets.insert(TargetOf(each));
+            if (each.port == port && of.empty()) of = object->meta.ns + "/" + object->meta.name;
+          }
+        }
+      }
+      if (of.empty() || targets.contains(port)) continue;
+      findings.Add(cluster, policy.meta,
+                   fmt::format("portLevelMtls has {}, the port of Service {}: its pods listen on {}", port, of,
+                               fmt::join(targets, ", ")));
+    }
+  });
+}
+
+void PlainClients(const Mesh& mesh, Findings& findings) {
+  std::set<std::string> plain;
+  for (const sim::PodProcess* pod : mesh.world().Pods()) {
+    if (IsApplication(*pod) && !pod->bootstrap())
+      plain.insert(fmt::format("{}.{}@{}", pod->app(), pod->pod()->meta.ns, pod->site().name));
+  }
+  if (plain.empty()) return;
+  EachPeerPolicy(mesh, [&](const MeshCluster& cluster, const PeerPolicy& policy) {
+    if (policy.spec.mtls != PeerMode::kStrict) return;
+    findings.Add(
+        cluster, policy.meta,
+        fmt::format(
+            "mtls STRICT, and {} run{} without a sidecar: what they call here resets their connections",
+            plain.size() > 3 ? fmt::format("{} applications", plain.size()) : fmt::format("{}", fmt::join(plain, ", ")),
+            plain.size() == 1 ? "s" : ""));
+  });
+}
+
+// istiod: pilot/pkg/security/authn/policy_applier.go, ComposePeerAuthentication: of each scope the oldest.
+void PeerPoliciesOfOneScope(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary) continue;
+    std::map<std::pair<std::string, std::string>, const PeerPolicy*> first;
+    for (const config::PeerAuthenticationRef& policy : cluster->configs.PeerAuthentications()) {
+      const std::string scope = policy->spec.selector ? LabelText(*policy->spec.selector) : std::string();
+      const auto [it, added] = first.emplace(std::pair(policy->meta.ns, scope), policy.get());
+      if (added) continue;
+      const kube::ObjectRef here =
+          mesh.Get(*cluster, "PeerAuthentication.security.istio.io", policy->meta.ns, policy->meta.name);
+      if (here == nullptr) continue;
+      findings.Add(*cluster, *here,
+                   fmt::format("{}/{} is for {} too: only the older one's counts", policy->meta.ns,
+                               it->second->meta.name, scope.empty() ? "the whole namespace" : "pods with " + scope));
+    }
+  }
+}
+
+// A policy's matchLabels, and pods with a proxy that it holds for.
+template <class Fn>
+void EachAuthorization(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const kube::ObjectRef& policy : mesh.List(*cluster, "AuthorizationPolicy.security.istio.io")) {
+      kube::Labels selector;
+      for (const auto& [key, value] : Members(At(policy->body, {"spec", "selector", "matchLabels"})))
+        selector[key] = TextOf(value);
+      std::vector<const sim::PodProcess*> pods;
+      for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
+        const bool here = policy->meta.ns == kSystemNamespace || policy->meta.ns == pod->pod()->meta.ns;
+        if (here && pod->bootstrap() && Selects(selector, pod->pod()->meta.labels)) pods.push_back(pod);
+      }
+      fn(*cluster, *policy, pods);
+    }
+  }
+}
+
+template <class Fn>
+void EachOperation(const kube::Object& policy, Fn fn) {
+  for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
+    for (const json& to : Items(At(rule, "to"))) fn(At(to, "operation"));
+  }
+}
+
+// istiod: pilot/pkg/security/authz/matcher, StringMatcher: a star at the beginning or the end, or alone.
+void StarWithin(const Mesh& mesh, Findings& findings) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto&) {
+    EachOperation(policy, [&](const json& operation) {
+      for (const char* field : {"paths", "notPaths", "hosts", "notHosts", "methods", "notMethods"}) {
+        for (const json& each : Items(At(operation, field))) {
+          const std::string text = TextOf(each);
+          if (text.size() < 2 || text.find("{*") != std::string::npos) continue;
+          const bool ends = text.starts_with('*') && text.ends_with('*');
+          if (text.find('*', 1) >= text.size() - 1 && !ends) continue;
+          findings.Add(
+              cluster, policy,
+              fmt::format("operation.{}: '{}' has a star that is taken for itself: one counts at the beginning "
+                          "or at the end alone",
+                          field, text));
+        }
+      }
+    });
+  });
+}
+
+// Envoy matches :authority as it is, and clients write a port there that is not the scheme's.
+void HostWithoutPort(const Mesh& mesh, Findings& findings) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    std::set<int> ports;
+    for (const sim::PodProcess* pod : pods) {
+      if (pod->router()) continue;
+      for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
+        for (const kube::ServicePort& port : kube::ParseService(*object).ports)
+          if (port.port != 80 && port.port != 443) ports.insert(port.port);
+      }
+    }
+    if (ports.empty()) return;
+    EachOperation(policy, [&](const json& operation) {
+      for (const char* field : {"hosts", "notHosts"}) {
+        const json& hosts = Items(At(operation, field));
+        for (const json& each : hosts) {
+          const std::string host = TextOf(each);
+          if (host.empty() || host.find(':') != std::string::npos || host.ends_with('*')) continue;
+          const bool other = std::any_of(hosts.begin(), hosts.end(), [&](const json& more) {
+            const std::string text = TextOf(more);
+            return text != host && (text.starts_with(host + ":") || text == host + "*");
+          });
+          if (other) continue;
+          findings.Add(cluster, policy,
+                       fmt::format("operation.{}: '{}' is not the Host of requests to port {}, which is '{}:{}'", field,
+                                   host, fmt::join(ports, ", "), host, *ports.begin()));
+          findings.Explain({}, fmt::format("add '{}:*'", host));
+        }
+      }
+    });
+  });
+}
+
+// The first thing that a policy asks of a token; empty: none.
+std::string TokenAskedFor(const kube::Object& policy) {
+  for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
+    for (const json& from : Items(At(rule, "from"))) {
+      for (const char* field : {"requestPrincipals", "notRequestPrincipals"})
+        if (!Items(At(from, {"source", field})).empty()) return fmt::format("source.{}", field);
+    }
+    for (const json& when : Items(At(rule, "when"))) {
+      if (Text(when, "key").starts_with("request.auth.")) return Text(when, "key");
+    }
+  }
+  return {};
+}
+
+void TokensNobodyChecks(const Mesh& mesh, Findings& findings) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    const std::string asked = TokenAskedFor(policy);
+    if (asked.empty()) return;
+    for (const sim::PodProcess* pod : pods) {
+      const kube::Object& object = *pod->pod();
+      if (!cluster.push->authn().GetJwtPoliciesForWorkload(object.meta.ns, object.meta.labels).empty()) continue;
+      return findings.Add(
+          cluster, policy,
+          fmt::format("asks for {}, and no RequestAuthentication reads tokens for {}.{}: no request has "
+                      "any",
+                      asked, pod->app(), object.meta.ns));
+    }
+  });
+}
+
+// istio.io, app-health-check: kubelets have no certificate, so istiod's injector leads HTTP probes to the agent.
+void ProbesMeetMtls(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::set<std::string> told;
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      const kube::Object& object = *pod->pod();
+      const auto off = object.meta.annotations.find("sidecar.istio.io/rewriteAppHTTPProbers");
+      if (!pod->bootstrap() || off == object.meta.annotations.end() || off->second != "false") continue;
+      const MeshCluster* primary = mesh.Find(cluster->control_plane);
+      if (primary == nullptr || primary->push == nullptr) continue;
+      const auto modes = primary->push->authn().ComposeForWorkload(object.meta.ns, object.meta.labels);
+      for (const json& container : Items(At(object.body, {"spec", "containers"}))) {
+        for (const char* probe : {"readinessProbe", "livenessProbe", "startupProbe"}) {
+          const json& http = At(container, {probe, "httpGet"});
+          if (Text(container, "name") == "istio-proxy" || http.is_null()) continue;
+          const auto port = static_cast<uint32_t>(Number(http, "port"));
+          if (modes.ForPort(port) != pilot::MutualTlsMode::kStrict) continue;
+          const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
+          if (!told.insert(NameOf(*owner) + probe).second) continue;
+          findings.Add(*cluster, *owner,
+                       fmt::format("{} of container {} asks port {} in clear text, where mTLS is STRICT, and "
+                                   "rewriteAppHTTPProbers is false",
+                                   probe, Text(container, "name"), port));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Rule>& PolicyRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT542", "PortLevelMtlsByServicePort", Level::kError, "portLevelMtls of a port that is none holds for nothing",
+       "name the pods' port, not the Service's", "", PortLevelMtlsOfServicePort},
+      {"WT543", "StrictWithPlainClients", Level::kInfo, "a client without a sidecar has no certificate to show",
+       "give them sidecars, or keep PERMISSIVE where they call", "", PlainClients},
+      {"WT544", "PeerAuthenticationsOfOneScope", Level::kWarning,
+       "istiod takes the oldest of a namespace, or of a workload", "join them into one", "", PeerPoliciesOfOneScope},
+      {"WT568", "AuthorizationHostWithoutPort", Level::kWarning,
+       "hosts are compared with the Host header as it is sent", "add the host with its port", "", HostWithoutPort},
+      {"WT569", "AuthorizationStarWithin", Level::kWarning,
+       "a pattern that never matches lets in, or keeps out, nobody",
+       "match by a prefix or a suffix, or name each value", "", StarWithin},
+      {"WT570", "TokensNobodyChecks", Level::kError,
+       "an ALLOW refuses everyone, a DENY by what a token lacks everyone, too",
+       "add a RequestAuthentication for these workloads", "", TokensNobodyChecks},
+      {"WT604", "ProbesMeetMtls", Level::kError,
+       "a kubelet has no certificate: its probe fails, and the pod never gets ready",
+       "take the annotation away, or probe a port that is not STRICT", "", ProbesMeetMtls},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

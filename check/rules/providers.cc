@@ -1,0 +1,260 @@
+// What policies name and stands elsewhere: extension providers of the mesh config, and key sets that istiods fetch.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "absl/strings/numbers.h"
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/config/mesh/extension_provider.h"
+#include "core/config/mesh/mesh_config.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace wavetank::check {
+namespace {
+
+using config::ExtensionProvider;
+using Providers = std::vector<ExtensionProvider>;
+
+// What a provider is named for.
+enum class Purpose : uint8_t { kTracing, kMetrics, kAccessLogging, kAuthorization };
+
+constexpr const char* Wanting(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::kTracing:
+      return "tracing";
+    case Purpose::kMetrics:
+      return "metrics";
+    case Purpose::kAccessLogging:
+      return "accessLogging";
+    case Purpose::kAuthorization:
+      break;
+  }
+  return "action CUSTOM";
+}
+
+// istio.io/api mesh/v1alpha1: Stackdriver takes all three, of the others each is for one thing.
+bool ServesFor(const ExtensionProvider& provider, Purpose purpose) {
+  const auto& kind = provider.telemetry;
+  const bool stackdriver = std::holds_alternative<ExtensionProvider::Stackdriver>(kind);
+  switch (purpose) {
+    case Purpose::kTracing:
+      return stackdriver || std::holds_alternative<ExtensionProvider::Tracer>(kind);
+    case Purpose::kMetrics:
+      return stackdriver || std::holds_alternative<ExtensionProvider::Prometheus>(kind);
+    case Purpose::kAccessLogging:
+      return stackdriver || std::holds_alternative<ExtensionProvider::FileAccessLog>(kind) ||
+             std::holds_alternative<ExtensionProvider::GrpcAccessLog>(kind) ||
+             std::holds_alternative<ExtensionProvider::OtelAccessLog>(kind);
+    case Purpose::kAuthorization:
+      break;
+  }
+  return provider.ext_authz_http || provider.ext_authz_grpc;
+}
+
+// "host" or "namespace/host", and its port; no host: the provider needs none.
+std::pair<std::string, uint32_t> ServerOf(const ExtensionProvider& provider) {
+  if (provider.ext_authz_http) return {provider.ext_authz_http->service, provider.ext_authz_http->port};
+  if (provider.ext_authz_grpc) return {provider.ext_authz_grpc->service, provider.ext_authz_grpc->port};
+  if (const auto* t = std::get_if<ExtensionProvider::Tracer>(&provider.telemetry)) return {t->service, t->port};
+  if (const auto* l = std::get_if<ExtensionProvider::GrpcAccessLog>(&provider.telemetry)) return {l->service, l->port};
+  if (const auto* l = std::get_if<ExtensionProvider::OtelAccessLog>(&provider.telemetry)) return {l->service, l->port};
+  return {};
+}
+
+// Fn(cluster, what names it, provider's name, for what) for every provider that configuration or the mesh's defaults
+// name.
+template <class Fn>
+void EachUse(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    const auto all = [&](const kube::Object& object, const std::vector<std::string>& names, Purpose purpose) {
+      for (const std::string& name : names) fn(*cluster, object, name, purpose);
+    };
+    if (const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", kSystemNamespace, "istio"); map != nullptr) {
+      const config::MeshConfig::DefaultProviders& defaults = cluster->push->mesh().default_providers;
+      all(*map, defaults.tracing, Purpose::kTracing);
+      all(*map, defaults.metrics, Purpose::kMetrics);
+      all(*map, defaults.access_logging, Purpose::kAccessLogging);
+    }
+    for (const config::TelemetryRef& telemetry : cluster->configs.Telemetries()) {
+      const kube::ObjectRef object =
+          mesh.Get(*cluster, "Telemetry.telemetry.istio.io", telemetry->meta.ns, telemetry->meta.name);
+      if (object == nullptr) continue;
+      for (const auto& entry : telemetry->spec.tracing) all(*object, entry.providers, Purpose::kTracing);
+      for (const auto& entry : telemetry->spec.metrics) all(*object, entry.providers, Purpose::kMetrics);
+      for (const auto& entry : telemetry->spec.access_logging) all(*object, entry.providers, Purpose::kAccessLogging);
+    }
+    for (const auto& policy : cluster->configs.AuthorizationPolicies()) {
+      const kube::ObjectRef object =
+          mesh.Get(*cluster, "AuthorizationPolicy.security.istio.io", policy->meta.ns, policy->meta.name);
+      if (object != nullptr && !policy->spec.provider.empty())
+        fn(*cluster, *object, policy->spec.provider, Purpose::kAuthorization);
+    }
+  }
+}
+
+// What is said of a use, by whether a policy depends on it or what is measured; empty: all is well.
+std::string ProviderTrouble(const MeshCluster& cluster, const std::string& name, Purpose purpose) {
+  const Providers& providers = cluster.push->mesh().extension_providers;
+  const ExtensionProvider* provider = config::FindTelemetryProvider(providers, name);
+  if (provider == nullptr || !ServesFor(*provider, purpose)) {
+    std::vector<std::string> names;
+    for (const ExtensionProvider& each : providers) {
+      if (ServesFor(each, purpose)) names.push_back(each.name);
+    }
+    return fmt::format(
+        "{}: provider {} {}; of its kind there {}", Wanting(purpose), name,
+        provider == nullptr ? "is none of meshConfig.extensionProviders" : "is of another kind",
+        names.empty() ? "is none" : fmt::format("{} {}", names.size() == 1 ? "is" : "are", fmt::join(names, ", ")));
+  }
+  const auto [service, port] = ServerOf(*provider);
+  if (service.empty()) return {};
+  const std::string host = service.substr(service.find('/') == std::string::npos ? 0 : service.find('/') + 1);
+  const pilot::ServiceRef known = ServiceOf(cluster, host);
+  if (known == nullptr)
+    return fmt::format("{}: provider {} sends to {}, which is no host that istiod knows", Wanting(purpose), name, host);
+  if (known->FindPort(static_cast<int>(port)) == nullptr)
+    return fmt::format("{}: provider {} sends to port {} of {}, which has none such", Wanting(purpose), name, port,
+                       host);
+  return {};
+}
+
+void Tell(const Mesh& mesh, Findings& findings, bool authorizers) {
+  EachUse(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const std::string& name, Purpose purpose) {
+    if ((purpose == Purpose::kAuthorization) != authorizers) return;
+    if (std::string trouble = ProviderTrouble(cluster, name, purpose); !trouble.empty())
+      findings.Add(cluster, object, std::move(trouble));
+  });
+}
+
+void ProviderUnknown(const Mesh& mesh, Findings& findings) { Tell(mesh, findings, false); }
+void AuthorizerUnknown(const Mesh& mesh, Findings& findings) { Tell(mesh, findings, true); }
+
+// Of a jwksUri: where istiod connects to.
+struct KeyServer {
+  std::string host;
+  int port = 0;
+};
+
+KeyServer ServerOfUri(std::string_view uri) {
+  KeyServer out;
+  const size_t scheme = uri.find("://");
+  if (scheme == std::string_view::npos) return out;
+  out.port = uri.substr(0, scheme) == "https" ? 443 : 80;
+  std::string_view rest = uri.substr(scheme + 3);
+  rest = rest.substr(0, rest.find_first_of("/?#"));
+  if (const size_t at = rest.rfind('@'); at != std::string_view::npos) rest.remove_prefix(at + 1);
+  const size_t colon = rest.rfind(':');
+  if (colon != std::string_view::npos && rest.find(']', colon) == std::string_view::npos) {
+    if (!absl::SimpleAtoi(std::string(rest.substr(colon + 1)), &out.port)) out.port = 0;
+    rest = rest.substr(0, colon);
+  }
+  out.host = std::string(rest);
+  return out;
+}
+
+// A name that the cluster's DNS gives to Services, as a pod of `ns` says it: "keys", "keys.auth", "keys.auth.svc",
+// ".cluster.local". Empty: some other host.
+std::string ServiceNameOf(const Mesh& mesh, const MeshCluster& cluster, std::string host, std::string_view ns) {
+  for (const std::string_view end : {".cluster.local", ".svc"}) {
+    if (host.ends_with(end))
+      host.resize(host.size() - end.size());
+    else if (end == ".svc" && host.find('.') != std::string::npos &&
+             mesh.Get(cluster, "Namespace", "", host.substr(host.find('.') + 1)) == nullptr)
+      return {};
+  }
+  const size_t dot = host.find('.');
+  if (dot == std::string::npos) return fmt::format("{}/{}", ns, host);
+  if (host.find('.', dot + 1) != std::string::npos) return {};
+  return fmt::format("{}/{}", host.substr(dot + 1), host.substr(0, dot));
+}
+
+// What keeps istiod from a Service of its own cluster; empty: nothing that manifests show.
+std::string KeepsIstiodFrom(const Mesh& mesh, const MeshCluster& cluster, const std::string& service, int port) {
+  const size_t slash = service.find('/');
+  const kube::ObjectRef object = mesh.Get(cluster, "Service", service.substr(0, slash), service.substr(slash + 1));
+  if (object == nullptr)
+    return fmt::format("{} has no Service {}, and istiod asks its own cluster's DNS", cluster.name, service);
+  const kube::Service& typed = kube::ParseService(*object);
+  const auto at = std::find_if(typed.ports.begin(), typed.ports.end(), [&](const auto& p) { return p.port == port; });
+  if (at == typed.ports.end()) return fmt::format("Service {} has no port {}", service, port);
+  const auto pods = Behind(mesh, cluster, *object);
+  if (typed.has_selector && pods.empty()) return fmt::format("Service {} selects no pod in {}", service, cluster.name);
+  for (const sim::PodProcess* pod : pods) {
+    if (pod->envoy() == nullptr) continue;
+    const auto modes = cluster.push->authn().ComposeForWorkload(pod->pod()->meta.ns, pod->pod()->meta.labels);
+    // istiod asks as a client without a sidecar: its own pod has none.
+    if (modes.ForPort(static_cast<uint32_t>(at->target_port == 0 ? at->port : at->target_port)) ==
+        pilot::MutualTlsMode::kStrict)
+      return fmt::format("mTLS is STRICT at the pods of Service {}, and istiod asks without a sidecar", service);
+  }
+  return {};
+}
+
+// Fn(cluster, policy, URI as istiod asks for it, server) for key sets that no part of the simulated world answers for.
+template <class Fn>
+void EachUnansweredKeySet(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::RequestAuthenticationRef& policy : cluster->configs.RequestAuthentications()) {
+      for (const auto& rule : policy->spec.jwt_rules) {
+        if (!rule.jwks.empty()) continue;
+        // istiod: pilot/pkg/model/jwks_resolver.go, resolveJwksURIUsingOpenID
+        const std::string uri =
+            rule.jwks_uri.empty() ? rule.issuer + "/.well-known/openid-configuration" : rule.jwks_uri;
+        if (!mesh.world().commons().web.contains(uri)) fn(*cluster, *policy, uri, ServerOfUri(uri));
+      }
+    }
+  }
+}
+
+std::string KeySetTrouble(const Mesh& mesh, const MeshCluster& cluster, const KeyServer& server) {
+  if (server.host.empty()) return "it is no URL that istiod can fetch";
+  const std::string service = ServiceNameOf(mesh, cluster, server.host, kSystemNamespace);
+  return service.empty() ? std::string() : KeepsIstiodFrom(mesh, cluster, service, server.port);
+}
+
+void KeySetOutOfReach(const Mesh& mesh, Findings& findings) {
+  EachUnansweredKeySet(
+      mesh, [&](const MeshCluster& cluster, const auto& policy, const std::string& uri, const KeyServer& server) {
+        if (const std::string trouble = KeySetTrouble(mesh, cluster, server); !trouble.empty())
+          findings.Add(cluster, policy.meta, fmt::format("istiod cannot fetch the keys at {}: {}", uri, trouble));
+      });
+}
+
+void KeySetNotJudged(const Mesh& mesh, Findings& findings) {
+  EachUnansweredKeySet(
+      mesh, [&](const MeshCluster& cluster, const auto& policy, const std::string& uri, const KeyServer& server) {
+        if (KeySetTrouble(mesh, cluster, server).empty())
+          findings.Add(cluster, policy.meta,
+                       fmt::format("nothing of this mesh answers at {}, where istiod fetches keys", uri));
+      });
+}
+
+}  // namespace
+
+const std::vector<Rule>& ProviderRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT571", "ProviderNotFound", Level::kWarning, "nothing is traced, measured or logged for those it is meant for",
+       "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full", "",
+       ProviderUnknown},
+      // istiod: pilot/pkg/security/authz/builder, "default-deny-all-due-to-bad-CUSTOM-action"
+      {"WT567", "AuthorizerNotFound", Level::kError, "istiod denies every request of the policy's workloads",
+       "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full", "",
+       AuthorizerUnknown},
+      {"WT572", "KeySetOutOfReach", Level::kError,
+       "istiod sends a key that verifies nothing: every request with such a token is answered 401",
+       "mend jwksUri, or let istiod reach it (its own pod fetches, without a sidecar)", "istio/istio#40553",
+       KeySetOutOfReach},
+      {"WT573", "KeySetNotJudged", Level::kInfo,
+       "whether a server outside of the mesh answers istiod is told by none of its objects",
+       "try it from istiod's pod; keySets of a scenario stand for such a server (scenarios/README.md)", "",
+       KeySetNotJudged},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check
