@@ -298,6 +298,10 @@ void Announce(const ServeArguments& a, serve::Server& server) {
     const serve::GrpcListeners& where = grpc->where();
     rows.push_back({where.cluster, where.plaintext.empty() ? "-" : where.plaintext,
                     where.secure.empty() ? "-" : where.secure, where.unix_socket.empty() ? "-" : where.unix_socket});
+    if (where.secure_waits) {
+      std::cout << "note: " << where.cluster << " has no istiod with a certificate yet; " << where.secure
+                << " listens once it has\n";
+    }
     for (const std::string& address : {where.plaintext, where.secure}) {
       if (!address.empty() && !serve::IsLoopback(address)) {
         std::cout << "note: " << address << " is open to other machines, and plaintext asks nobody who he is\n";

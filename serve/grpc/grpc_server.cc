@@ -115,11 +115,16 @@ class ListeningServer final : public GrpcServer {
     }
     if (where_.secure.empty()) return absl::OkStatus();
     serving_ = ServingNow().value_or(Serving());
-    if (serving_.chain_pem.empty()) {
-      return absl::UnavailableError(fmt::format("cluster '{}' has no istiod with a certificate; nothing listens on {}",
-                                                where_.cluster, where_.secure));
+    where_.secure_waits = serving_.chain_pem.empty();
+    if (where_.secure_waits && where_.secure.ends_with(":0")) {
+      return absl::UnavailableError(
+          fmt::format("cluster '{}' has no istiod with a certificate yet, so that no port can be chosen for {}; name one "
+                      "in --secure-listen, which listens once there is one",
+                      where_.cluster, where_.secure));
     }
-    if (absl::Status status = StartSecure(&where_.secure); !status.ok()) return status;
+    if (!where_.secure_waits) {
+      if (absl::Status status = StartSecure(&where_.secure); !status.ok()) return status;
+    }
     refresher_ = std::thread([this] { Refresh(); });
     return absl::OkStatus();
   }

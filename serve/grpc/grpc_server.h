@@ -17,13 +17,14 @@ struct GrpcListeners {
   std::string cluster;  // whose istiod answers
   // "host:port", port 0 for any; empty: none.
   std::string plaintext, secure;
+  bool secure_waits = false;  // `secure` listens once the cluster's istiod has a certificate
   std::string unix_socket;  // path; plaintext
 };
 
 class GrpcServer {
  public:
-  // The loop must be running. Unavailable names the address that cannot be listened on, or says that the cluster has no
-  // istiod with a certificate.
+  // The loop must be running. Unavailable names the address that cannot be listened on, or says that no
+  // port can be chosen for TLS, since the cluster has no istiod with a certificate yet.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Listen(Frontend& frontend, WorkloadSecrets& secrets,
                                                             const GrpcListeners& where);
   // Frontend::ShutDown must have been called: then no call is left that could not end.
