@@ -150,7 +150,19 @@ class Names {
     const auto gap = [](std::string_view word) {
       return word < "default" ? 'a' : word < "istio" ? 'e' : word < "kube" ? 'j' : 'n';
     };
-    for (auto& [word, other] : words_) other = fmt::format("{}{}{:0{}}", gap(word), mark, ++number, width);
+    for (auto& [word, other] : words_) {
+      // "app-b" goes on from "app", whose pods' names do so, too: which of them comes first is a matter of a hash.
+      std::string_view parent = word;
+      auto known = words_.end();
+      while (known == words_.end() && parent.rfind('-') != parent.npos) {
+        parent = parent.substr(0, parent.rfind('-'));
+        known = words_.find(parent);
+      }
+      ++number;
+      other = known == words_.end()
+                  ? fmt::format("{}{}{:0{}}", gap(word), mark, number, width)
+                  : fmt::format("{}-{}{:0{}}", known->second, kLetters[set % kLetters.size()], number, width);
+    }
     number = 0;
     for (auto& [address, other] : addresses_) {
       ++number;

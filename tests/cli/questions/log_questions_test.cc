@@ -234,7 +234,8 @@ TEST_F(LogQuestions, WithOtherNamesALogDoesTheSame) {
   EXPECT_THAT(inputs, Not(HasSubstr("helloworld")));
 }
 
-// Which replica goes when a Deployment shrinks is a matter of names that end in hashes.
+// Which replica goes when a Deployment shrinks, and which pod of a lost node first, is a matter of names that end in
+// hashes.
 TEST_F(LogQuestions, WithOtherNamesPodsAreOnTheSameNodes) {
   std::ifstream in(scenario_);
   std::string text((std::istreambuf_iterator<char>(in)), {});
