@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
@@ -14,6 +15,7 @@
 #include "import/envoy/proxy_files.h"
 #include "import/log_file.h"
 #include "import/metrics/metric_claims.h"
+#include "import/text/log_store.h"
 
 namespace wavetank::importing {
 namespace {
@@ -142,6 +144,15 @@ void AddSamples(MetricsFile kind, const std::string& text, const ImportOptions& 
   });
 }
 
+class OneText : public ByteStream {
+ public:
+  explicit OneText(std::string_view text) : text_(text) {}
+  absl::StatusOr<std::string_view> Next() override { return std::exchange(text_, {}); }
+
+ private:
+  std::string_view text_;
+};
+
 // What was recognised and is of no use.
 void NoteUnread(const KubeEvidence& kube, uint64_t mute, uint64_t own_lines, uint64_t other_lines, Evidence& evidence) {
   for (const auto& [kind, count] : kube.unseen) {
@@ -186,6 +197,23 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
       mute += kind == ProxyFile::kMute ? 1 : 0;
       if (kind != ProxyFile::kMute && ReadWhole(file, bytes, out, text)) {
         ReadProxyFile(kind, text, path, file.name, ClusterOf(options, file), evidence);
+      }
+      return;
+    }
+    if (LooksLikeLogStore(head)) {
+      if (!ReadWhole(file, bytes, out, text)) return;
+      const std::vector<StoredLines> stored = ReadLogStore(text);
+      if (stored.empty()) evidence.refusals.Add("answer of a log store without lines", {file.name, 0});
+      for (const StoredLines& lines : stored) {
+        OneText whole(lines.text);
+        PeekableStream stream(whole);
+        const LogKind kind = KindOfLog(path, stream.Peek(kSniffed), formats);
+        if (kind == LogKind::kNone) {
+          evidence.refusals.Add("lines of a log store of no known kind", {file.name, 0}, lines.pod);
+          continue;
+        }
+        ReadLogFile(kind, path, file.name, NamedCluster(options, file), SkewOf(options, file), stream,
+                    {formats, evidence, out.traffic, own_lines, other_lines});
       }
       return;
     }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_split.h"
 #include "import/skeleton/mesh_of_objects.h"
 #include "tests/import/imported.h"
 
@@ -150,6 +151,23 @@ TEST_F(ImportedMesh, LogsThatBeginLateTellWhichClustersWereRead) {
   const Judgement judgement = Run(*mesh);
   EXPECT_EQ(judgement.disagree, 0u) << Words(judgement);
   EXPECT_EQ(judgement.agree, 2u) << Words(judgement);
+}
+
+TEST_F(ImportedMesh, StreamsOfALogStoreAreLogsOfTheirPods) {
+  // Newest first, as Loki answers unless asked otherwise.
+  nlohmann::json values = nlohmann::json::array();
+  const std::string log = LogOf("east", {Pushed("10.100000", "DestinationRule/shop/web", true)});
+  const std::vector<std::string> lines = absl::StrSplit(log, '\n');
+  for (size_t i = lines.size(); i-- > 0;) {
+    if (!lines[i].empty()) values.push_back({std::to_string(1'714'979'280'000'000'000 + i), lines[i]});
+  }
+  const std::string before =
+      R"({"status":"success","data":{"resultType":"streams","result":[{"stream":{"container":"discovery","pod":"istiod-7d4f-x"},"values":)";
+  const Imported imported = Read({Put("loki.json", before + values.dump() + "}]}}")});
+  ASSERT_EQ(imported.evidence.runs.size(), 1u);
+  EXPECT_EQ(imported.evidence.runs[0].cluster, "east");
+  EXPECT_EQ(imported.evidence.inputs.back().kind, InputKind::kConfig);
+  EXPECT_TRUE(imported.evidence.refusals.empty());
 }
 
 TEST_F(ImportedMesh, EachReplicaOfAnIstiodIsJudgedByItself) {
