@@ -100,7 +100,8 @@ void NoteContradictions(const KubeEvidence& kube, Refusals& refusals) {
     const KubeChange*& known = last[{change.cluster, change.kind, change.ns, change.name}];
     if (known != nullptr && known->body != change.body) {
       refusals.Add("object that another dump tells otherwise, whose version stands", known->place,
-                   fmt::format("{} {}/{}: see {}", change.kind, change.ns, change.name, Text(change.place)));
+                   fmt::format("{} {}{}{}: see {}", change.kind.substr(0, change.kind.find('.')), change.ns,
+                               change.ns.empty() ? "" : "/", change.name, Text(change.place)));
     }
     known = &change;
   }
