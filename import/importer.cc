@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
@@ -14,6 +15,7 @@
 #include "import/envoy/proxy_files.h"
 #include "import/log_file.h"
 #include "import/metrics/metric_claims.h"
+#include "import/text/log_store.h"
 
 namespace wavetank::importing {
 namespace {
@@ -98,7 +100,8 @@ void NoteContradictions(const KubeEvidence& kube, Refusals& refusals) {
     const KubeChange*& known = last[{change.cluster, change.kind, change.ns, change.name}];
     if (known != nullptr && known->body != change.body) {
       refusals.Add("object that another dump tells otherwise, whose version stands", known->place,
-                   fmt::format("{} {}/{}: see {}", change.kind, change.ns, change.name, Text(change.place)));
+                   fmt::format("{} {}{}{}: see {}", change.kind.substr(0, change.kind.find('.')), change.ns,
+                               change.ns.empty() ? "" : "/", change.name, Text(change.place)));
     }
     known = &change;
   }
@@ -141,6 +144,15 @@ void AddSamples(MetricsFile kind, const std::string& text, const ImportOptions& 
     metrics.Add(sample, cluster, file.name);
   });
 }
+
+class OneText : public ByteStream {
+ public:
+  explicit OneText(std::string_view text) : text_(text) {}
+  absl::StatusOr<std::string_view> Next() override { return std::exchange(text_, {}); }
+
+ private:
+  std::string_view text_;
+};
 
 // What was recognised and is of no use.
 void NoteUnread(const KubeEvidence& kube, uint64_t mute, uint64_t own_lines, uint64_t other_lines, Evidence& evidence) {
@@ -186,6 +198,23 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
       mute += kind == ProxyFile::kMute ? 1 : 0;
       if (kind != ProxyFile::kMute && ReadWhole(file, bytes, out, text)) {
         ReadProxyFile(kind, text, path, file.name, ClusterOf(options, file), evidence);
+      }
+      return;
+    }
+    if (LooksLikeLogStore(head)) {
+      if (!ReadWhole(file, bytes, out, text)) return;
+      const std::vector<StoredLines> stored = ReadLogStore(text);
+      if (stored.empty()) evidence.refusals.Add("answer of a log store without lines", {file.name, 0});
+      for (const StoredLines& lines : stored) {
+        OneText whole(lines.text);
+        PeekableStream stream(whole);
+        const LogKind kind = KindOfLog(path, stream.Peek(kSniffed), formats);
+        if (kind == LogKind::kNone) {
+          evidence.refusals.Add("lines of a log store of no known kind", {file.name, 0}, lines.pod);
+          continue;
+        }
+        ReadLogFile(kind, path, file.name, NamedCluster(options, file), SkewOf(options, file), stream,
+                    {formats, evidence, out.traffic, own_lines, other_lines});
       }
       return;
     }

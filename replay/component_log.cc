@@ -51,9 +51,6 @@ bool IsLoggedBySomeone(TraceKind kind) {
     case TraceKind::kConfigUpdate:
     case TraceKind::kDebounced:
     case TraceKind::kPushContextReady:
-    case TraceKind::kClusterAdded:
-    case TraceKind::kClusterSynced:
-    case TraceKind::kGatewaysChanged:
     case TraceKind::kSecretPushed:
       return true;
     default:
@@ -133,42 +130,30 @@ void ComponentLog::OfIstiod(const LoggedEvent& event) {
     // istiod: pilot/pkg/xds/discovery.go
     case TraceKind::kConfigUpdate:
       if (event.subject != component_) return;
-      if (configs_++ == 0) first_update_ = event.time;
-      if (first_config_.empty()) first_config_ = event.object;
+      if (configs_.empty() && !everything_) first_update_ = event.time;
+      if (event.object.empty()) {
+        everything_ = true;
+      } else {
+        configs_.insert(event.object);
+      }
       last_update_ = event.time;
       return;
     case TraceKind::kDebounced: {
-      if (event.subject != component_) return;
-      const std::string what = first_config_.empty()
-                                   ? "reason unknown"
-                                   : fmt::format("config {}{}", first_config_,
-                                                 configs_ > 1 ? fmt::format(" and {} more configs", configs_ - 1) : "");
+      if (event.subject != component_ || !tells_pushes_) return;
+      // What a push of everything was for no event says.
+      const std::string what =
+          everything_ || configs_.empty()
+              ? "reason unknown"
+              : fmt::format("config {}{}", *configs_.begin(),
+                            configs_.size() > 1 ? fmt::format(" and {} more configs", configs_.size() - 1) : "");
       Line(event, "info", "ads",
            fmt::format("Push debounce stable[{}] {} for {}: {} since last change, {} since last push, full={}",
                        ++pushes_, event.a, what, GoDuration(event.time - last_update_),
                        GoDuration(event.time - first_update_), event.b == 1));
-      configs_ = 0;
-      first_config_.clear();
+      configs_.clear();
+      everything_ = false;
       return;
     }
-    // istiod: pkg/kube/multicluster/secretcontroller.go
-    case TraceKind::kClusterAdded:
-      added_[event.object] = event.time;
-      return;
-    case TraceKind::kClusterSynced:
-      // istiod: pilot/pkg/serviceregistry/kube/controller/controller.go
-      if (event.subject == component_) {
-        const auto since = added_.find(event.object);
-        Line(event, "info", "kube",
-             since == added_.end() ? fmt::format("kube controller for {} synced after 0s", event.object)
-                                   : fmt::format("kube controller for {} synced after {}", event.object,
-                                                 GoDuration(event.time - since->second)));
-      }
-      return;
-    // istiod: pilot/pkg/model/network.go
-    case TraceKind::kGatewaysChanged:
-      if (event.subject == component_) Line(event, "info", "model", "gateways changed, triggering push");
-      return;
     default:
       return;
   }

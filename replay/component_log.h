@@ -22,7 +22,9 @@ class ComponentLog {
   using Tell = std::function<void(Time at, const std::string& line)>;
 
   // `component`: as traces name it: an istiod's pod ("istiod-1.cluster1") or a proxy ("sleep-1.sample@cluster1").
-  ComponentLog(std::string component, Tell tell) : component_(std::move(component)), tell_(std::move(tell)) {}
+  // `tells_pushes`: nobody has the process's own lines, so that what events say of an istiod's pushes must do.
+  ComponentLog(std::string component, Tell tell, bool tells_pushes = false)
+      : component_(std::move(component)), tell_(std::move(tell)), tells_pushes_(tells_pushes) {}
 
   // In the order of the log.
   void Add(const LoggedEvent& event);
@@ -39,14 +41,14 @@ class ComponentLog {
 
   const std::string component_;
   const Tell tell_;
+  const bool tells_pushes_;
   std::map<std::string, Client> clients_;  // by proxy
   // Of this istiod.
   int64_t pushes_ = 0;
-  std::string first_config_;
-  int64_t configs_ = 0;
+  std::set<std::string> configs_;
+  bool everything_ = false;
   Time first_update_{}, last_update_{};
-  std::map<std::string, Time> added_;  // clusters that have not synced
-  bool connected_ = false;             // this proxy
+  bool connected_ = false;  // this proxy
 };
 
 // Whether a component may log something when such an event happens.

@@ -28,8 +28,11 @@ struct Failures {
 };
 
 // Makes the world of the log once as it was, and once without each input that came between the first request and the
-// last failure (at most `limit`, the latest before failures first). Of several inputs that each prevent a failure
-// the one that prevents most of them counts, of equals the latest.
+// last failure (at most `limit`, the latest before failures first). Without any input balancing turns out otherwise, so
+// those without which some failure is missing are left out again of worlds that differ in chance alone, which are also
+// made with all inputs: failures of a flow, of one kind and between two inputs follow from an input if they are always
+// there with it and never without, or fewer without it than chance makes them. Of several such inputs the one that
+// prevents most counts, of equals the latest.
 absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int at_a_time,
                                          const std::function<void(std::string_view)>& progress);
 

@@ -1,10 +1,12 @@
 #include "check/cause/instant.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "fmt/format.h"
@@ -37,13 +39,14 @@ std::string FlowOf(const replay::LogInput& input) { return Text(input.body, "flo
 class SentToProxies {
  public:
   void Note(const std::string& proxy, const pilot::DiscoveryResponse& response) {
-    Waiting& waiting = proxies_[proxy].waiting[response.type];
+    Proxy& to = proxies_[proxy];
+    Waiting& waiting = to.waiting[static_cast<size_t>(response.type)];
     // Of clusters and listeners a response is all there is.
     const bool all = response.type == pilot::XdsType::kCds || response.type == pilot::XdsType::kLds;
     if (all) waiting.lists.clear();
     waiting.lists.push_back(response.resources);
     waiting.version = response.version_info;
-    if (waiting.lists.size() == kMostLists) PutTogether(proxies_[proxy]);
+    if (waiting.lists.size() == kMostLists) PutTogether(to);
   }
   void Note(const std::string& proxy, const pilot::DeltaDiscoveryResponse& response) {
     Proxy& to = proxies_[proxy];
@@ -68,15 +71,16 @@ class SentToProxies {
     std::string version;  // of the last
   };
   struct Proxy {
-    std::map<pilot::XdsType, Waiting> waiting;
+    std::array<Waiting, pilot::kXdsTypes> waiting;  // by type
     scenario::XdsSnapshot held;
   };
 
   static void PutTogether(Proxy& proxy) {
-    for (auto& [type, waiting] : proxy.waiting) {
+    for (size_t type = 0; type < proxy.waiting.size(); ++type) {
+      Waiting& waiting = proxy.waiting[type];
       for (pilot::ResourceList& list : waiting.lists) {
         pilot::DiscoveryResponse response;
-        response.type = type;
+        response.type = static_cast<pilot::XdsType>(type);
         response.version_info = waiting.version;
         response.resources = std::move(list);
         proxy.held.Apply(response);
@@ -158,17 +162,23 @@ absl::StatusOr<Time> FindInstant(std::string_view option, std::string_view text,
                   text, FormatDuration(at - beginning), FormatDuration(story.end - beginning)));
 }
 
-absl::StatusOr<std::unique_ptr<Instant>> GoTo(const Story& story, Time at) {
+absl::StatusOr<std::unique_ptr<Instant>> GoTo(const Story& story, Time at, Look look) {
   absl::StatusOr<std::unique_ptr<sim::World>> world = Begin(story);
   if (!world.ok()) return world.status();
   SentToProxies sent;
   auto out = std::make_unique<Instant>();
   out->world = *std::move(world);
-  Subscriptions responses = out->world->commons().OnEitherXds(
-      [&sent](const std::string& proxy, const auto& response) { sent.Note(proxy, response); });
+  Subscriptions responses;
+  if (look == Look::kProxiesToo) {
+    responses = out->world->commons().OnEitherXds(
+        [&sent](const std::string& proxy, const auto& response) { sent.Note(proxy, response); });
+  }
   sim::Kernel& kernel = out->world->kernel();
-  kernel.AddObserver([&kernel, to = out.get()](const sim::TraceEvent& event) {
+  // Most objects are written again and again.
+  kernel.AddObserver([&kernel, to = out.get(),
+                      seen = absl::flat_hash_set<std::pair<NameId, NameId>>()](const sim::TraceEvent& event) mutable {
     if (event.record.kind != TraceKind::kObjectApplied) return;
+    if (!seen.emplace(event.record.subject, event.record.object).second) return;
     const std::string& object = kernel.names().Text(event.record.object);
     to->kinds[kernel.names().Text(event.record.subject)].insert(object.substr(0, object.find('/')));
   });

@@ -21,13 +21,16 @@ absl::StatusOr<Time> FindInstant(std::string_view option, std::string_view text,
 // When the steps of the log's own scenario began, by name, in order; those that can be told from its inputs.
 std::vector<std::pair<std::string, Time>> StepTimes(const Story& story);
 
+// What is wanted of an instant: what proxies were sent by then costs a note of each response.
+enum class Look { kProxiesToo, kWithoutProxies };
+
 struct Instant {
   std::unique_ptr<sim::World> world;
-  std::map<std::string, scenario::XdsSnapshot> proxies;  // by the name in traces
+  std::map<std::string, scenario::XdsSnapshot> proxies;  // by the name in traces; with kProxiesToo
   std::map<std::string, std::set<std::string>> kinds;    // of objects that a cluster has held
 };
 
 // A world is a function of its inputs, so it is made anew: the log is read, its events are not.
-absl::StatusOr<std::unique_ptr<Instant>> GoTo(const Story& story, Time at);
+absl::StatusOr<std::unique_ptr<Instant>> GoTo(const Story& story, Time at, Look look = Look::kProxiesToo);
 
 }  // namespace wavetank::check

@@ -53,18 +53,33 @@ scenario::Scenario Story::AsScenario() const {
 absl::StatusOr<Story> LoadStory(const std::string& path) {
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(path);
   if (!log.ok()) return log.status();
-  const absl::StatusOr<replay::LogReader::Summary> summary = replay::VerifyUsable(**log);
-  if (!summary.ok()) return summary.status();
   Story story;
   story.path = path;
   story.header = (*log)->header();
-  story.end = summary->end;
-  story.whole = summary->complete;
+  story.end = story.header.Beginning();
+  story.whole = false;
+  uint64_t checkpoints = 0;
+  // Once over it: reading checks what it reads, and of a long log most are events.
   while (true) {
     const absl::StatusOr<replay::LogReader::Item> item = (*log)->Next();
     if (!item.ok()) return item.status();
     if (*item == replay::LogReader::Item::kEnd) break;
-    if (*item == replay::LogReader::Item::kInput) story.inputs.push_back((*log)->input());
+    switch (*item) {
+      case replay::LogReader::Item::kInput:
+        story.inputs.push_back((*log)->input());
+        story.end = story.inputs.back().at;
+        break;
+      case replay::LogReader::Item::kCheckpoint:
+        ++checkpoints;
+        story.end = (*log)->checkpoint().at;
+        story.whole = (*log)->checkpoint().last;
+        break;
+      default:
+        story.end = (*log)->event().time;
+    }
+  }
+  if (story.header.IsRecording() && checkpoints == 0) {
+    if (const auto summary = replay::VerifyUsable(**log); !summary.ok()) return summary.status();
   }
   return story;
 }

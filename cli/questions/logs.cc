@@ -134,7 +134,8 @@ int PrintLogs(const LogsArguments& a) {
   if (!component.ok()) return Complain(component.status());
   // In the order of time; what the process says of itself stands before what events of that instant say of it.
   OwnLines::Lines all = own.of[*component];
-  replay::ComponentLog lines(*component, [&](Time at, const std::string& line) { all.emplace_back(at, line); });
+  replay::ComponentLog lines(
+      *component, [&](Time at, const std::string& line) { all.emplace_back(at, line); }, own.of.empty());
   read = ForEachEvent(
       a.log, [&](const replay::LoggedEvent& event) { lines.Add(event); }, &header);
   std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.first < y.first; });

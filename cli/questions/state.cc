@@ -185,7 +185,8 @@ int PrintState(const StateArguments& a) {
   const absl::StatusOr<Time> at =
       a.at.empty() ? absl::StatusOr<Time>(story->end) : check::FindInstant("--at", a.at, *story);
   if (!at.ok()) return Complain(at.status());
-  const absl::StatusOr<std::unique_ptr<check::Instant>> instant = check::GoTo(*story, *at);
+  const absl::StatusOr<std::unique_ptr<check::Instant>> instant =
+      check::GoTo(*story, *at, a.proxy.empty() ? check::Look::kWithoutProxies : check::Look::kProxiesToo);
   if (!instant.ok()) return Complain(instant.status());
   if (!a.proxy.empty()) {
     const int code = PrintProxy(a, **instant);

@@ -76,6 +76,7 @@ DiscoveryServer::Options DiscoveryOptions(const IstiodOptions& options, const Is
   out.debounce.after = options.debounce_after;
   out.debounce.max = options.debounce_max;
   out.debounce.debounce_eds = options.debounce_eds;
+  out.log = surroundings.log;
   out.push_throttle = options.push_throttle;
   if (options.shuffle_pushes) out.push_order = RandomStream(options.seed, "push order of " + options.name);
   out.requests_per_second = options.requests_per_second;

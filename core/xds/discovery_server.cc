@@ -8,6 +8,7 @@
 #include "core/base/assert.h"
 #include "core/base/buggify/buggify.h"
 #include "core/base/random.h"
+#include "core/base/text/go_duration.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/kube/time_format.h"
 
@@ -96,9 +97,27 @@ void DiscoveryServer::ClearCacheOf(std::string_view hostname, std::string_view n
   cache_.Clear({{ConfigKind::kServiceEntry, std::string(hostname), std::string(ns)}}, host_.Now());
 }
 
+// istiod: pilot/pkg/xds/eds.go, edsCacheUpdate.
+void DiscoveryServer::LogEndpoints(const ShardKey& shard, std::string_view hostname, std::string_view ns, bool none,
+                                   bool known, EndpointIndex::PushType push) const {
+  std::string text;
+  if (none) {
+    text = fmt::format("Incremental push, service {} at shard {}/{} has no endpoints", hostname,
+                       ProviderName(shard.provider), shard.cluster.str());
+  } else if (!known) {
+    text = fmt::format("Full push, new service {}/{}", ns, hostname);
+  } else if (push == EndpointIndex::PushType::kFull) {
+    text = fmt::format("Full push, service accounts changed, {}", hostname);
+  }
+  if (!text.empty()) options_.log({.scope = "ads", .text = std::move(text)});
+}
+
 EndpointIndex::PushType DiscoveryServer::UpdateEndpoints(const ShardKey& shard, std::string_view hostname,
                                                          std::string_view ns, EndpointList endpoints) {
+  const bool known = !options_.log || endpoints_.Find(hostname, ns) != nullptr;
+  const bool none = endpoints.empty();
   const auto push = endpoints_.UpdateServiceEndpoints(shard, hostname, ns, std::move(endpoints));
+  if (options_.log) LogEndpoints(shard, hostname, ns, none, known, push);
   // Already now: a request that is answered before the push sees the new endpoints.
   ClearCacheOf(hostname, ns);
   return push;
@@ -134,12 +153,17 @@ void DiscoveryServer::RemoveShard(const ShardKey& shard) {
 void DiscoveryServer::ConfigUpdate(PushRequest request) {
   if (request.HasConfigsOfKind(ConfigKind::kAddress)) cache_.ClearAll(host_.Now());
   request.cause = host_.MergeCauses(request.cause, host_.cause());
+  request.start = host_.Now();
   NameId key = kNoName;
   if (!request.configs_updated.empty()) {
     const ConfigKey& first = *request.configs_updated.begin();
     key = host_.Intern(fmt::format("{}/{}/{}", ConfigKindName(first.kind), first.ns, first.name));
   }
   host_.Emit({TraceKind::kConfigUpdate, trace_name_, key, request.full ? 1 : 0, 0, {}});
+  if (options_.log) {
+    for (const std::string_view reason : ReasonNames(request.reasons)) gathered_.push_back(reason);
+    last_gathered_ = host_.Now();
+  }
   debouncer_.Add(std::move(request));
 }
 
@@ -186,8 +210,45 @@ void DiscoveryServer::DropCache(const PushRequest& request) {
   }
 }
 
+// istiod: pilot/pkg/xds/discovery.go, debounce, configsUpdated, reasonsUpdated. Which key of several it names is a
+// matter of a Go map; here the first.
+void DiscoveryServer::LogDebounced(const PushRequest& request) {
+  if (!options_.log) return;
+  std::string what = "reason unknown";
+  if (const auto& keys = request.configs_updated; !keys.empty()) {
+    const ConfigKey& first = *keys.begin();
+    what = fmt::format("config {}/{}/{}{}", ConfigKindName(first.kind), first.ns, first.name,
+                       keys.size() > 1 ? fmt::format(" and {} more configs", keys.size() - 1) : "");
+  } else if (gathered_.size() == 1) {
+    what = fmt::format("reason {}", gathered_[0]);
+  } else if (gathered_.size() == 2) {
+    what = fmt::format("reason {} and {}", gathered_[0], gathered_[1]);
+  } else if (!gathered_.empty()) {
+    what = fmt::format("reason {} and {} more reasons", gathered_[0], gathered_.size() - 1);
+  }
+  gathered_.clear();
+  const auto since = [&](Time then) { return GoDurationText((host_.Now() - then).count()); };
+  options_.log({.scope = "ads",
+                .text = fmt::format(
+                    "Push debounce stable[{}] {} for {}: {} since last change, {} since last push, full={}",
+                    ++debounced_, request.events, what, since(last_gathered_), since(request.start), request.full)});
+}
+
+// istiod: pilot/pkg/xds/ads.go, AdsPushAll.
+void DiscoveryServer::LogPushing(const PushRequest& request) const {
+  if (!options_.log || request.push == nullptr) return;
+  const std::string& version = request.push->version();
+  options_.log({.scope = "ads",
+                .text = request.full
+                            ? fmt::format("XDS: Pushing:{} Services:{} ConnectedEndpoints:{} Version:{}", version,
+                                          request.push->GetAllServices().size(), clients_.size(), version)
+                            : fmt::format("XDS: Incremental Pushing:{} ConnectedEndpoints:{} Version:{}", version,
+                                          clients_.size(), version)});
+}
+
 void DiscoveryServer::Push(PushRequest request, Callback done) {
   observer().OnPush(request);
+  LogDebounced(request);
   host_.Emit({TraceKind::kDebounced, trace_name_, kNoName, request.events, request.full ? 1 : 0, {}});
   if (!request.full) {
     request.push = push_context();
@@ -237,6 +298,7 @@ void DiscoveryServer::StartPush(PushRequest request, Callback done) {
       [this, request = std::move(request), done = std::move(done), alive = std::weak_ptr<char>(alive_)]() mutable {
         if (alive.expired()) return;
         request.start = host_.Now();
+        LogPushing(request);
         const auto shared = std::make_shared<const PushRequest>(std::move(request));
         for (const ConnectionRef& connection : InPushOrder()) Enqueue(connection, shared);
         done();

@@ -17,6 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/base/host.h"
+#include "core/base/log_line.h"
 #include "core/base/observers.h"
 #include "core/base/random.h"
 #include "core/model/xds_updater.h"
@@ -50,6 +51,7 @@ class DiscoveryServer final : public XdsUpdater {
     std::function<std::string(const Proxy&)> proxy_name;
     // In what order connections join the push queue: istiod's is that of a Go map. Without, in order of connecting.
     std::optional<RandomStream> push_order;
+    LogSink log;  // may be empty
   };
   // What a push context is made from, now. Its `endpoints` is set by the server.
   using EnvironmentSource = std::function<Environment()>;
@@ -131,6 +133,12 @@ class DiscoveryServer final : public XdsUpdater {
   class Handle;
   using ConnectionRef = std::shared_ptr<Connection>;
 
+  // What istiod's log says of pushes; nothing without a log.
+  void LogDebounced(const PushRequest& request);
+  void LogPushing(const PushRequest& request) const;
+  // `known`: the service had an entry before.
+  void LogEndpoints(const ShardKey& shard, std::string_view hostname, std::string_view ns, bool none, bool known,
+                    EndpointIndex::PushType push) const;
   EndpointIndex::PushType UpdateEndpoints(const ShardKey& shard, std::string_view hostname, std::string_view ns,
                                           EndpointList endpoints);
   void ClearCacheOf(std::string_view hostname, std::string_view ns);
@@ -170,6 +178,10 @@ class DiscoveryServer final : public XdsUpdater {
   absl::flat_hash_map<std::string, std::set<uint64_t>> clients_by_ip_;  // by their first address
   uint64_t next_stream_ = 1, next_connection_ = 1, next_nonce_ = 1, pushes_ = 0;
   std::string nonce_prefix_;
+  // For the log: the reasons of what the debouncer holds, in their order, and when the last came; lines so far.
+  std::vector<std::string_view> gathered_;
+  Time last_gathered_{};
+  uint64_t debounced_ = 0;
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 

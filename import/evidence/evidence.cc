@@ -92,6 +92,21 @@ std::string_view NameOf(ClaimKind kind) {
   return "?";
 }
 
+bool ReadFromOwnClusterAlone(const InferredInput& input) {
+  switch (input.kind) {
+    case InputKind::kRemoteSecret:
+    case InputKind::kMeshNetworks:
+    case InputKind::kMeshConfig:
+    case InputKind::kConfig:
+      return true;
+    case InputKind::kService:
+    case InputKind::kEndpoints:
+      return input.host.find(".svc.") == input.host.npos;  // of a ServiceEntry
+    default:
+      return false;
+  }
+}
+
 void Refusals::Add(std::string_view reason, Place place, std::string_view detail) {
   constexpr size_t kShown = 5, kMostDetail = 200;
   auto it = reasons_.find(reason);

@@ -60,8 +60,14 @@ struct InferredInput {
   // "failed", "ownCluster", "duplicate"), in the order of the lines.
   std::vector<std::pair<std::string, std::string>> clusters;
   Place place;
-  std::vector<Place> also;  // the same, as other replicas saw it
+  std::vector<Place> also;           // the same, as other replicas saw it
+  std::vector<std::string> also_of;  // those replicas
 };
+
+// Whether an istiod sees it in its own cluster alone: configuration, remote Secrets, mesh-wide settings. Services and
+// credentials each istiod sees that reads their cluster (istiod: pilot/pkg/bootstrap/configcontroller.go,
+// pkg/kube/multicluster/secretcontroller.go, pilot/pkg/credentials/kube/multicluster.go).
+bool ReadFromOwnClusterAlone(const InferredInput& input);
 
 // What the sources say followed: the material that a replay is judged by.
 enum class ClaimKind : uint8_t {

@@ -10,6 +10,8 @@ namespace {
 
 constexpr WallNs kMilli = 1'000'000;
 constexpr WallNs kEarly = 20 * kMilli, kLate = 2 * kMilli;
+// istiod: pilot/pkg/features/pilot.go, PILOT_REMOTE_CLUSTER_TIMEOUT
+constexpr WallNs kSyncsWithin = 30'000 * kMilli;
 // Two writes to an API server lie further apart than this, as does what follows from them.
 constexpr WallNs kByOneCause = kMilli / 5;
 
@@ -34,7 +36,25 @@ List ReadList(std::string_view text, std::string_view things) {
   return list;
 }
 
+// "networks:2": a reason, and how many events had it.
+void TakeCount(std::string& reason) {
+  const size_t colon = reason.rfind(':');
+  int64_t count = 0;
+  if (colon != reason.npos && ReadInteger(std::string_view(reason).substr(colon + 1), count)) reason.resize(colon);
+}
+
 }  // namespace
+
+// In the order of the events until 1.19: "a", "a and b", "a and 3 more reasons". Since 1.20 each once with its events,
+// in the order of a Go map: "a:1", "a:1 and b:2", "a:1 and 2(5) more reasons" (reasonsUpdated).
+void IstiodLog::ReadReasons(std::string_view text, Burst& burst) {
+  const List list = ReadList(text, " more reasons");
+  burst.reason = list.first;
+  burst.second_reason = list.second.ends_with(" more reasons") ? std::string_view() : list.second;
+  TakeCount(burst.reason);
+  TakeCount(burst.second_reason);
+  if (burst.second_reason == "networks") std::swap(burst.reason, burst.second_reason);
+}
 
 void IstiodLog::Debounced(WallNs at, std::string_view rest, const Place& place) {
   // N] EVENTS for reason|config LIST: D since last change, D since last push, full=BOOL
@@ -68,9 +88,7 @@ void IstiodLog::Debounced(WallNs at, std::string_view rest, const Place& place) 
     burst.name = list.first.substr(second + 1);
     if (burst.kind == "ServiceEntry") namespaces_[burst.name] = burst.ns;
   } else if (head.starts_with("reason ")) {
-    const List list = ReadList(head.substr(7), " more reasons");
-    burst.reason = list.first;
-    burst.second_reason = list.second;
+    ReadReasons(head.substr(7), burst);
   } else {
     return bad();
   }
@@ -100,9 +118,12 @@ std::vector<IstiodLog::Fact> IstiodLog::TakeFacts(WallNs until) {
 void IstiodLog::Explain(Burst& burst) {
   services_of_burst_.clear();
   first_of_burst_.reset();
-  // A cluster that was synced long before has told all of what it had.
+  // A cluster that was synced long before has told all of what it had; so has one of which no line says whether it was,
+  // when the time is over after which istiod would have complained.
   for (auto it = syncing_.begin(); it != syncing_.end();) {
-    const bool over = it->second.synced != kNoTime && it->second.synced + 200 * kMilli < burst.start;
+    const WallNs synced = it->second.synced;
+    const bool over = synced != kNoTime ? synced + 200 * kMilli < burst.start
+                                        : !it->second.late && it->second.since + kSyncsWithin < burst.start;
     it = over ? syncing_.erase(it) : std::next(it);
   }
   // Facts of before: those who told them caused no push.
@@ -240,6 +261,8 @@ void IstiodLog::ExplainService(const Burst& burst) {
 }
 
 void IstiodLog::ExplainConfig(const Burst& burst) {
+  // Keys of istiod's own making (pkg/config/schema/kind): no object has them.
+  if (burst.kind == "Address" || burst.kind == "DNSName") return;
   const bool secret = burst.kind == "Secret";
   if (secret) {
     const auto it = remote_secrets_.find(burst.ns + "/" + burst.name);

@@ -201,6 +201,7 @@ void IstiodLog::Remember(WallNs at, MessageKind kind, std::string_view rest, con
     case MessageKind::kClusterTimeout: {
       const std::string cluster(
           Until(rest, kind == MessageKind::kSyncTimeout ? " initial sync timed out" : " failed to sync after "));
+      if (const auto it = syncing_.find(cluster); it != syncing_.end()) it->second.late = true;
       // Both lines are told of one cluster.
       for (auto it = evidence_.inputs.rbegin(); it != evidence_.inputs.rend() && it->at + 60'000 * kMs > at; ++it) {
         if (it->kind == InputKind::kClusterUnreachable && it->cluster == cluster) return;
@@ -332,7 +333,10 @@ void IstiodLog::Pushing(WallNs at, std::string_view rest, bool partly) {
   (void)at;
   if (!push_) return;
   Claim& claim = evidence_.claims[*push_];
-  claim.version = rest.substr(0, rest.find(' '));
+  constexpr std::string_view kVersion = "Version:";
+  if (const size_t at_version = rest.rfind(kVersion); at_version != rest.npos) {
+    claim.version = Until(rest.substr(at_version + kVersion.size()), " ");
+  }
   const auto number = [&](std::string_view key) {
     const size_t at_key = rest.find(key);
     int64_t value = -1;

@@ -56,6 +56,7 @@ class IstiodLog {
   struct Syncing {
     WallNs since = 0;
     WallNs synced = kNoTime;
+    bool late = false;  // istiod said that its time is over
   };
   struct Retry {
     WallNs expected = 0;
@@ -66,6 +67,7 @@ class IstiodLog {
   Claim& Say(ClaimKind kind, WallNs at, const Place& place);
   void NewRun(WallNs at, const Place& place);
 
+  static void ReadReasons(std::string_view text, Burst& burst);
   void Debounced(WallNs at, std::string_view rest, const Place& place);
   void Explain(Burst& burst);
   void ExplainGateways(const Burst& burst);

@@ -81,7 +81,7 @@ void IstiodLog::ClusterEffect(const LogRecord& record, MessageKind kind, std::st
   }
   if (cluster.empty()) return;
   if (effect == "added" || effect == "updated") {
-    syncing_[cluster] = {record.at, kNoTime};
+    syncing_[cluster] = {record.at, kNoTime, false};
   } else if (effect == "failed" || effect == "removed") {
     syncing_.erase(cluster);
   }

@@ -16,9 +16,12 @@ constexpr Row kRows[] = {
     {"Push debounce stable[", MessageKind::kDebounced},
     {"All caches have been synced up in ", MessageKind::kReady},
     // pilot/pkg/xds/ads.go
-    {"XDS: Incremental Pushing:", MessageKind::kPushingPartly},
-    {"XDS: Pushing:", MessageKind::kPushing},
+    // Behind them a colon and the version until 1.20, a blank since (ads.go, AdsPushAll).
+    {"XDS: Incremental Pushing", MessageKind::kPushingPartly},
+    {"XDS: Pushing", MessageKind::kPushing},
     {"ADS: new connection for node:", MessageKind::kConnected},
+    // pilot/pkg/xds/delta.go
+    {"ADS: new delta connection for node:", MessageKind::kConnected},
     // pilot/pkg/xds/eds.go
     {"Incremental push, service ", MessageKind::kNoEndpoints},
     {"Full push, new service ", MessageKind::kNewService},

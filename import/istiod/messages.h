@@ -13,7 +13,7 @@ enum class MessageKind : uint8_t {
   kNone,
   kResponse,         // "CDS: PUSH for node:a.b resources:1 ...", PUSH INC and PUSH request
   kDebounced,        // "Push debounce stable[1] 2 for config ...: 100ms since last change, ..."
-  kPushing,          // "XDS: Pushing:VERSION Services:4 ConnectedEndpoints:2 Version:VERSION"
+  kPushing,          // "XDS: Pushing:VERSION Services:4 ConnectedEndpoints:2 Version:VERSION", later without the first
   kPushingPartly,    // "XDS: Incremental Pushing:..."
   kNoEndpoints,      // "Incremental push, service HOST at shard Kubernetes/c1 has no endpoints"
   kNewService,       // "Full push, new service NS/HOST"

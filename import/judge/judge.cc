@@ -132,9 +132,10 @@ void Judge::OnEvent(const replay::LoggedEvent& event) {
     }
     case TraceKind::kClusterAdded:
     case TraceKind::kClusterRemoved: {
-      const int64_t now = clusters_.empty() ? 0 : clusters_.back().second;
+      auto& clusters = clusters_[event.subject];
+      const int64_t now = clusters.empty() ? 0 : clusters.back().second;
       const int64_t by = event.kind == TraceKind::kClusterRemoved ? -1 : event.a == 0 ? 1 : 0;
-      clusters_.emplace_back(event.time, now + by);
+      clusters.emplace_back(event.time, now + by);
       return;
     }
     case TraceKind::kClusterSynced:
@@ -162,12 +163,20 @@ void Judge::OnEvent(const replay::LoggedEvent& event) {
   }
 }
 
-Judge::Push* Judge::Find(Time at, const json& claim) {
+// An istiod is called by its pod and its cluster. A claim whose istiod nobody knows may be of any.
+bool Judge::IsOf(const std::string& istiod, const Push& push) const {
+  return istiod.empty() || push.istiod.ends_with("." + istiod);
+}
+
+Judge::Push* Judge::Find(const replay::LogInput& input) {
+  const Time at = input.at;
+  const json& claim = At(input.body, "claim");
+  const std::string istiod = Text(claim, "istiod"), replica = Text(claim, "replica");
   const bool full = Text(claim, "trigger") == "full";
   const std::string config = Text(claim, "config");
   Push* best = nullptr;
   for (Push& push : pushes_) {
-    if (push.used || push.full != full) continue;
+    if (push.full != full || push.used_by.contains(replica) || !IsOf(istiod, push)) continue;
     const Duration apart = push.at > at ? push.at - at : at - push.at;
     if (apart > kAboutThen) continue;
     if (config.empty() ? !push.everything : push.everything || !push.keys.contains(config)) continue;
@@ -182,8 +191,9 @@ JudgedClaim Judge::JudgePush(const replay::LogInput& input) {
   JudgedClaim out;
   out.at = input.at;
   out.claim = claim;
-  if (Push* const push = Find(input.at, claim); push != nullptr) {
-    push->used = true;
+  const std::string istiod = Text(claim, "istiod");
+  if (Push* const push = Find(input); push != nullptr) {
+    push->used_by.insert(Text(claim, "replica"));
     out.verdict = Verdict::kAgrees;
     out.simulated_at = push->at;
     out.simulated = fmt::format("{} push of {} events", Reach(push->full), push->events);
@@ -199,7 +209,7 @@ JudgedClaim Judge::JudgePush(const replay::LogInput& input) {
   const Push* near = nullptr;
   for (const Push& push : pushes_) {
     const Duration apart = push.at > input.at ? push.at - input.at : input.at - push.at;
-    if (apart <= kAboutThen && !push.used) near = &push;
+    if (apart <= kAboutThen && push.used_by.empty() && IsOf(istiod, push)) near = &push;
   }
   if (near == nullptr) {
     out.why = "the simulated mesh did not push at that time";
@@ -218,13 +228,19 @@ JudgedClaim Judge::JudgeClusters(const replay::LogInput& input) const {
   out.at = input.at;
   out.claim = At(input.body, "claim");
   int64_t now = 0;
-  for (const auto& [at, count] : clusters_) {
+  const std::string istiod = Text(out.claim, "istiod");
+  // An istiod may call its cluster by another name than the world does.
+  const auto named = clusters_.find(istiod);
+  const auto of = named == clusters_.end() && clusters_.size() == 1 ? clusters_.begin() : named;
+  const std::vector<std::pair<Time, int64_t>> none;
+  const auto& clusters = of == clusters_.end() ? none : of->second;
+  for (const auto& [at, count] : clusters) {
     if (at <= input.at + kAboutThen) now = count;
   }
   const int64_t claimed = Number(out.claim, "count");
   out.verdict = now == claimed ? Verdict::kAgrees : Verdict::kDisagrees;
   // Several changes within the blink of an eye: any of the counts on the way will do.
-  for (const auto& [at, count] : clusters_) {
+  for (const auto& [at, count] : clusters) {
     const Duration apart = at > input.at ? at - input.at : input.at - at;
     if (apart <= kAboutThen && count == claimed) out.verdict = Verdict::kAgrees;
   }
@@ -463,8 +479,17 @@ Judgement Judge::Finish() {
     }
     out.claims.push_back(std::move(judged));
   }
+  std::set<std::string> logged;  // clusters whose istiod's log is among the sources
+  for (const replay::LogInput& input : claims_) {
+    const json& claim = At(input.body, "claim");
+    if (Text(claim, "kind") == "push") logged.insert(Text(claim, "istiod"));
+  }
+  const auto untold = [&](const Push& push) {
+    return std::any_of(logged.begin(), logged.end(), [&](const std::string& istiod) { return IsOf(istiod, push); });
+  };
   for (const Push& push : pushes_) {
-    if (push.used || !changed_ || push.at < first_change_) continue;
+    if (!push.used_by.empty() || !changed_ || push.at < first_change_) continue;
+    if (!logged.empty() && !untold(push)) continue;
     JudgedClaim extra;
     extra.at = extra.simulated_at = push.at;
     extra.verdict = Verdict::kDisagrees;

@@ -1,7 +1,9 @@
 // Claims, judged by what a simulated mesh did: agrees, disagrees, cannot be judged. Follows a replay as it goes.
 //
 // A claimed push agrees with a simulated one of the same reach (all, or endpoints alone) at about the same time that
-// was for the same thing; each is used once. Simulated pushes that no line tells disagree as well.
+// was for the same thing, of an istiod of the same cluster; each is used once by each replica, of which the simulated
+// mesh may have fewer. Simulated pushes that no line tells disagree as well, if there is a log of that cluster's
+// istiod.
 #pragma once
 
 #include <cstdint>
@@ -75,7 +77,7 @@ class Judge {
     int64_t events = 0;
     std::set<std::string> keys;
     std::set<uint64_t> inputs;
-    bool used = false;
+    std::set<std::string> used_by;  // replicas whose lines told of it
   };
   // What was claimed of a client's requests within a window, and what became of those that it sent here.
   struct Window {
@@ -94,7 +96,8 @@ class Judge {
   JudgedClaim JudgeReload(const replay::LogInput& input) const;
   JudgedClaim JudgeEvent(const replay::LogInput& input) const;
   JudgedClaim JudgeNack(const replay::LogInput& input) const;
-  Push* Find(Time at, const nlohmann::json& claim);
+  bool IsOf(const std::string& istiod, const Push& push) const;
+  Push* Find(const replay::LogInput& input);
 
   HeldBy held_by_;
   std::unique_ptr<MetricJudge> metrics_;
@@ -103,7 +106,8 @@ class Judge {
   std::map<uint64_t, std::string> inputs_;
   std::map<std::string, Push> open_;  // by istiod: what has gathered since its last push
   std::vector<Push> pushes_;
-  std::vector<std::pair<Time, int64_t>> clusters_;  // how many remote ones, from when on
+  // By istiod's cluster: how many remote ones, from when on.
+  std::map<std::string, std::vector<std::pair<Time, int64_t>>> clusters_;
   std::vector<std::pair<Time, std::string>> synced_;
   // Pods by cluster and "namespace/name": when they were first written, and when they went.
   struct PodLife {

@@ -41,6 +41,16 @@ void PutExtra(ordered_json& out, const std::string& extra) {
 
 ordered_json Printed(const std::string& text) { return ordered_json::parse(HarmlessPrinted(text), nullptr, false); }
 
+// What a refused thing held, as it may stand on a terminal.
+std::string OneLine(std::string_view text) {
+  constexpr size_t kShown = 200;
+  std::string out = Harmless(text, kShown);
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+  }
+  return out;
+}
+
 bool HoldsPrinted(const InferredInput& input) {
   return input.kind == InputKind::kMeshConfig || input.kind == InputKind::kMeshNetworks;
 }
@@ -229,8 +239,10 @@ std::string Summary(const Evidence& evidence) {
                      initial == 0 ? "" : fmt::format("; {} lines say what was there at the start", initial));
   out += fmt::format("claims: {}, of which {} pushes\n", evidence.claims.size(), pushes);
   for (const auto& [reason, of] : evidence.refusals.reasons()) {
-    out += fmt::format("left out: {} x {} (first {})\n", of.count, reason,
-                       of.first.empty() ? "" : Text(of.first.front().first));
+    const bool shown = !of.first.empty();
+    const std::string detail = shown ? OneLine(of.first.front().second) : "";
+    out += fmt::format("left out: {} x {} (first {}){}\n", of.count, reason, shown ? Text(of.first.front().first) : "",
+                       detail.empty() ? "" : ": " + detail);
   }
   for (const std::string& note : evidence.notes) out += "note: " + Harmless(note) + "\n";
   return out;

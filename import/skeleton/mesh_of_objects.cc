@@ -213,7 +213,8 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
     if (claim.initial) continue;
     Claim known = claim;  // of a cluster as the world calls it
     if (std::string cluster = cluster_of(claim.type); !cluster.empty()) known.type = std::move(cluster);
-    out.inputs.push_back(ClaimInput(known, istiods[claim.replica], at(claim.at == kNoTime ? end : claim.at)));
+    out.inputs.push_back(
+        ClaimInput(known, cluster_of(istiods[claim.replica]), at(claim.at == kNoTime ? end : claim.at)));
   }
   std::stable_sort(out.inputs.begin(), out.inputs.end(),
                    [](const replay::LogInput& a, const replay::LogInput& b) { return a.at < b.at; });

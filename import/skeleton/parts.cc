@@ -156,19 +156,21 @@ json ServiceObject(const std::string& ns, const std::string& name, int number, i
   return out;
 }
 
-json GatewayService(const std::string& name, int64_t turn) {
+json GatewayService(const std::string& name, int64_t turn, int number) {
   json out = ServiceObject(kSystem, name, 0, 0);
-  out["metadata"]["labels"] = {{"topology.istio.io/network", "network-of-gateway"}};
+  out["metadata"]["labels"] = {
+      {"topology.istio.io/network", number == 0 ? "network-of-gateway" : fmt::format("network-of-gateway-{}", number)}};
   out["spec"]["type"] = "LoadBalancer";
   out["spec"]["clusterIP"] = "10.96.0.11";
   out["spec"]["clusterIPs"] = json::array({"10.96.0.11"});
   out["spec"]["ports"] = json::array({{{"name", "tls"}, {"port", 15443}, {"targetPort", 15443}, {"protocol", "TCP"}}});
-  out["status"]["loadBalancer"]["ingress"] = json::array({{{"ip", fmt::format("172.30.9.{}", 1 + turn % 2)}}});
+  out["status"]["loadBalancer"]["ingress"] =
+      json::array({{{"ip", fmt::format("172.30.9.{}", 1 + 2 * (number % 120) + turn % 2)}}});
   return out;
 }
 
-json NodePortGateway() {
-  json out = GatewayService("istio-nodeportgateway", 0);
+json NodePortGateway(int number) {
+  json out = GatewayService("istio-nodeportgateway", 0, number);
   out["metadata"]["annotations"] = {{"traffic.istio.io/nodeSelector", "{\"imported\": \"node\"}"}};
   out["spec"]["type"] = "NodePort";
   out["spec"]["clusterIP"] = "10.96.0.12";
@@ -178,11 +180,11 @@ json NodePortGateway() {
   return out;
 }
 
-json NodeObject(int64_t turn) {
+json NodeObject(int64_t turn, int number) {
   json out = Object("v1", "Node", "", "imported-node");
   out["metadata"]["labels"] = {{"imported", "node"}};
-  out["status"]["addresses"] =
-      json::array({{{"type", "ExternalIP"}, {"address", fmt::format("172.30.8.{}", 1 + turn % 2)}}});
+  out["status"]["addresses"] = json::array(
+      {{{"type", "ExternalIP"}, {"address", fmt::format("172.30.8.{}", 1 + 2 * (number % 120) + turn % 2)}}});
   return out;
 }
 

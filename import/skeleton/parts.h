@@ -26,9 +26,10 @@ struct PortPart {
 };
 nlohmann::json ServiceObject(const std::string& ns, const std::string& name, int number, int64_t turn,
                              const std::vector<PortPart>& ports = {PortPart()});
-nlohmann::json GatewayService(const std::string& name, int64_t turn);
-nlohmann::json NodePortGateway();
-nlohmann::json NodeObject(int64_t turn);
+// `number`: which cluster's; networks and addresses of two are apart.
+nlohmann::json GatewayService(const std::string& name, int64_t turn, int number = 0);
+nlohmann::json NodePortGateway(int number = 0);
+nlohmann::json NodeObject(int64_t turn, int number = 0);
 struct EndpointPart {
   std::string ip;
   std::string pod;  // empty: of no pod

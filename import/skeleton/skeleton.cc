@@ -1,6 +1,7 @@
 #include "import/skeleton/skeleton.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <tuple>
@@ -40,6 +41,8 @@ struct Host {
     std::vector<EndpointPart> endpoints;
   };
   std::map<std::string, Slice> slices;  // by cluster
+  std::set<std::string> clusters;       // where else its Service is, since something of it happens there
+  std::set<std::string> owners;         // of a ServiceEntry: clusters whose istiods read it
   // As access logs tell of it: its ports, and the pods that answered.
   std::vector<PortPart> ports;
   std::vector<EndpointPart> servers;
@@ -59,10 +62,12 @@ class Builder {
     }
     FindClusters();
     FindBeginning();
+    FindSecretsOfBefore();
+    PlaceInputs();
     Prepare();
     FirstPicture();
-    for (const InferredInput& input : evidence_.inputs) {
-      if (!input.initial) Change(input);
+    for (size_t i = 0; i < evidence_.inputs.size(); ++i) {
+      if (!evidence_.inputs[i].initial) Change(evidence_.inputs[i], placed_[i]);
     }
     for (const Claim& claim : evidence_.claims) {
       if (!claim.initial && claim.at != kNoTime) Say(claim);
@@ -78,21 +83,20 @@ class Builder {
 
  private:
   void FindClusters() {
-    std::set<std::string> primaries, all;
+    std::set<std::string>& primaries = primaries_;
+    std::set<std::string> all;
     for (const IstiodRun& run : evidence_.runs) {
       if (!run.cluster.empty()) primaries.insert(run.cluster);
       if (primary_.empty()) primary_ = run.cluster;
-      istiod_of_[run.replica] = run.cluster;
+      if (std::string& known = istiod_of_[run.replica]; !run.cluster.empty() || known.empty()) known = run.cluster;
+      replica_of_.try_emplace(run.cluster, run.replica);
     }
     if (primary_.empty()) {
       primary_ = "primary";
       out_.notes.push_back("no line tells the istiod's own cluster; it is called 'primary'");
     }
-    if (primaries.size() > 1) {
-      out_.notes.push_back(fmt::format("of several istiods' clusters only '{}' gets a simulated istiod", primary_));
-    }
+    primaries.insert(primary_);
     all = primaries;
-    all.insert(primary_);
     for (const InferredInput& input : evidence_.inputs) {
       for (const auto& [cluster, effect] : input.clusters) all.insert(cluster);
       if (!input.cluster.empty()) all.insert(input.cluster);
@@ -102,13 +106,119 @@ class Builder {
       sim::WorldCluster cluster;
       cluster.name = name;
       cluster.network = "network-of-" + name;
-      cluster.control_plane = primary_;
+      cluster.control_plane = primaries.contains(name) ? name : primary_;
       cluster.observed = true;
       cluster.pod_cidr = "10.1.0.0/16";
       cluster.service_cidr = "10.96.0.0/16";
       cluster.load_balancer_cidr = "172.30.1.0/24";
       out_.world.clusters.push_back(std::move(cluster));
       clusters_.insert(name);
+    }
+  }
+
+  // The cluster of the istiod whose log it is.
+  const std::string& Home(const std::string& replica) const {
+    const auto it = istiod_of_.find(replica);
+    return it == istiod_of_.end() || it->second.empty() ? primary_ : it->second;
+  }
+  int NumberOf(const std::string& cluster) const {
+    if (cluster == primary_) return 0;
+    return 1 + static_cast<int>(std::distance(clusters_.begin(), clusters_.find(cluster)));
+  }
+
+  // A log that begins later than its istiod does not tell which clusters that istiod had read by then: those whose
+  // first line is no addition, and, where other istiods' logs show the same changes of Services, their clusters.
+  void FindSecretsOfBefore() {
+    std::set<std::string> from_start;
+    for (const InferredInput& input : evidence_.inputs) {
+      if (input.kind == Kind::kIstiodStarted && input.initial) from_start.insert(Home(input.replica));
+    }
+    std::map<std::string, std::set<std::string>> spoken_of;  // by istiod's cluster
+    const auto read_before = [&](const std::string& istiod, const std::string& cluster, std::string ns,
+                                 std::string name) {
+      if (istiod == cluster || from_start.contains(istiod)) return;
+      if (!spoken_of[istiod].insert(cluster).second) return;
+      InferredInput& secret = before_.emplace_back();
+      secret.kind = Kind::kRemoteSecret;
+      secret.initial = true;
+      secret.replica = replica_of_[istiod];
+      secret.ns = std::move(ns);
+      secret.name = std::move(name);
+      secret.clusters = {{cluster, "added"}};
+    };
+    for (const InferredInput& input : evidence_.inputs) {
+      const std::string& istiod = Home(input.replica);
+      if (input.kind == Kind::kRemoteSecret) {
+        for (const auto& [cluster, effect] : input.clusters) {
+          if (effect == "updated" || effect == "unchanged" || effect == "removed") {
+            read_before(istiod, cluster, input.ns, input.name);
+          } else {
+            spoken_of[istiod].insert(cluster);
+          }
+        }
+        continue;
+      }
+      if (ReadFromOwnClusterAlone(input)) continue;
+      if (input.kind == Kind::kEndpoints && !input.cluster.empty()) {
+        read_before(istiod, input.cluster, kMeshNamespace, "istio-remote-secret-" + input.cluster);
+      }
+      for (const std::string& replica : input.also_of) {
+        const std::string& other = Home(replica);
+        read_before(istiod, other, kMeshNamespace, "istio-remote-secret-" + other);
+        read_before(other, istiod, kMeshNamespace, "istio-remote-secret-" + istiod);
+      }
+    }
+    if (!before_.empty()) {
+      out_.notes.push_back(
+          fmt::format("{} remote clusters are taken as read since before the logs begin, by what lines tell of them",
+                      before_.size()));
+    }
+  }
+
+  // Where each change is made, if no line tells: of several istiods' clusters that which those read that saw it. A
+  // single istiod sees all alike, wherever they are made.
+  void PlaceInputs() {
+    placed_.resize(evidence_.inputs.size());
+    std::map<std::string, std::set<std::string>> reads;  // remote clusters, by istiod's
+    std::map<std::string, std::string> last;             // of a host
+    const auto follow = [&](const InferredInput& input) {
+      for (const auto& [cluster, effect] : input.clusters) {
+        if (effect == "added" || effect == "updated") reads[Home(input.replica)].insert(cluster);
+        if (effect == "removed") reads[Home(input.replica)].erase(cluster);
+      }
+    };
+    for (const InferredInput& secret : before_) follow(secret);
+    for (size_t i = 0; i < evidence_.inputs.size(); ++i) {
+      const InferredInput& input = evidence_.inputs[i];
+      if (input.kind == Kind::kRemoteSecret) {
+        follow(input);
+        continue;
+      }
+      placed_[i] = ReadFromOwnClusterAlone(input) ? Home(input.replica) : input.cluster;
+      if (primaries_.size() == 1) {
+        placed_[i] = input.cluster;
+        continue;
+      }
+      if (!placed_[i].empty()) continue;
+      std::set<std::string> seers = {Home(input.replica)};
+      for (const std::string& replica : input.also_of) seers.insert(Home(replica));
+      const std::string& usual = last[input.host];
+      size_t best = SIZE_MAX;
+      for (const std::string& cluster : clusters_) {
+        size_t apart = 0;
+        for (const std::string& istiod : primaries_) {
+          const bool sees = istiod == cluster || reads[istiod].contains(cluster);
+          apart += sees != seers.contains(istiod) ? 1 : 0;
+        }
+        const size_t rank = 4 * apart + (cluster == usual               ? 0
+                                         : cluster == primary_          ? 1
+                                         : primaries_.contains(cluster) ? 2
+                                                                        : 3);
+        if (rank >= best) continue;
+        best = rank;
+        placed_[i] = cluster;
+      }
+      if (!input.host.empty()) last[input.host] = placed_[i];
     }
   }
 
@@ -127,19 +237,25 @@ class Builder {
 
   // What must be there before the first change of it, as that change tells.
   void Prepare() {
-    for (const InferredInput& input : evidence_.inputs) {
+    for (size_t i = 0; i < evidence_.inputs.size(); ++i) {
+      const InferredInput& input = evidence_.inputs[i];
+      const std::string& placed = placed_[i];
+      const bool several = primaries_.size() > 1;
       if (input.kind == Kind::kProxyConnected || input.kind == Kind::kProxyDisconnected) {
         const auto key = std::pair(input.ns, input.name);
         const bool known = proxies_.contains(key);
+        proxy_home_.try_emplace(key, Home(input.replica));
         proxies_.try_emplace(key, static_cast<int>(proxies_.size()));
         if (!known && input.kind == Kind::kProxyDisconnected) proxies_at_start_.insert(key);
       } else if (input.kind == Kind::kGateway) {
         has_gateway_ = true;
+        gateways_.insert(several && !placed.empty() ? placed : primary_);
       } else if (input.kind == Kind::kNode) {
-        has_node_ = true;
+        nodes_.insert(placed.empty() ? primary_ : placed);
       }
-      if (input.initial && input.kind == Kind::kMeshNetworks) networks_ = HarmlessPrinted(input.detail);
-      if (input.initial && input.kind == Kind::kMeshConfig) mesh_ = HarmlessPrinted(input.detail);
+      MeshText& text = texts_[Home(input.replica)];
+      if (input.initial && input.kind == Kind::kMeshNetworks) text.networks = HarmlessPrinted(input.detail);
+      if (input.initial && input.kind == Kind::kMeshConfig) text.mesh = HarmlessPrinted(input.detail);
       if (input.host.empty() || (input.kind != Kind::kService && input.kind != Kind::kEndpoints)) continue;
       const bool new_host = !hosts_.contains(input.host);
       Host& host = hosts_[input.host];
@@ -152,13 +268,17 @@ class Builder {
         const bool none = !host.exists || (input.kind == Kind::kEndpoints && input.change == "first" && !input.initial);
         if (!none) first_slices_.insert(input.host);
       }
-      if (!input.cluster.empty()) {
-        if (host.home.empty()) host.home = input.cluster;
-        if (first_slices_.contains(input.host)) host.slices[input.cluster];
+      if (!IsKubernetesHost(input.host)) {
+        host.owners.insert(Home(input.replica));
+      } else if (!placed.empty()) {
+        if (host.home.empty()) host.home = placed;
+        if (several) host.clusters.insert(placed);
+        if (first_slices_.contains(input.host)) host.slices[placed];
       }
     }
     for (const IstiodRun& run : evidence_.runs) {
       for (const auto& [ns, name] : run.proxies) {
+        proxy_home_.try_emplace({ns, name}, Home(run.replica));
         if (proxies_.try_emplace(std::pair(ns, name), static_cast<int>(proxies_.size())).second) {
           proxies_at_start_.insert({ns, name});
         }
@@ -224,6 +344,16 @@ class Builder {
     return out;
   }
 
+  // Whether gateways were read anew for a reason that is an input of its own.
+  bool ToldOtherwise(const Claim& reload) const {
+    constexpr WallNs kOnce = 250'000'000;  // as align.cc takes what several istiods see for one
+    return std::any_of(evidence_.inputs.begin(), evidence_.inputs.end(), [&](const InferredInput& input) {
+      const bool of_gateways =
+          input.kind == Kind::kGateway || input.kind == Kind::kNode || input.kind == Kind::kGatewayDns;
+      return of_gateways && std::abs(input.at - reload.at) <= kOnce;
+    });
+  }
+
   // A cluster whose gateways are read while it is being synced has one.
   void FindRemoteGateways() {
     constexpr WallNs kSyncs = 10'000'000'000;
@@ -233,12 +363,15 @@ class Builder {
         if (effect != "added" && effect != "updated") continue;
         for (const Claim& claim : evidence_.claims) {
           if (claim.kind != ClaimKind::kGatewayReload || claim.replica != input.replica) continue;
-          if (claim.at >= input.at && claim.at <= input.at + kSyncs) remote_gateways_.insert(cluster);
+          if (claim.at >= input.at && claim.at <= input.at + kSyncs && !ToldOtherwise(claim)) {
+            remote_gateways_.insert(cluster);
+          }
         }
       }
     }
     // What was reloaded for another reason is told as that.
-    remote_gateways_.erase(primary_);
+    for (const std::string& cluster : gateways_) remote_gateways_.erase(cluster);
+    if (primaries_.size() == 1) remote_gateways_.erase(primary_);
   }
 
   void Add(Time at, const std::string& cluster, json object) {
@@ -266,13 +399,16 @@ class Builder {
         if (ns != kMeshNamespace) Add(start, cluster, NamespaceObject(ns, ""));
       }
     }
-    Add(start, primary_, MeshConfigMap(mesh_, networks_));
-    if (has_node_) {
-      Add(start, primary_, NodeObject(0));
-      Add(start, primary_, NodePortGateway());
+    for (const std::string& istiod : primaries_)
+      Add(start, istiod, MeshConfigMap(texts_[istiod].mesh, texts_[istiod].networks));
+    for (const std::string& cluster : nodes_) {
+      Add(start, cluster, NodeObject(0, NumberOf(cluster)));
+      Add(start, cluster, NodePortGateway(NumberOf(cluster)));
     }
-    if (has_gateway_ && !hosts_.contains(GatewayHost())) Add(start, primary_, GatewayService(kGateway, 0));
-    for (const std::string& cluster : remote_gateways_) Add(start, cluster, GatewayService(kGateway, 0));
+    if (!hosts_.contains(GatewayHost())) {
+      for (const std::string& cluster : gateways_) AddGateway(start, cluster);
+    }
+    for (const std::string& cluster : remote_gateways_) AddGateway(start, cluster);
     for (auto& [name, host] : hosts_) {
       if (host.exists) ApplyService(start, name, host);
       for (const EndpointPart& server : host.servers) {
@@ -285,12 +421,15 @@ class Builder {
         ApplySlice(start, name, host, cluster);
       }
     }
-    Add(start, primary_, IstiodService());
-    Add(start, primary_, IstiodEndpoints());
+    for (const std::string& istiod : primaries_) {
+      Add(start, istiod, IstiodService());
+      Add(start, istiod, IstiodEndpoints());
+    }
+    for (const InferredInput& secret : before_) RemoteSecret(start, secret);
     for (const InferredInput& input : evidence_.inputs) {
       if (input.initial && input.kind == Kind::kRemoteSecret) RemoteSecret(start, input);
     }
-    Add(start, primary_, IstiodPod());
+    for (const std::string& istiod : primaries_) Add(start, istiod, IstiodPod());
     for (const auto& key : proxies_at_start_) AddProxy(start, key);
   }
 
@@ -307,13 +446,29 @@ class Builder {
 
   static std::string GatewayHost() { return std::string(kGateway) + "." + kMeshNamespace + ".svc.cluster.local"; }
 
+  void AddGateway(Time at, const std::string& cluster) {
+    Add(at, cluster, GatewayService(kGateway, turns_["gateway/" + cluster], NumberOf(cluster)));
+  }
+
   void ApplyService(Time at, const std::string& name, const Host& host) {
-    if (!IsKubernetesHost(name)) return Add(at, primary_, ServiceEntryObject(host.ns, name, host.turn));
-    if (has_gateway_ && name == GatewayHost()) return Add(at, host.home, GatewayService(kGateway, gateway_turn_));
+    if (!IsKubernetesHost(name)) {
+      for (const std::string& owner : host.owners) Add(at, owner, ServiceEntryObject(host.ns, name, host.turn));
+      return;
+    }
+    if (has_gateway_ && name == GatewayHost()) {
+      AddGateway(at, host.home);
+      for (const std::string& cluster : host.clusters) {
+        if (cluster != host.home && !remote_gateways_.contains(cluster)) AddGateway(at, cluster);
+      }
+      return;
+    }
     AddService(at, host.home, host);
     // A service of several clusters is there in each that has endpoints of it.
     for (const auto& [cluster, slice] : host.slices) {
       if (cluster != host.home) AddService(at, cluster, host);
+    }
+    for (const std::string& cluster : host.clusters) {
+      if (cluster != host.home && !host.slices.contains(cluster)) AddService(at, cluster, host);
     }
   }
   void AddService(Time at, const std::string& cluster, const Host& host) {
@@ -329,8 +484,8 @@ class Builder {
   void ApplySlice(Time at, const std::string& name, Host& host, const std::string& cluster) {
     const Host::Slice& slice = host.slices[cluster];
     if (!IsKubernetesHost(name)) {
-      if (slice.endpoints.empty()) return Remove(at, primary_, "WorkloadEntry", host.ns, ExternalName(name));
-      return Add(at, primary_, WorkloadEntryObject(host.ns, name, host.endpoint_turn, host.account));
+      if (slice.endpoints.empty()) return Remove(at, cluster, "WorkloadEntry", host.ns, ExternalName(name));
+      return Add(at, cluster, WorkloadEntryObject(host.ns, name, host.endpoint_turn, host.account));
     }
     Add(at, cluster, SliceObject(host.ns, host.name, slice.endpoints, host.Ports()));
   }
@@ -339,12 +494,20 @@ class Builder {
   }
 
   void AddProxy(Time at, const std::pair<std::string, std::string>& key) {
-    Add(at, primary_, ProxyPod(primary_, key.first.empty() ? "default" : key.first, key.second, proxies_.at(key)));
+    const std::string& home = HomeOf(key);
+    Add(at, home, ProxyPod(home, key.first.empty() ? "default" : key.first, key.second, proxies_.at(key)));
+  }
+  // The cluster that a proxy stands in: that of the istiod which tells of it.
+  const std::string& HomeOf(const std::pair<std::string, std::string>& key) const {
+    const auto it = proxy_home_.find(key);
+    return it == proxy_home_.end() ? primary_ : it->second;
   }
 
-  void Endpoints(Time at, const InferredInput& input) {
+  void Endpoints(Time at, const InferredInput& input, const std::string& placed) {
     Host& host = hosts_.at(input.host);
-    const std::string cluster = input.cluster.empty() ? host.home : input.cluster;
+    const std::string cluster = !IsKubernetesHost(input.host) ? Home(input.replica)
+                                : placed.empty()              ? host.home
+                                                              : placed;
     Host::Slice& slice = host.slices[cluster];
     if (input.change == "toZero") {
       if (slice.exists && slice.endpoints.empty() && IsKubernetesHost(input.host)) {
@@ -377,23 +540,25 @@ class Builder {
     ApplySlice(at, input.host, host, cluster);
   }
 
-  void Service(Time at, const InferredInput& input) {
+  void Service(Time at, const InferredInput& input, const std::string& placed) {
     Host& host = hosts_.at(input.host);
+    const bool kubernetes = IsKubernetesHost(input.host);
+    const std::string cluster = !kubernetes ? Home(input.replica) : placed.empty() ? host.home : placed;
     if (input.change == "removed") {
       host.exists = false;
-      if (IsKubernetesHost(input.host)) return Remove(at, host.home, "Service", host.ns, host.name);
-      return Remove(at, primary_, "ServiceEntry", host.ns, ExternalName(input.host));
+      if (kubernetes) return Remove(at, cluster, "Service", host.ns, host.name);
+      return Remove(at, cluster, "ServiceEntry", host.ns, ExternalName(input.host));
     }
     if (host.exists) ++host.turn;
     host.exists = true;
-    if (!IsKubernetesHost(input.host)) return Add(at, primary_, ServiceEntryObject(host.ns, input.host, host.turn));
-    Add(at, host.home, ServiceObject(host.ns, host.name, host.number, host.turn, host.Ports()));
+    if (!kubernetes) return Add(at, cluster, ServiceEntryObject(host.ns, input.host, host.turn));
+    Add(at, cluster, ServiceObject(host.ns, host.name, host.number, host.turn, host.Ports()));
   }
 
   void RemoteSecret(Time at, const InferredInput& input) {
-    const auto key = std::pair(input.ns, input.name);
-    auto& held = secrets_[key];
-    const int64_t turn = ++turns_["Secret/" + input.ns + "/" + input.name];
+    const std::string& istiod = Home(input.replica);
+    auto& held = secrets_[{istiod, input.ns, input.name}];
+    const int64_t turn = ++turns_["Secret/" + istiod + "/" + input.ns + "/" + input.name];
     const auto put = [&](const std::string& cluster, std::string text) {
       const auto it = std::find_if(held.begin(), held.end(), [&](const auto& entry) { return entry.first == cluster; });
       if (it == held.end()) {
@@ -413,52 +578,65 @@ class Builder {
     }
     if (held.empty() || (input.clusters.empty() && turn > 1)) {
       held.clear();
-      if (turn > 1) Remove(at, primary_, "Secret", input.ns, input.name);
+      if (turn > 1) Remove(at, istiod, "Secret", input.ns, input.name);
       return;
     }
-    Add(at, primary_, RemoteSecretObject(input.ns, input.name, held, turn));
+    Add(at, istiod, RemoteSecretObject(input.ns, input.name, held, turn));
   }
 
-  void Change(const InferredInput& input) {
+  void Change(const InferredInput& input, const std::string& placed) {
     const Time at = At(input.at);
+    const std::string& istiod = Home(input.replica);
     const auto turn = [&](const std::string& what) { return ++turns_[what]; };
+    // What of a Service's cluster no line tells is where the Service is.
+    const auto where = [&](const std::string& host) {
+      if (primaries_.size() > 1 && !placed.empty()) return placed;
+      const auto it = hosts_.find(host);
+      return it == hosts_.end() ? primary_ : it->second.home;
+    };
     switch (input.kind) {
       case Kind::kRemoteSecret:
         return RemoteSecret(at, input);
-      case Kind::kSecret:
-        return Add(at, primary_, SecretObject(input.ns, input.name, turn("Secret/" + input.ns + "/" + input.name)));
-      case Kind::kService:
-        return Service(at, input);
-      case Kind::kEndpoints:
-        return Endpoints(at, input);
-      case Kind::kGateway: {
-        const auto host = hosts_.find(GatewayHost());
-        return Add(at, host == hosts_.end() ? primary_ : host->second.home, GatewayService(kGateway, ++gateway_turn_));
+      case Kind::kSecret: {
+        const std::string& cluster = placed.empty() ? istiod : placed;
+        return Add(at, cluster,
+                   SecretObject(input.ns, input.name, turn("Secret/" + cluster + "/" + input.ns + "/" + input.name)));
       }
-      case Kind::kNode:
-        return Add(at, primary_, NodeObject(turn("Node")));
+      case Kind::kService:
+        return Service(at, input, placed);
+      case Kind::kEndpoints:
+        return Endpoints(at, input, placed);
+      case Kind::kGateway: {
+        const std::string cluster = where(GatewayHost());
+        turn("gateway/" + cluster);
+        return AddGateway(at, cluster);
+      }
+      case Kind::kNode: {
+        const std::string cluster = placed.empty() ? primary_ : placed;
+        return Add(at, cluster, NodeObject(turn("Node/" + cluster), NumberOf(cluster)));
+      }
       case Kind::kNetwork: {
-        const auto host = hosts_.find(input.host);
-        const std::string cluster = host == hosts_.end() ? primary_ : host->second.home;
+        const std::string cluster = where(input.host);
         return Add(at, cluster,
                    NamespaceObject(kMeshNamespace, fmt::format("imported-{}", turn("network/" + cluster))));
       }
       case Kind::kMeshNetworks:
       case Kind::kMeshConfig: {
-        std::string& now = input.kind == Kind::kMeshNetworks ? networks_ : mesh_;
+        MeshText& texts = texts_[istiod];
+        std::string& now = input.kind == Kind::kMeshNetworks ? texts.networks : texts.mesh;
         // Refused text is not kept: what was there stays in force, and comes back with the next change.
-        const std::string text =
-            input.change == "refused" ? fmt::format("imported-{}: [", turn("mesh")) : HarmlessPrinted(input.detail);
+        const std::string text = input.change == "refused" ? fmt::format("imported-{}: [", turn("mesh/" + istiod))
+                                                           : HarmlessPrinted(input.detail);
         if (input.change != "refused") now = text;
-        return Add(at, primary_,
-                   MeshConfigMap(input.kind == Kind::kMeshConfig ? text : mesh_,
-                                 input.kind == Kind::kMeshNetworks ? text : networks_));
+        return Add(at, istiod,
+                   MeshConfigMap(input.kind == Kind::kMeshConfig ? text : texts.mesh,
+                                 input.kind == Kind::kMeshNetworks ? text : texts.networks));
       }
       case Kind::kConfig: {
         json object = ConfigObject(input.object_kind, input.ns, input.name,
-                                   turn(input.object_kind + "/" + input.ns + "/" + input.name));
+                                   turn(istiod + "/" + input.object_kind + "/" + input.ns + "/" + input.name));
         if (object.is_null()) break;
-        return Add(at, primary_, std::move(object));
+        return Add(at, istiod, std::move(object));
       }
       case Kind::kProxyConnected: {
         const auto key = std::pair(input.ns, input.name);
@@ -467,14 +645,15 @@ class Builder {
       }
       case Kind::kProxyDisconnected:
         connected_.erase({input.ns, input.name});
-        return Remove(at, primary_, "Pod", input.ns.empty() ? "default" : input.ns, input.name);
+        return Remove(at, HomeOf({input.ns, input.name}), "Pod", input.ns.empty() ? "default" : input.ns, input.name);
       case Kind::kIstiodStarted:
-        Remove(at, primary_, "Pod", kMeshNamespace, "istiod-0");
-        return Add(at + 10ms, primary_, IstiodPod());
+        Remove(at, istiod, "Pod", kMeshNamespace, "istiod-0");
+        return Add(at + 10ms, istiod, IstiodPod());
       case Kind::kTraffic:
         // A host that is no service of the mesh, or that the proxy knew no cluster for.
         if (!IsKubernetesHost(wavetank::Text(ParseJson(input.extra), "service"))) break;
-        out_.inputs.push_back(TrafficInput(input, primary_, input.ns.empty() ? "default" : input.ns, flows_++, at));
+        out_.inputs.push_back(
+            TrafficInput(input, HomeOf({input.ns, input.name}), input.ns.empty() ? "default" : input.ns, flows_++, at));
         return;
       case Kind::kBehaviour:
         if (!input.name.starts_with('@')) break;
@@ -490,30 +669,38 @@ class Builder {
   }
 
   void Say(const Claim& claim) {
-    const auto istiod = istiod_of_.find(claim.replica);
-    const bool known = istiod != istiod_of_.end() && !istiod->second.empty();
-    out_.inputs.push_back(ClaimInput(claim, known ? istiod->second : primary_, At(claim.at)));
+    out_.inputs.push_back(ClaimInput(claim, Home(claim.replica), At(claim.at)));
     // What no source names is not here: what is counted of a mesh may be more there.
     if (claim.kind == ClaimKind::kMetric) out_.inputs.back().body["claim"]["partial"] = true;
   }
 
   const Evidence& evidence_;
   Skeleton out_;
-  std::string primary_, mesh_, networks_;
-  std::set<std::string> clusters_;
-  std::map<std::string, std::string> istiod_of_;  // cluster, by replica
+  // Where the first istiod is, and what no line places; and where any is.
+  std::string primary_;
+  std::set<std::string> primaries_, clusters_;
+  std::map<std::string, std::string> istiod_of_, replica_of_;  // cluster by replica, a replica by cluster
+  // What an istiod printed of its mesh ConfigMap.
+  struct MeshText {
+    std::string mesh, networks;
+  };
+  std::map<std::string, MeshText> texts_;  // by istiod's cluster
+  std::vector<InferredInput> before_;      // remote Secrets that were there before the logs begin
+  std::vector<std::string> placed_;        // cluster, by input; empty: not told
   std::map<std::string, Host> hosts_;
   std::set<std::string> first_slices_;
   std::map<std::pair<std::string, std::string>, int> proxies_;
   std::set<std::pair<std::string, std::string>> proxies_at_start_, connected_;
-  std::map<std::pair<std::string, std::string>, std::vector<std::pair<std::string, std::string>>> secrets_;
+  std::map<std::pair<std::string, std::string>, std::string> proxy_home_;
+  // Kubeconfigs by cluster, of a Secret in an istiod's cluster.
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<std::pair<std::string, std::string>>>
+      secrets_;
   std::map<std::string, int64_t> turns_;
   std::map<std::string, size_t> unsaid_;
-  std::set<std::string> remote_gateways_;  // clusters
-  std::set<std::string> servers_;          // addresses of pods that are made
+  std::set<std::string> gateways_, remote_gateways_, nodes_;  // clusters
+  std::set<std::string> servers_;                             // addresses of pods that are made
   size_t flows_ = 0;
-  int64_t gateway_turn_ = 0;
-  bool has_gateway_ = false, has_node_ = false;
+  bool has_gateway_ = false;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
-#include "import/sources/gunzip.h"
+#include "import/sources/unpack.h"
 #include "import/sources/utf16.h"
 
 namespace wavetank::importing {
@@ -49,13 +49,7 @@ class FileStream : public ByteStream {
 };
 
 bool LooksPacked(std::string_view head) {
-  for (const std::string_view magic :
-       {std::string_view("\x1f\x8b"), std::string_view("PK\x03\x04"), std::string_view("BZh"),
-        std::string_view("\xfd"
-                         "7zXZ"),
-        std::string_view("\x28\xb5\x2f\xfd")}) {
-    if (head.starts_with(magic)) return true;
-  }
+  if (LooksCompressed(head) || head.starts_with("PK\x03\x04")) return true;
   return head.size() > kTarMagicAt + 5 && head.substr(kTarMagicAt, 5) == "ustar";
 }
 
@@ -64,12 +58,9 @@ class Unpacker {
  public:
   Unpacker(ByteStream& packed, const SourceLimits& limits)
       : packed_(packed), limits_(limits), archive_(archive_read_new()) {
-    archive_read_support_filter_bzip2(archive_);
-    archive_read_support_filter_xz(archive_);
-    archive_read_support_filter_zstd(archive_);
     archive_read_support_format_tar(archive_);
     archive_read_support_format_zip_streamable(archive_);
-    archive_read_support_format_raw(archive_);  // a single packed file
+    archive_read_support_format_raw(archive_);  // a single file that was packed and is no archive
     opened_ = archive_read_open(archive_, this, nullptr, &Unpacker::Read, nullptr);
   }
   Unpacker(const Unpacker&) = delete;
@@ -192,7 +183,7 @@ class Walker {
     const std::string_view head = peekable.Peek(kTarMagicAt + 8);
     if (!LooksPacked(head)) return Plain(file, head, peekable);
     if (depth >= limits_.depth) return refusals_.Add("archive in too many archives", {file.name, 0});
-    if (head.starts_with(kGzipMagic)) return Gzipped(file, peekable, depth);
+    if (LooksCompressed(head)) return Compressed(file, head, peekable, depth);
     Packed(file, peekable, depth);
   }
 
@@ -237,12 +228,12 @@ class Walker {
   }
 
   // What is in it counts as one archive with it: .tar.gz.
-  void Gzipped(const SourceFile& file, ByteStream& packed, int depth) {
-    GunzipStream unzipped(packed, limits_);
-    PeekableStream peekable(unzipped);
+  void Compressed(const SourceFile& file, std::string_view magic, ByteStream& packed, int depth) {
+    const std::unique_ptr<ByteStream> unpacked = OpenCompressed(magic, packed, limits_);
+    PeekableStream peekable(*unpacked);
     const std::string_view head = peekable.Peek(kTarBlock);
     const SourceFile inner{file.source, WithoutPackedSuffix(file.name)};
-    if (head.starts_with(kGzipMagic)) return Stream(inner, peekable, depth + 1);
+    if (LooksCompressed(head)) return Stream(inner, peekable, depth + 1);
     if (head.size() == kTarBlock || LooksPacked(head)) return Packed(file, peekable, depth);
     if (!head.empty()) return Plain(inner, head, peekable);
     const absl::StatusOr<std::string_view> nothing = peekable.Next();

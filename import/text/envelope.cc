@@ -1,5 +1,8 @@
 #include "import/text/envelope.h"
 
+#include <algorithm>
+#include <set>
+
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "import/evidence/evidence.h"
@@ -29,6 +32,49 @@ bool Uncolour(std::string_view line, std::string& out) {
     out += line[i];
   }
   return true;
+}
+
+std::string_view WithoutBlanks(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
+}
+
+// Scopes of istiod and its agents (pkg/log, RegisterScope); any other word may be a message's first.
+bool IsKnownScope(std::string_view word) {
+  static const auto* const scopes = new std::set<std::string_view>{
+      "ads",     "delta",      "model",   "kube",   "klog", "controllers", "status",         "validationController",
+      "ca",      "serverca",   "pkica",   "sds",    "dns",  "authn",       "xdsproxy",       "validationServer",
+      "cache",   "gateway",    "ingress", "secret", "wle",  "security",    "credentials",    "authorization",
+      "default", "proxyagent", "monitor", "retry",  "cni",  "adsc",        "rootcertrotator"};
+  return scopes->contains(word);
+}
+
+// A record whose tabs became blanks, as terminals and issues have them. False: it is none.
+bool WithTabs(std::string_view line, std::string& out) {
+  const std::string_view time = FirstWord(line);
+  if (time.size() == line.size() || !LooksLikeTime(time)) return false;
+  std::string_view rest = WithoutBlanks(line.substr(time.size()));
+  const std::string_view level = FirstWord(rest);
+  if (level != "info" && level != "warn" && level != "error" && level != "debug" && level != "fatal") return false;
+  rest = WithoutBlanks(rest.substr(level.size()));
+  out = std::string(time) + "\t" + std::string(level) + "\t";
+  if (const std::string_view scope = FirstWord(rest); scope.size() < rest.size() && IsKnownScope(scope)) {
+    out += std::string(scope) + "\t";
+    rest = WithoutBlanks(rest.substr(scope.size()));
+  }
+  // Labels stood behind a tab, too; of those that are read the first is this.
+  const size_t label = rest.find(" cluster=");
+  out += rest.substr(0, label);
+  if (label != rest.npos) {
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += "\t" + std::string(rest.substr(label + 1));
+  }
+  return true;
+}
+
+// What stern puts before a line: "POD CONTAINER ".
+bool IsObjectName(std::string_view word) {
+  return !word.empty() && word.size() < 254 &&
+         word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == word.npos;
 }
 
 }  // namespace
@@ -61,6 +107,17 @@ Unwrapped Envelope::Unwrap(std::string_view line) {
       out.pod = line.substr(5, slash - 5);
       out.container = line.substr(slash + 1, end - slash - 1);
       line = out.line = line.substr(end + 2);
+    }
+  }
+  if (out.pod.empty() && !line.empty() && line[0] >= 'a' && line[0] <= 'z') {
+    const std::string_view pod = FirstWord(line), behind = line.substr(std::min(pod.size() + 1, line.size())),
+                           container = FirstWord(behind);
+    const std::string_view text = behind.substr(std::min(container.size() + 1, behind.size()));
+    const std::string_view time = text.substr(0, std::min(text.find_first_of(" \t"), text.size()));
+    if (IsObjectName(pod) && IsObjectName(container) && LooksLikeTime(time)) {
+      out.pod = pod;
+      out.container = container;
+      line = out.line = text;
     }
   }
   // Docker: {"log":"...\n","stream":"stderr","time":"..."}
@@ -96,6 +153,8 @@ Unwrapped Envelope::Unwrap(std::string_view line) {
     // kubectl logs --timestamps: a time more, before the line's own.
     if (rest.size() > 20 && (rest[0] == '{' || LooksLikeTime(rest.substr(0, std::min<size_t>(rest.find('\t'), 36))))) {
       out.line = rest;
+    } else if (WithTabs(line, text_)) {
+      out.line = text_;
     }
   }
   return out;

@@ -150,6 +150,21 @@ TEST(IstiodLog, AfterItsSyncAClusterChangesByItself) {
   EXPECT_THAT(Kinds(found), ElementsAre("remoteSecret", "endpoints"));
 }
 
+TEST(IstiodLog, AClusterThatNeverSaysItHasSyncedChangesByItselfWhenItsTimeIsOver) {
+  const auto after = [](const std::string& seconds, const std::string& complaint) {
+    return Kinds(Read(
+        "01.000000 info\tprocessing secret event for secret istio-system/remote-west\n"
+        "01.000100 info\tAdding cluster\tcluster=west secret=istio-system/remote-west\n" +
+        complaint + seconds +
+        ".100000 info\tads\tPush debounce stable[2] 1 for config ServiceEntry/shop/web.shop.svc.cluster.local: 100ms "
+        "since last change, 100ms since last push, full=false\n"));
+  };
+  EXPECT_THAT(after("20", ""), ElementsAre("remoteSecret"));
+  EXPECT_THAT(after("40", ""), ElementsAre("remoteSecret", "endpoints"));
+  EXPECT_THAT(after("40", "31.000100 error\tkube\tkube controller for west initial sync timed out\n"),
+              ElementsAre("remoteSecret", "clusterUnreachable"));
+}
+
 TEST(IstiodLog, ASecretThatFailsComesAgainByItself) {
   // Its retries after 5 ms and 10 ms are no inputs; what comes between two retries is one.
   const auto failing = [](const std::string& at, int retry) {
@@ -192,6 +207,52 @@ TEST(IstiodLog, GatewaysAndNodesAreToldByTheReasons) {
       "push, "
       "full=true\n");
   EXPECT_THAT(Kinds(found), ElementsAre("node", "gateway", "gatewayDns"));
+}
+
+// istiod since 1.20 (pilot/pkg/xds/discovery.go, reasonsUpdated) counts events by reason, each reason once.
+TEST(IstiodLog, ReasonsWithTheirCountsTellTheSame) {
+  const auto of = [](const std::string& what) {
+    const Evidence found = Read(
+        "01.000000 info\tmodel\treloading network gateways\n"
+        "01.100000 info\tads\tPush debounce stable[2] " +
+        what + ": 100ms since last change, 100ms since last push, full=true\n");
+    std::vector<std::string> out = Kinds(found);
+    for (const Claim& claim : found.claims) {
+      if (claim.kind == ClaimKind::kPush) out.push_back(claim.reason);
+    }
+    return out;
+  };
+  EXPECT_THAT(of("1 for reason networks:1"), ElementsAre("gatewayDns", "networks"));
+  EXPECT_THAT(of("2 for reason service:1 and networks:1"), ElementsAre("node", "networks and service"));
+  EXPECT_THAT(of("3 for reason networks:2 and service:1"), ElementsAre("gateway", "networks and service"));
+  EXPECT_THAT(of("9 for reason networks:2 and 3(7) more reasons"), ElementsAre("gateway", "networks"));
+}
+
+TEST(IstiodLog, PushesOfLaterReleasesAreRead) {
+  const Evidence found = Read(
+      "01.100200 info\tads\tPush debounce stable[2] 1 for config DestinationRule/shop/web: 100.2ms since last change, "
+      "100.3ms since last push, full=true\n"
+      "01.100400 info\tads\tXDS: Pushing Services:4 ConnectedEndpoints:2 Version:2024-05-06T07:08:01Z/2\n"
+      "02.100200 info\tads\tPush debounce stable[3] 1 for config ServiceEntry/shop/web.shop.svc.cluster.local: 100.1ms "
+      "since last change, 100.1ms since last push, full=false\n"
+      "02.100400 info\tads\tXDS: Incremental Pushing ConnectedEndpoints:3 Version:2024-05-06T07:08:01Z/2\n"
+      "03.000000 info\tdelta\tADS: new delta connection for node:web-1.shop-4\n");
+  ASSERT_THAT(Kinds(found), ElementsAre("config", "endpoints", "proxyConnected"));
+  ASSERT_THAT(found.claims, SizeIs(2));
+  EXPECT_EQ(found.claims[0].services, 4);
+  EXPECT_EQ(found.claims[0].connected, 2);
+  EXPECT_EQ(found.claims[0].version, "2024-05-06T07:08:01Z/2");
+  EXPECT_EQ(found.claims[1].connected, 3);
+}
+
+// What istiod keys pushes by for ztunnels are addresses and names of its own, which nobody writes.
+TEST(IstiodLog, AddressesOfAnAmbientMeshAreNoConfiguration) {
+  const Evidence found = Read(
+      "01.100200 info\tads\tPush debounce stable[2] 2 for config Address//network1/10.1.0.7 and 1 more configs: "
+      "100.2ms "
+      "since last change, 100.3ms since last push, full=false\n");
+  EXPECT_THAT(Kinds(found), IsEmpty());
+  EXPECT_THAT(found.claims, SizeIs(1));
 }
 
 TEST(IstiodLog, OneConfigMapPrintsBothOfItsHalves) {

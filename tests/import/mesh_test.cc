@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_split.h"
 #include "import/skeleton/mesh_of_objects.h"
 #include "tests/import/imported.h"
 
@@ -65,6 +66,118 @@ TEST_F(ImportedMesh, OfALogAlonePushesWhatTheLogTells) {
   EXPECT_EQ(judgement.cannot, 1u) << Words(judgement);
   EXPECT_GE(judgement.agree, 8u) << Words(judgement);
   EXPECT_EQ(judgement.Reproduced(), 1.0);
+}
+
+// Lines of an istiod that was there all the time, "SECONDS TEXT" each.
+std::string LogOf(const std::string& cluster, const std::vector<std::string>& lines) {
+  std::string out =
+      "2024-05-06T07:08:00.000000Z\tinfo\tinitializing mesh configuration \n"
+      "2024-05-06T07:08:00.100000Z\tinfo\tStarting Istiod Server with primary cluster " +
+      cluster +
+      "\n"
+      "2024-05-06T07:08:00.200000Z\tinfo\tads\tAll caches have been synced up in 0.1s, marking server ready\n";
+  for (const std::string& line : lines) {
+    const size_t blank = line.find(' ');
+    out += "2024-05-06T07:08:" + line.substr(0, blank) + "Z\tinfo\t" + line.substr(blank + 1) + "\n";
+  }
+  return out;
+}
+std::string Pushed(const std::string& at, const std::string& what, bool full) {
+  return at + " ads\tPush debounce stable[1] 1 for config " + what +
+         ": 100ms since last change, 100ms since last push, full=" + (full ? "true" : "false");
+}
+std::vector<std::string> Reads(const std::string& cluster) {
+  return {"05.000000 processing secret event for secret istio-system/remote-" + cluster,
+          "05.000100 Adding cluster\tcluster=" + cluster + " secret=istio-system/remote-" + cluster,
+          "05.000200 Number of remote clusters: 1",
+          "05.010000 kube\tkube controller for " + cluster + " synced after 9ms",
+          "05.120000 ads\tPush debounce stable[1] 5 for config Secret/istio-system/remote-" + cluster +
+              " and 3 more configs: "
+              "100ms since last change, 110ms since last push, full=true"};
+}
+constexpr const char* kWebOfShop = "ServiceEntry/shop/web.shop.svc.cluster.local";
+
+TEST_F(ImportedMesh, OfLogsOfSeveralPrimariesEachHasAnIstiod) {
+  std::vector<std::string> east = Reads("west"), west = Reads("east");
+  // One change that both see, one rule in each cluster at the same time, and one in the west alone.
+  for (std::vector<std::string>* log : {&east, &west}) {
+    log->push_back(Pushed("10.100000", kWebOfShop, false));
+    log->push_back(Pushed("15.100000", "DestinationRule/shop/web", true));
+  }
+  west.push_back(Pushed("20.100000", "VirtualService/shop/web", true));
+  west.push_back("21.000000 ads\tADS: new connection for node:web-1.shop-1");
+  const Imported imported =
+      Read({Put("istiod-east.log", LogOf("east", east)), Put("istiod-west.log", LogOf("west", west))});
+  const auto mesh = MakeSkeleton(imported.evidence);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  std::map<std::string, int> changes;  // after the beginning, by cluster
+  for (const replay::LogInput& input : mesh->inputs) {
+    if (input.kind == "apply" && input.at > Time{} + 1s) ++changes[input.body["cluster"].get<std::string>()];
+  }
+  // A Secret and a rule each; the endpoints once; the west's rule and proxy.
+  EXPECT_EQ(changes["east"] + changes["west"], 7);
+  EXPECT_EQ(changes["west"], changes["west"] > 4 ? 5 : 4);
+  const Judgement judgement = Run(*mesh);
+  EXPECT_EQ(judgement.disagree, 0u) << Words(judgement);
+  EXPECT_EQ(judgement.cannot, 0u) << Words(judgement);
+  EXPECT_EQ(judgement.agree, 11u) << Words(judgement);
+}
+
+TEST_F(ImportedMesh, ChangesThatOneOfTwoIstiodsSeesAreInAClusterThatItAloneReads) {
+  std::vector<std::string> west = Reads("east");
+  west.push_back(Pushed("10.100000", kWebOfShop, false));
+  // The east reads no other cluster, so that it sees nothing of the west's endpoints.
+  const Imported imported =
+      Read({Put("istiod-east.log", LogOf("east", {Pushed("15.100000", "DestinationRule/shop/web", true)})),
+            Put("istiod-west.log", LogOf("west", west))});
+  const auto mesh = MakeSkeleton(imported.evidence);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  const Judgement judgement = Run(*mesh);
+  EXPECT_EQ(judgement.disagree, 0u) << Words(judgement);
+  EXPECT_GE(judgement.agree, 4u) << Words(judgement);
+}
+
+TEST_F(ImportedMesh, LogsThatBeginLateTellWhichClustersWereRead) {
+  const std::string late =
+      "2024-05-06T07:08:10.100000Z\tinfo\tads\tPush debounce stable[9] 1 for config " + std::string(kWebOfShop) +
+      ": 100ms since last change, 100ms since last push, full=false\n"
+      "2024-05-06T07:08:20.000000Z\tinfo\tads\tIncremental push, service web.shop.svc.cluster.local at shard "
+      "Kubernetes/west has no endpoints\n"
+      "2024-05-06T07:08:20.100000Z\tinfo\tads\tPush debounce stable[10] 1 for config " +
+      std::string(kWebOfShop) + ": 100ms since last change, 100ms since last push, full=false\n";
+  const Imported imported = Read({Put("istiod.log", late)});
+  const auto mesh = MakeSkeleton(imported.evidence);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  const Judgement judgement = Run(*mesh);
+  EXPECT_EQ(judgement.disagree, 0u) << Words(judgement);
+  EXPECT_EQ(judgement.agree, 2u) << Words(judgement);
+}
+
+TEST_F(ImportedMesh, StreamsOfALogStoreAreLogsOfTheirPods) {
+  // Newest first, as Loki answers unless asked otherwise.
+  nlohmann::json values = nlohmann::json::array();
+  const std::string log = LogOf("east", {Pushed("10.100000", "DestinationRule/shop/web", true)});
+  const std::vector<std::string> lines = absl::StrSplit(log, '\n');
+  for (size_t i = lines.size(); i-- > 0;) {
+    if (!lines[i].empty()) values.push_back({std::to_string(1'714'979'280'000'000'000 + i), lines[i]});
+  }
+  const std::string before =
+      R"({"status":"success","data":{"resultType":"streams","result":[{"stream":{"container":"discovery","pod":"istiod-7d4f-x"},"values":)";
+  const Imported imported = Read({Put("loki.json", before + values.dump() + "}]}}")});
+  ASSERT_EQ(imported.evidence.runs.size(), 1u);
+  EXPECT_EQ(imported.evidence.runs[0].cluster, "east");
+  EXPECT_EQ(imported.evidence.inputs.back().kind, InputKind::kConfig);
+  EXPECT_TRUE(imported.evidence.refusals.empty());
+}
+
+TEST_F(ImportedMesh, EachReplicaOfAnIstiodIsJudgedByItself) {
+  const std::string log = LogOf("east", {Pushed("10.100000", "DestinationRule/shop/web", true)});
+  const Imported imported = Read({Put("istiod-1.log", log), Put("istiod-2.log", log)});
+  const auto mesh = MakeSkeleton(imported.evidence);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  const Judgement judgement = Run(*mesh);
+  EXPECT_EQ(judgement.disagree, 0u) << Words(judgement);
+  EXPECT_EQ(judgement.agree, 2u) << Words(judgement);
 }
 
 TEST_F(ImportedMesh, AClaimThatIsNotTrueDisagrees) {

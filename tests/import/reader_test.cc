@@ -65,6 +65,26 @@ TEST(Envelope, KnowsWhatCollectorsPutAroundALine) {
   }
 }
 
+TEST(Envelope, BlanksInThePlaceOfTabsAreTabs) {
+  Envelope envelope;
+  EXPECT_EQ(envelope.Unwrap("2024-05-06T07:08:01.100000Z     info    ads     Push debounce stable[1] 1 for x").line,
+            "2024-05-06T07:08:01.100000Z\tinfo\tads\tPush debounce stable[1] 1 for x");
+  EXPECT_EQ(envelope.Unwrap("2024-05-06T07:08:01.100000Z info Number of remote clusters: 1").line,
+            "2024-05-06T07:08:01.100000Z\tinfo\tNumber of remote clusters: 1");
+  EXPECT_EQ(envelope.Unwrap("2024-05-06T07:08:01.100000Z info Adding cluster cluster=west secret=istio-system/w").line,
+            "2024-05-06T07:08:01.100000Z\tinfo\tAdding cluster\tcluster=west secret=istio-system/w");
+  EXPECT_EQ(envelope.Unwrap("2024-05-06T07:08:01.100000Z GET /path").line, "2024-05-06T07:08:01.100000Z GET /path");
+}
+
+TEST(Envelope, SternsPrefixNamesThePod) {
+  Envelope envelope;
+  const Unwrapped found = envelope.Unwrap("istiod-7d4f-x discovery 2024-05-06T07:08:01.100000Z\tinfo\tads\ttext");
+  EXPECT_EQ(found.pod, "istiod-7d4f-x");
+  EXPECT_EQ(found.container, "discovery");
+  EXPECT_EQ(found.line, "2024-05-06T07:08:01.100000Z\tinfo\tads\ttext");
+  EXPECT_TRUE(envelope.Unwrap("three small words").pod.empty());
+}
+
 TEST(Envelope, PiecesOfTwoStreamsDoNotMix) {
   Envelope envelope;
   EXPECT_FALSE(envelope.Unwrap("2024-05-06T07:08:01.1Z stderr P one ").complete);

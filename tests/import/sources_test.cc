@@ -38,11 +38,15 @@ class SourcesTest : public testing::Test {
     std::string name, bytes, link;
   };
   static std::string Pack(const std::vector<Member>& members, int format, bool gzip) {
+    return Packed(members, format, gzip ? ARCHIVE_FILTER_GZIP : ARCHIVE_FILTER_NONE);
+  }
+  static std::string Packed(const std::vector<Member>& members, int format, int filter) {
     std::string out(8 << 20, '\0');
     size_t used = 0;
     archive* const a = archive_write_new();
     archive_write_set_format(a, format);
-    if (gzip) archive_write_add_filter_gzip(a);
+    archive_write_add_filter(a, filter);
+    archive_write_set_bytes_in_last_block(a, 1);
     archive_write_open_memory(a, out.data(), out.size(), &used);
     for (const Member& member : members) {
       archive_entry* const entry = archive_entry_new();
@@ -61,6 +65,9 @@ class SourcesTest : public testing::Test {
     return out;
   }
 
+  static std::string One(const std::string& bytes, int filter) {
+    return Packed({{"file", bytes, ""}}, ARCHIVE_FORMAT_RAW, filter);
+  }
   static std::string Gzip(const std::string& bytes) { return Pack({{"file", bytes, ""}}, ARCHIVE_FORMAT_RAW, true); }
 
   std::map<std::string, std::string> Walk(const std::string& source, const SourceLimits& limits = {}) {
@@ -71,7 +78,7 @@ class SourcesTest : public testing::Test {
       std::string& text = seen[file.name];
       while (true) {
         const auto piece = bytes.Next();
-        if (!piece.ok()) refusals_.Add("broken", {file.name, 0});
+        if (!piece.ok()) refusals_.Add("broken", {file.name, 0}, std::string(piece.status().message()));
         if (!piece.ok() || piece->empty()) break;
         text.append(*piece);
       }
@@ -81,6 +88,13 @@ class SourcesTest : public testing::Test {
   std::vector<std::string> Reasons() const {
     std::vector<std::string> out;
     for (const auto& [reason, of] : refusals_.reasons()) out.push_back(reason);
+    return out;
+  }
+
+  std::string Detail(const std::string& reason) const { return refusals_.reasons().at(reason).first.at(0).second; }
+  static std::string Lines(int count) {
+    std::string out;
+    for (int i = 0; i < count; ++i) out += "line " + std::to_string(int64_t{i} * i * 7919) + "\n";
     return out;
   }
 
@@ -144,8 +158,7 @@ TEST_F(SourcesTest, ATruncatedArchiveGivesWhatItHas) {
 }
 
 TEST_F(SourcesTest, AGzipCutInItsFirstBlockGivesWhatItHas) {
-  std::string lines;
-  for (int i = 0; i < 300; ++i) lines += "line " + std::to_string(i * i * 7919) + "\n";
+  const std::string lines = Lines(300);
   const std::string whole = Gzip(lines);
   ASSERT_LT(lines.size(), size_t{1} << 16);
   const auto files = Walk(Put("cut.log.gz", whole.substr(0, whole.size() / 2)));
@@ -155,18 +168,84 @@ TEST_F(SourcesTest, AGzipCutInItsFirstBlockGivesWhatItHas) {
   EXPECT_THAT(Reasons(), ElementsAre("broken"));
 }
 
+TEST_F(SourcesTest, AnXzCutInItsFirstBlockGivesWhatItHas) {
+  const std::string lines = Lines(3'000);
+  ASSERT_LT(lines.size(), size_t{1} << 16);
+  const std::string whole = One(lines, ARCHIVE_FILTER_XZ);
+  const auto files = Walk(Put("cut.log.xz", whole.substr(0, whole.size() / 2)));
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_GT(files.at("cut.log").size(), lines.size() / 4);
+  EXPECT_TRUE(lines.starts_with(files.at("cut.log")));
+  EXPECT_THAT(Detail("broken"), testing::StartsWith("truncated xz; "));
+}
+
+TEST_F(SourcesTest, AZstdGivesItsWholeBlocksAndSaysHowMuchIsLost) {
+  const std::string lines = Lines(20'000);
+  const std::string whole = One(lines, ARCHIVE_FILTER_ZSTD);
+  const auto files = Walk(Put("cut.log.zst", whole.substr(0, whole.size() - 100)));
+  EXPECT_EQ(files.at("cut.log"), lines.substr(0, lines.size() / (128 << 10) * (128 << 10)));
+  EXPECT_THAT(Detail("broken"),
+              testing::AllOf(testing::StartsWith("truncated zstd; 262144 bytes could be unpacked; at least "),
+                             testing::EndsWith("that is not whole and gives nothing")));
+}
+
+TEST_F(SourcesTest, ABzip2GivesItsWholeBlocksAndSaysHowMuchIsLost) {
+  const std::string lines = Lines(100'000);
+  const std::string whole = One(lines, ARCHIVE_FILTER_BZIP2);
+  const auto files = Walk(Put("cut.log.bz2", whole.substr(0, whole.size() - 100)));
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_GT(files.at("cut.log").size(), 800'000u);
+  EXPECT_TRUE(lines.starts_with(files.at("cut.log")));
+  EXPECT_THAT(Detail("broken"), testing::HasSubstr("lie in a block (of up to 900000 bytes)"));
+}
+
+TEST_F(SourcesTest, ABlockThatIsNotWholeGivesNothingAndThatIsSaid) {
+  for (const auto& [filter, name] : {std::pair{ARCHIVE_FILTER_BZIP2, "bzip2"}, {ARCHIVE_FILTER_ZSTD, "zstd"}}) {
+    const std::string whole = One(Lines(300), filter);
+    EXPECT_TRUE(Walk(Put("cut.log", whole.substr(0, whole.size() / 2))).empty());
+    EXPECT_THAT(Detail("damaged or truncated archive"),
+                testing::AllOf(testing::StartsWith(std::string("truncated ") + name + "; 0 bytes could be unpacked"),
+                               testing::HasSubstr("that is not whole and gives nothing")));
+  }
+}
+
+TEST_F(SourcesTest, OfATarThatWasCutTheFilesBeforeTheCutAreRead) {
+  const std::vector<Member> members = {{"first", Lines(300), ""}, {"second", Lines(100'000), ""}};
+  for (const int filter : {ARCHIVE_FILTER_BZIP2, ARCHIVE_FILTER_XZ, ARCHIVE_FILTER_ZSTD}) {
+    const std::string whole = Packed(members, ARCHIVE_FORMAT_TAR_USTAR, filter);
+    const auto files = Walk(Put("cut.tar", whole.substr(0, whole.size() - 200)));
+    EXPECT_EQ(files.at("first"), members[0].bytes);
+    EXPECT_GT(files.at("second").size(), 800'000u);
+    EXPECT_TRUE(members[1].bytes.starts_with(files.at("second")));
+    EXPECT_THAT(Reasons(), testing::Contains("broken"));
+  }
+}
+
+TEST_F(SourcesTest, EveryPackingOfOneFileGivesItWithWhatFollowsIt) {
+  for (const int filter : {ARCHIVE_FILTER_GZIP, ARCHIVE_FILTER_BZIP2, ARCHIVE_FILTER_XZ, ARCHIVE_FILTER_ZSTD}) {
+    const auto files = Walk(Put("two", One("one\n", filter) + One("two\n", filter) + std::string(512, '\0')));
+    EXPECT_THAT(files, ElementsAre(Pair("two", "one\ntwo\n"))) << filter;
+    EXPECT_TRUE(refusals_.empty()) << filter;
+  }
+}
+
+TEST_F(SourcesTest, ADamagedBlockIsNamedByItsPacking) {
+  for (const auto& [filter, name] : {std::pair{ARCHIVE_FILTER_BZIP2, "bzip2"}, {ARCHIVE_FILTER_XZ, "xz"}}) {
+    std::string damaged = One(Lines(300), filter);
+    damaged[damaged.size() / 2] ^= 1;
+    Walk(Put("damaged", damaged));
+    ASSERT_EQ(refusals_.reasons().size(), 1u);
+    EXPECT_THAT(refusals_.reasons().begin()->second.first.at(0).second,
+                testing::StartsWith(std::string("damaged ") + name + ": "));
+  }
+}
+
 TEST_F(SourcesTest, AGzipCutWithinItsHeaderIsNamed) {
   const std::string whole = Gzip("x");
   for (const size_t size : {size_t{2}, size_t{5}, size_t{10}}) {
     EXPECT_TRUE(Walk(Put("cut.log.gz", whole.substr(0, size))).empty());
     EXPECT_THAT(Reasons(), ElementsAre("damaged or truncated archive")) << size;
   }
-}
-
-TEST_F(SourcesTest, GzipsMembersAreOneFileAndPaddingIsNone) {
-  const auto files = Walk(Put("two.log.gz", Gzip("one\n") + Gzip("two\n") + std::string(512, '\0')));
-  EXPECT_THAT(files, ElementsAre(Pair("two.log", "one\ntwo\n")));
-  EXPECT_TRUE(refusals_.empty());
 }
 
 TEST_F(SourcesTest, AGzipWithAWrongChecksumIsNamed) {

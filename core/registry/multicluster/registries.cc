@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/text/go_duration.h"
 #include "core/profile/changes.h"
+#include "fmt/format.h"
 
 namespace wavetank::pilot {
 
@@ -78,7 +80,17 @@ void Registries::OnMeshNetworksChanged() {
         (used != controllers_.end() && used->second == controller.get()) || FindSuccessor(*controller) != nullptr;
     if (zombies || alive) controller->OnMeshNetworksChanged();
   }
+  ReloadNetworks();
+}
+
+// istiod: pilot/pkg/model/network.go, reload.
+void Registries::ReloadNetworks() {
+  if (!options_.log) return networks_->Reload();
+  options_.log({.scope = "model", .text = "reloading network gateways"});
+  const std::shared_ptr<const NetworkGateways> before = networks_->Gateways();
   networks_->Reload();
+  if (networks_->Gateways()->All() == before->All()) return;
+  options_.log({.scope = "model", .text = "gateways changed, triggering push"});
 }
 
 void Registries::OnMeshConfigChanged() {
@@ -119,8 +131,14 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
   all_controllers_.push_back(
       std::make_unique<KubeController>(client, host_, updater, std::move(options), options_.networks));
   KubeController& made = *all_controllers_.back();
-  made.on_gateways_changed = [this] { networks_->Reload(); };
-  made.on_synced = [this, id, controller = &made] {
+  made.on_gateways_changed = [this] { ReloadNetworks(); };
+  made.on_synced = [this, id, controller = &made, began = host_.Now()] {
+    // istiod: kube/controller/controller.go, Run.
+    if (options_.log && controller->synced()) {
+      options_.log({.scope = "kube",
+                    .text = fmt::format("kube controller for {} synced after {}", id.str(),
+                                        GoDurationText((host_.Now() - began).count()))});
+    }
     host_.Emit({TraceKind::kClusterSynced, host_.Intern(id.str()), kNoName, 0, 0, {}});
     // One whose time is over without having synced goes on trying; what is in use stays.
     if (FindSuccessor(*controller) != nullptr && controller->synced()) TakeOver(*controller);

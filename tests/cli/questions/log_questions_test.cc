@@ -1,5 +1,7 @@
 // What a log leads to, as a user asks: state, fork, bisect, shrink, invariants; answers, exit codes and mistakes.
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "nlohmann/json.hpp"
 #include "tests/cli/program.h"
@@ -180,6 +182,79 @@ TEST_F(LogQuestions, FailedRequestsAreGroupedByTheInputBehindThem) {
   const json why = Json(fmt::format("why {} --failed --json", log_));
   EXPECT_EQ(why["sent"], 80);
   for (const json& group : why["groups"]) EXPECT_EQ(group["input"]["kind"], "delete") << group.dump();
+}
+
+TEST_F(LogQuestions, ALargerInputIsNotToBlameWhereItsAbsenceMovesChanceAlone) {
+  // A fault that fails all requests, gone again; then an application fails a few. Without the fault other requests
+  // would have met the application that fails, though as many.
+  const std::string steps = R"(
+  - name: all fail
+    do:
+      - apply: {cluster: cluster1, objects: [{apiVersion: networking.istio.io/v1alpha3, kind: VirtualService, metadata: {name: hw, namespace: sample}, spec: {hosts: [helloworld], http: [{fault: {abort: {httpStatus: 404, percentage: {value: 100}}}, route: [{destination: {host: helloworld}}]}]}}]}
+    then: [{flow: f, requests: 200}]
+  - name: none fails
+    do: [{delete: {cluster: cluster1, kind: VirtualService, namespace: sample, name: hw}}]
+    then: [{flow: f, requests: 50}]
+  - name: some fail
+    do: [{behaviour: {app: helloworld, version: v2, answers: [{code: 500, share: 30%}]}}]
+    then: [{flow: f, requests: 60}]
+)";
+  std::ifstream in(scenario_);
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  text.resize(text.find("  - name: scaled"));
+  const std::string log = (folder_ / "chance.wtlog").string();
+  ASSERT_EQ(Call(fmt::format("run {} -o {}", Write("chance.yaml", text + steps), log)).code, 0);
+  const json why = Json(fmt::format("why {} --failed --json", log));
+  ASSERT_EQ(why["groups"].size(), 2u) << why.dump(1);
+  EXPECT_EQ(why["groups"][0]["requests"], 200);
+  EXPECT_EQ(why["groups"][0]["input"]["kind"], "apply");
+  EXPECT_GE(why["groups"][1]["requests"], 5);
+  EXPECT_EQ(why["groups"][1]["input"]["kind"], "behaviour");
+}
+
+TEST_F(LogQuestions, LogsOfBothIstiodsMakeAMeshThatDoesTheSame) {
+  std::string sources;
+  for (const char* cluster : {"cluster1", "cluster2"}) {
+    sources += " " + Write(fmt::format("istiod-{}.log", cluster),
+                           Call(fmt::format("logs {} istiod@{}", log_, cluster)).output);
+  }
+  const std::string imported = (folder_ / "imported.wtlog").string();
+  ASSERT_EQ(Call(fmt::format("import{} -o {}", sources, imported)).code, 0);
+  const json judged = Json(fmt::format("replay {} --json", imported), 1);
+  EXPECT_GE(judged["agrees"], 20) << judged.dump(1);
+  EXPECT_GE(judged["reproduced"], 0.75) << judged.dump(1);
+}
+
+TEST_F(LogQuestions, WithOtherNamesALogDoesTheSame) {
+  const std::string other = (folder_ / "other.wtlog").string();
+  const Ran ran = Call(fmt::format("anonymise {} -o {}", log_, other));
+  EXPECT_EQ(ran.code, 0) << ran.output << ran.error;
+  EXPECT_THAT(ran.output, HasSubstr("both behave alike"));
+  const std::string inputs = Call("replay --inputs " + other).output;
+  EXPECT_THAT(inputs, Not(HasSubstr("helloworld")));
+}
+
+// Which replica goes when a Deployment shrinks, and which pod of a lost node first, is a matter of names that end in
+// hashes.
+TEST_F(LogQuestions, WithOtherNamesPodsAreOnTheSameNodes) {
+  std::ifstream in(scenario_);
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  text.insert(text.find("network: network2"), "nodes: [{name: na}, {name: nb}, {name: nc}]\n    ");
+  text += R"(
+  - name: more
+    do: [{scale: {cluster: cluster2, deployment: sample/helloworld-v2, replicas: 7}}]
+    then: [{flow: f, requests: 20}]
+  - name: fewer
+    do: [{scale: {cluster: cluster2, deployment: sample/helloworld-v2, replicas: 4}}]
+    then: [{flow: f, requests: 20}]
+  - name: a node is emptied
+    do: [{drain: {cluster: cluster2, node: nb}}]
+    then: [{flow: f, requests: 20}]
+)";
+  const std::string log = (folder_ / "nodes.wtlog").string();
+  ASSERT_EQ(Call(fmt::format("run {} -o {}", Write("nodes.yaml", text), log)).code, 0);
+  const Ran ran = Call(fmt::format("anonymise {} -o {}", log, (folder_ / "other.wtlog").string()));
+  EXPECT_EQ(ran.code, 0) << ran.output << ran.error;
 }
 
 TEST_F(LogQuestions, DiffOfTwoInstantsNamesWhatCameBetween) {
