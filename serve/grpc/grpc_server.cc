@@ -117,10 +117,10 @@ class ListeningServer final : public GrpcServer {
     serving_ = ServingNow().value_or(Serving());
     where_.secure_waits = serving_.chain_pem.empty();
     if (where_.secure_waits && where_.secure.ends_with(":0")) {
-      return absl::UnavailableError(
-          fmt::format("cluster '{}' has no istiod with a certificate yet, so that no port can be chosen for {}; name one "
-                      "in --secure-listen, which listens once there is one",
-                      where_.cluster, where_.secure));
+      return absl::UnavailableError(fmt::format(
+          "cluster '{}' has no istiod with a certificate yet, so that no port can be chosen for {}; name one "
+          "in --secure-listen, which listens once there is one",
+          where_.cluster, where_.secure));
     }
     if (!where_.secure_waits) {
       if (absl::Status status = StartSecure(&where_.secure); !status.ok()) return status;

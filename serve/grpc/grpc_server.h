@@ -17,8 +17,8 @@ struct GrpcListeners {
   std::string cluster;  // whose istiod answers
   // "host:port", port 0 for any; empty: none.
   std::string plaintext, secure;
+  std::string unix_socket;    // path; plaintext
   bool secure_waits = false;  // `secure` listens once the cluster's istiod has a certificate
-  std::string unix_socket;  // path; plaintext
 };
 
 class GrpcServer {

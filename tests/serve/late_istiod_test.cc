@@ -1,22 +1,18 @@
 // Clusters in which istiod is installed after `serve` began, as `istioctl install` does it.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "fakes/kube/objects/manifest.h"
 #include "sim/inputs/input.h"
+#include "tests/await.h"
 #include "tests/serve/live.h"
 
 namespace wavetank::serve {
 namespace {
-
-using namespace std::chrono_literals;
 
 SessionOptions Bare() {
   const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "bare-cluster";
@@ -31,27 +27,10 @@ SessionOptions Bare() {
   return out;
 }
 
-sockaddr_in Loopback(uint16_t port) {
-  sockaddr_in out{};
-  out.sin_family = AF_INET;
-  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  out.sin_port = htons(port);
-  return out;
-}
-
-uint16_t FreePort() {
-  const int socket_fd = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = Loopback(0);
-  socklen_t size = sizeof(address);
-  ::bind(socket_fd, reinterpret_cast<sockaddr*>(&address), size);
-  ::getsockname(socket_fd, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(socket_fd);
-  return ntohs(address.sin_port);
-}
-
 TEST(LateIstiod, TlsIsServedOnceItHasACertificate) {
   ServerOptions options = OnAnyPort();
   const uint16_t port = FreePort();
+  ASSERT_GT(port, 0);
   options.secure_listen = "127.0.0.1:" + std::to_string(port);
   const std::unique_ptr<Server> server = StartServer(options, Bare());
   ASSERT_NE(server, nullptr);
@@ -75,9 +54,7 @@ TEST(LateIstiod, TlsIsServedOnceItHasACertificate) {
     for (const auto& object : *objects) EXPECT_TRUE(apply(object.object).ok());
     return 0;
   });
-  const auto end = std::chrono::steady_clock::now() + 30s;
-  while (!listens() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(50ms);
-  EXPECT_TRUE(listens());
+  EXPECT_TRUE(Await(listens));
 }
 
 }  // namespace

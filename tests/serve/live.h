@@ -3,6 +3,9 @@
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -40,6 +43,25 @@ inline std::unique_ptr<Server> StartServer(const ServerOptions& options = OnAnyP
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(*std::move(made), options);
   EXPECT_TRUE(server.ok()) << server.status();
   return server.ok() ? *std::move(server) : nullptr;
+}
+
+inline sockaddr_in Loopback(uint16_t port) {
+  sockaddr_in out{};
+  out.sin_family = AF_INET;
+  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  out.sin_port = htons(port);
+  return out;
+}
+
+// Nobody listens there now; 0: there is none.
+inline uint16_t FreePort() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = Loopback(0);
+  socklen_t size = sizeof address;
+  const bool ok = ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  ::close(fd);
+  return ok ? ntohs(address.sin_port) : 0;
 }
 
 // The name of the only pod of an app in a cluster; its node as its Envoy sends it.

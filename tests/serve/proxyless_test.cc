@@ -166,19 +166,6 @@ TEST_F(ProxylessClients, GrpcOfCppFollowsEndpointsAndSurvivesTheServer) {
   Story([&] { return client.Call(); });
 }
 
-// Nobody listens there now.
-int FreePort() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool ok = ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  ::close(fd);
-  return ok ? ntohs(address.sin_port) : 0;
-}
-
 // Both ends from istiod: the server's listener by its address, the client's transport socket by a DestinationRule.
 TEST_F(ProxylessClients, ServersAndClientsOfCppSpeakMutualTlsAsPoliciesSay) {
   const int port = FreePort();
