@@ -699,9 +699,12 @@ absl::Status Istiod::Impl::StartInjection() {
   const auto on = [this](const kube::ObjectRef& object) {
     if (object->meta.name != InjectorConfigMapName(options.revision)) return;
     // What cannot be read leaves what was there.
-    if (absl::StatusOr<InjectionConfig> read = InjectionConfig::FromConfigMap(*object, options.profile); read.ok()) {
-      webhook.SetConfig(*std::move(read));
+    absl::StatusOr<InjectionConfig> read = InjectionConfig::FromConfigMap(*object, options.profile);
+    if (!read.ok()) {
+      lines.Warn("failed to read injection config from ConfigMap: " + std::string(Message(read.status())));
+      return;
     }
+    webhook.SetConfig(*std::move(read));
   };
   injector_config->AddHandler({.on_add = on, .on_update = [on](const auto&, const auto& now) { on(now); }});
   injector_config->Start();

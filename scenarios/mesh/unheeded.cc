@@ -3,7 +3,9 @@
 #include <string_view>
 
 #include "core/base/json_access.h"
+#include "core/base/status.h"
 #include "core/gateway_api/objects.h"
+#include "core/inject/injection_config.h"
 #include "core/settings/istiod_settings.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
@@ -54,11 +56,23 @@ void AddFields(const std::string& kind, const std::string& path, const json& in,
   }
 }
 
+// Of an injector's ConfigMap that cannot be read; empty: it can, or is none.
+std::string UnreadInjector(const json& object) {
+  if (Text(object, "kind") != "ConfigMap") return {};
+  if (!Text(At(object, "metadata"), "name").starts_with(pilot::InjectorConfigMapName(""))) return {};
+  const absl::StatusOr<kube::ObjectRef> map = kube::Object::FromJson(object);
+  if (!map.ok()) return {};
+  const absl::StatusOr<pilot::InjectionConfig> read = pilot::InjectionConfig::FromConfigMap(**map, {});
+  if (read.ok()) return {};
+  return fmt::format("{}; the built-in templates inject, and it has no effect here", Message(read.status()));
+}
+
 }  // namespace
 
 std::vector<std::string> UnheededIn(const json& object) {
   std::vector<std::string> out = UnheededOfAmbient(object);
   const std::string kind = Text(object, "kind"), api_version = Text(object, "apiVersion");
+  if (std::string why = UnreadInjector(object); !why.empty()) out.push_back(std::move(why));
   const fakekube::GroupKind group_kind{kind, fakekube::GroupOf(api_version)};
   if (group_kind.group == gatewayapi::kGroup) {
     for (std::string& what : UnheededOfGatewayApi(object)) out.push_back(std::move(what));

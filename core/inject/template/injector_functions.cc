@@ -1,4 +1,5 @@
-// Functions of istiod's injector (istiod: pkg/kube/inject/template.go, createInjectionFuncmap).
+// Functions of istiod's injector (istiod: pkg/kube/inject/template.go, createInjectionFuncmap), of
+// all releases up to 1.30: a name that a release does not have is in none of its templates.
 #include <algorithm>
 #include <utility>
 
@@ -90,6 +91,28 @@ std::string JsonOrEmpty(const Value& value) {
   return JsonText(out);
 }
 
+// Without nulls, and without the maps and lists that hold nothing else.
+json OmitNil(const json& in) {
+  if (!in.is_structured()) return in;
+  json out = in.is_object() ? json::object() : json::array();
+  bool left_out = false;
+  for (const auto& [key, member] : in.items()) {
+    json kept = OmitNil(member);
+    left_out |= kept.is_null() || kept != member;
+    if (kept.is_null()) continue;
+    in.is_object() ? void(out[key] = std::move(kept)) : out.push_back(std::move(kept));
+  }
+  return left_out && in.is_object() && out.empty() ? json() : out;
+}
+
+json Merged(const Arguments& maps) {
+  json all = json::object();
+  for (const Value& each : maps) {
+    if (each.json.is_object()) all.update(each.json);
+  }
+  return all;
+}
+
 void AddMaps(GoTemplate::Functions& out) {
   out["isset"] = Exactly(
       2, [](const Arguments& in) { return Value::Plain(in[0].json.is_object() && in[0].json.contains(Print(in[1]))); });
@@ -103,13 +126,46 @@ void AddMaps(GoTemplate::Functions& out) {
     for (size_t i = 0; i < in.size(); i += 2) entries[Print(in[i])] = i + 1 < in.size() ? Print(in[i + 1]) : "";
     return Value{std::move(entries), Value::Kind::kStringMap};
   });
-  out["toJsonMap"] = AtLeast(0, [](const Arguments& in) {
-    json all = json::object();
-    for (const Value& each : in) {
-      if (each.json.is_object()) all.update(each.json);
-    }
-    return Value::Plain(in.empty() ? std::string("null") : JsonText(all));
+  out["toJsonMap"] = AtLeast(
+      0, [](const Arguments& in) { return Value::Plain(in.empty() ? std::string("null") : JsonText(Merged(in))); });
+  out["mergeMaps"] = AtLeast(0, [](const Arguments& in) { return Value{Merged(in), Value::Kind::kStringMap}; });
+  out["omitNil"] = Exactly(1, [](const Arguments& in) { return Value::Plain(OmitNil(in[0].json)); });
+}
+
+// "1.21", "1.21@sha256:...", "sha256:..." of an image; empty: it says neither.
+std::string VersionOfImage(std::string_view image) {
+  const size_t at = image.find('@');
+  const std::string_view digest = at == image.npos ? std::string_view() : image.substr(at + 1);
+  image = image.substr(0, at);
+  const size_t slash = image.rfind('/'), colon = image.rfind(':');
+  const bool tagged = colon != image.npos && (slash == image.npos || colon > slash);
+  const std::string_view tag = tagged ? image.substr(colon + 1) : std::string_view();
+  return fmt::format("{}{}{}", tag, tag.empty() || digest.empty() ? "" : "@", digest);
+}
+
+// istiod from 1.30 on: of a mesh whose OpenTelemetry provider asks for them; else nothing.
+Value OtelResourceAttributes(const Arguments& in) {
+  const json& providers = Items(At(in[0].json, "extensionProviders"));
+  const bool asked = std::any_of(providers.begin(), providers.end(), [](const json& provider) {
+    return Text(At(provider, "opentelemetry"), "serviceAttributeEnrichment") == "OTEL_SEMANTIC_CONVENTIONS";
   });
+  if (!asked) return Value::Plain("");
+  const json &annotations = in[1].json, &labels = in[2].json, &containers = Items(in[4].json);
+  const std::string ns = Print(in[3]);
+  std::vector<std::string> out;
+  const auto add = [&](std::string_view name, std::string otherwise) {
+    const std::string said = Text(annotations, fmt::format("resource.opentelemetry.io/{}", name));
+    if (const std::string& value = said.empty() ? otherwise : said; !value.empty())
+      out.push_back(fmt::format("{}={}", name, value));
+  };
+  std::string version = Text(labels, "app.kubernetes.io/version");
+  if (version.empty() && containers.size() == 1) version = VersionOfImage(Text(containers[0], "image"));
+  add("service.namespace", ns);
+  add("service.version", version);
+  // The kubelet puts the pod's name in.
+  add("service.instance.id",
+      containers.empty() ? "" : fmt::format("{}.$(POD_NAME).{}", ns, Text(containers[0], "name")));
+  return Value::Plain(absl::StrJoin(out, ","));
 }
 
 }  // namespace
@@ -145,6 +201,7 @@ GoTemplate::Functions InjectorFunctions() {
   out["appendMultusNetwork"] = Exactly(2, AppendMultusNetwork);
   // Durations are texts in JSON already.
   out["formatDuration"] = Exactly(1, [](const Arguments& in) { return Value::Plain(Print(in[0])); });
+  out["otelResourceAttributes"] = Exactly(5, OtelResourceAttributes);
   // istiod's own environment: what it does not say is the default. The simulated istiod's is not known to templates.
   out["env"] = Exactly(2, [](const Arguments& in) { return in[1]; });
   return out;

@@ -113,5 +113,35 @@ TEST(GoTemplateTest, ATextWithoutEndIsStopped) {
   EXPECT_EQ(Of("{{ repeat 1000000000 \"\" }}"), "");
 }
 
+// Of the templates of 1.30's charts.
+TEST(GoTemplateTest, MapsAreMergedAndNothingsLeftOut) {
+  EXPECT_EQ(Of("{{ toJsonMap (mergeMaps (strdict `a` `1` `b` `1`) (strdict `b` `2`)) }}"), R"({"a":"1","b":"2"})");
+  EXPECT_EQ(Of("{{ toJSON (omitNil (fromJSON `{\"limits\":{\"cpu\":null},\"requests\":{\"cpu\":\"1\",\"memory\":null},"
+               "\"kept\":{}}`)) }}"),
+            R"({"kept":{},"requests":{"cpu":"1"}})");
+}
+
+TEST(GoTemplateTest, OpenTelemetrysAttributesAreThoseOfAMeshThatAsksForThem) {
+  const auto attributes = [](const char* enrichment, const char* image) {
+    const absl::StatusOr<GoTemplate> parsed = GoTemplate::Parse(
+        "inject",
+        "{{ otelResourceAttributes .MeshConfig .ObjectMeta.Annotations .ObjectMeta.Labels `shop` .Spec.Containers }}");
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    json data = Data();
+    json provider = {{"name", "otel"}, {"opentelemetry", {{"service", "collector"}}}};
+    if (*enrichment != 0) provider["opentelemetry"]["serviceAttributeEnrichment"] = enrichment;
+    data["MeshConfig"] = {{"extensionProviders", json::array({provider})}};
+    data["Spec"]["containers"] = json::array({{{"name", "web"}, {"image", image}}});
+    return parsed->Execute({data, Value::Kind::kStruct}).value_or("failed");
+  };
+  EXPECT_EQ(attributes("", "web:1"), "");
+  const char* const asked = "OTEL_SEMANTIC_CONVENTIONS";
+  EXPECT_EQ(attributes(asked, "registry:5000/web:1.2"),
+            "service.namespace=shop,service.version=1.2,service.instance.id=shop.$(POD_NAME).web");
+  EXPECT_EQ(attributes(asked, "web@sha256:abc"),
+            "service.namespace=shop,service.version=sha256:abc,service.instance.id=shop.$(POD_NAME).web");
+  EXPECT_EQ(attributes(asked, "registry:5000/web"), "service.namespace=shop,service.instance.id=shop.$(POD_NAME).web");
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

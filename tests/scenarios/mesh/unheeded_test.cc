@@ -15,6 +15,22 @@ TEST(Unheeded, KindsThatNothingActsUpon) {
               ElementsAre("NetworkPolicy (networking.k8s.io) is stored here, and has no effect"));
 }
 
+TEST(Unheeded, AnInjectorThatCannotBeReadIsToldWithItsPlace) {
+  const auto injector = [](const char* sidecar) {
+    return UnheededIn(
+        {{"apiVersion", "v1"},
+         {"kind", "ConfigMap"},
+         {"metadata", {{"name", "istio-sidecar-injector"}, {"namespace", "istio-system"}}},
+         {"data",
+          {{"values", "{}"}, {"config", std::string("policy: enabled\ntemplates:\n  sidecar: '") + sidecar + "'\n"}}}});
+  };
+  EXPECT_THAT(injector("metadata: {}"), IsEmpty());
+  EXPECT_THAT(injector("{{ lasagne }}"),
+              ElementsAre(::testing::AllOf(::testing::HasSubstr("templates.sidecar"),
+                                           ::testing::HasSubstr("function \"lasagne\" not defined"),
+                                           ::testing::HasSubstr("has no effect here"))));
+}
+
 TEST(Unheeded, OfAnAutoscalerItsMetrics) {
   EXPECT_THAT(UnheededIn({{"apiVersion", "autoscaling/v2"},
                           {"kind", "HorizontalPodAutoscaler"},
