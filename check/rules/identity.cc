@@ -61,12 +61,17 @@ void TrustDomainsDiffer(const Mesh& mesh, Findings& findings) {
       if (!a->primary || !b->primary || a == b || a->istiod == nullptr || b->istiod == nullptr) continue;
       const config::MeshConfig &at_a = a->istiod->mesh_config(), &at_b = b->istiod->mesh_config();
       if (knows(at_a, at_b.trust_domain)) continue;
-      const kube::ObjectRef map = mesh.Get(*a, "ConfigMap", kSystemNamespace, "istio");
       const std::string message =
           fmt::format("clients in {} accept servers of trust domain {} only, and {}'s are of {}", a->name,
                       at_a.trust_domain, b->name, at_b.trust_domain);
-      if (map != nullptr) {
-        findings.Add(*a, *map, message);
+      // Where somebody wrote it, of either.
+      const MeshCluster* where = nullptr;
+      for (const MeshCluster* one : {a.get(), b.get()}) {
+        const kube::ObjectRef map = mesh.Get(*one, "ConfigMap", kSystemNamespace, "istio");
+        if (where == nullptr && map != nullptr && !mesh.Where(one->name, *map).file.empty()) where = one;
+      }
+      if (where != nullptr) {
+        findings.Add(*where, *mesh.Get(*where, "ConfigMap", kSystemNamespace, "istio"), message);
       } else {
         findings.Add(a->name, "", {}, message);
       }

@@ -71,13 +71,20 @@ void NamespacesNotDiscovered(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// MeshConfig.serviceSettings; istiod's own cluster-local hosts (kube-system, the API server) are nobody's to mend.
+// istiod's own are nobody's to mend: kube-system, the API server. istiod: pkg/model/cluster_local.go,
+// defaultClusterLocalNamespaces
+bool IsClusterLocalByItself(const pilot::Service& service) {
+  return IsSystemNamespace(service.attributes.ns) ||
+         (service.attributes.ns == "default" && service.attributes.name == "kubernetes");
+}
+
+// MeshConfig.serviceSettings.
 void ClusterLocalHosts(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->push == nullptr || cluster->istiod == nullptr) continue;
     const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", kSystemNamespace, "istio");
     for (const pilot::ServiceRef& service : cluster->push->GetAllServices()) {
-      if (IsSystemNamespace(service->attributes.ns) || !cluster->push->IsClusterLocal(*service)) continue;
+      if (IsClusterLocalByItself(*service) || !cluster->push->IsClusterLocal(*service)) continue;
       const auto* shards = cluster->istiod->discovery().endpoints().Find(service->hostname, service->attributes.ns);
       if (shards == nullptr || map == nullptr) continue;
       std::set<std::string> far;

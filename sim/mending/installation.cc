@@ -98,7 +98,7 @@ absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) 
       {"values", JsonText(pilot::InjectionConfig::Default(what.cluster, what.network, "mesh1", what.profile).values)}};
   // istiod does without it, istioctl does not.
   json mesh = Named("v1", "ConfigMap", "istio");
-  mesh["data"] = {{"mesh", "rootNamespace: istio-system\n"}, {"meshNetworks", "networks: {}\n"}};
+  mesh["data"] = {{"mesh", what.mesh_config.empty() ? "rootNamespace: istio-system\n" : what.mesh_config}};
   for (json& map : std::vector<json>{std::move(injector), std::move(mesh)}) {
     if (absl::Status status = Ensure(api, std::move(map)); !status.ok()) return status;
   }

@@ -19,7 +19,8 @@ inline constexpr const char* kSystemNamespace = "istio-system";  // of every ins
 
 struct Installation {
   std::string cluster, network, control_plane;
-  pilot::Profile profile;  // its release is installed
+  pilot::Profile profile;   // its release is installed
+  std::string mesh_config;  // YAML; empty: defaults
   Mending mending;
   std::function<void(Mend)> mended;  // told what was done
 };

@@ -24,6 +24,7 @@ absl::Status Install::Apply(InputTarget& target) const {
   what.network = config.mesh_network() == "none" ? "" : config.mesh_network();
   what.control_plane = config.control_plane;
   what.profile = target.profile;
+  what.mesh_config = target.options.mesh_config;
   fakekube::ApiServer& api = (*site)->cluster().api();
   what.mending = target.options.mending;
   what.mended = [&](Mend deed) { target.world.Mended(deed, cluster); };
