@@ -59,7 +59,7 @@ json ContainerStatuses(const kube::Object& pod, bool ready, const std::string& s
                        const char* list = "containers") {
   json out = json::array();
   for (const json& container : Items(At(pod.body, {"spec", list}))) {
-    if (list == kInitContainers && Text(container, "restartPolicy") != "Always") continue;
+    if (std::string_view(list) == kInitContainers && Text(container, "restartPolicy") != "Always") continue;
     const std::string name = Text(container, "name"), image = Text(container, "image");
     out.push_back(JsonObject("name", name, "image", image, "imageID", SimulatedId(image), "containerID",
                              SimulatedId(pod.meta.uid + "/" + name), "ready", ready, "started", true, "restartCount",
