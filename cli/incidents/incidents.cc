@@ -68,15 +68,21 @@ int Print(const IncidentsArguments& a, const std::vector<ordered_json>& rows) {
   return code;
 }
 
-// That of the repository one stands in, or what was installed with this program: BIN/../share/wavetank.
+// That of the repository one stands in, or what was installed with this program: PREFIX/share/wavetank, where the
+// program is PREFIX/bin/wavetank or, in the archive that brings its libraries, PREFIX/lib/wavetank/wavetank.
 std::string FindLibrary() {
   namespace fs = std::filesystem;
   constexpr const char* kHere = "scenarios/incidents";
   std::error_code error;
   if (fs::is_directory(kHere, error)) return kHere;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path installed = program.parent_path().parent_path() / "share/wavetank" / kHere;
-  return !error && fs::is_directory(installed, error) ? installed.string() : kHere;
+  if (error) return kHere;
+  const fs::path folder = program.parent_path();
+  for (const fs::path& prefix : {folder.parent_path(), folder.parent_path().parent_path()}) {
+    const fs::path installed = prefix / "share/wavetank" / kHere;
+    if (fs::is_directory(installed, error)) return installed.string();
+  }
+  return kHere;
 }
 
 int Incidents(const IncidentsArguments& a) {

@@ -8,15 +8,16 @@ using testing::HasSubstr;
 
 class IncidentsTest : public ProgramTest {
  protected:
-  // As `cmake --install` lays it out.
-  void Install(bool with_stories) {
+  // As `cmake --install` lays it out; `program`: where the archive that brings its libraries has the program itself.
+  void Install(bool with_stories, const std::string& program = "bin/wavetank") {
     namespace fs = std::filesystem;
-    fs::create_directories(folder_ / "bin");
+    program_ = folder_ / program;
+    fs::create_directories(program_.parent_path());
     fs::create_directories(folder_ / "share/wavetank");
     fs::create_directories(folder_ / "elsewhere");
     std::error_code error;
-    fs::create_hard_link(WAVETANK_BINARY_DIR "/wavetank", folder_ / "bin/wavetank", error);
-    if (error) fs::copy_file(WAVETANK_BINARY_DIR "/wavetank", folder_ / "bin/wavetank");
+    fs::create_hard_link(WAVETANK_BINARY_DIR "/wavetank", program_, error);
+    if (error) fs::copy_file(WAVETANK_BINARY_DIR "/wavetank", program_);
     if (!with_stories) return;
     fs::create_directories(folder_ / "share/wavetank/scenarios");
     for (const char* each : {"incidents", "manifests", "gateway-node-port-local"}) {
@@ -27,10 +28,13 @@ class IncidentsTest : public ProgramTest {
   Ran CallInstalled(const std::string& arguments) {
     const std::string out = (folder_ / "out").string(), errors = (folder_ / "errors").string();
     const int status = std::system(
-        fmt::format("cd {0}/elsewhere && {0}/bin/wavetank {1} >{2} 2>{3}", folder_.string(), arguments, out, errors)
+        fmt::format("cd {}/elsewhere && {} {} >{} 2>{}", folder_.string(), program_.string(), arguments, out, errors)
             .c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 1000, Read(out), Read(errors)};
   }
+
+ private:
+  std::filesystem::path program_;
 };
 
 TEST_F(IncidentsTest, RunFromAnInstalledPackage) {
@@ -39,6 +43,12 @@ TEST_F(IncidentsTest, RunFromAnInstalledPackage) {
   EXPECT_EQ(ran.code, 0) << ran.error;
   EXPECT_THAT(ran.output, HasSubstr("A01-gateway-per-zone"));
   EXPECT_THAT(ran.output, HasSubstr("every incident has the verdicts that its story names"));
+}
+
+TEST_F(IncidentsTest, RunFromTheArchiveThatBringsItsLibraries) {
+  Install(true, "lib/wavetank/wavetank");
+  const Ran ran = CallInstalled("incidents A01");
+  EXPECT_EQ(ran.code, 0) << ran.error;
 }
 
 TEST_F(IncidentsTest, SayWhereTheyWereLookedFor) {
