@@ -12,6 +12,7 @@
 #include "cli/verb.h"
 #include "core/kube/time_format.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "record/http_transport.h"
 #include "record/kubeconfig_file.h"
 #include "record/recording.h"
@@ -22,6 +23,37 @@ namespace {
 
 volatile sig_atomic_t stop_asked = 0;
 void AskToStop(int) { stop_asked = 1; }
+
+// Notes for a terminal: of what is true of many kinds ("context a: pods: no route") one line names them all.
+class GroupedNotes {
+ public:
+  explicit GroupedNotes(Progress& progress) : progress_(progress) {}
+  void Add(const std::string& note) {
+    const size_t kind = note.find(": "), what = kind == note.npos ? note.npos : note.find(": ", kind + 2);
+    if (!note.starts_with("context ") || what == note.npos) {
+      Flush();
+      return Print(note);
+    }
+    std::string context = note.substr(0, kind), rest = note.substr(what);
+    if (context != context_ || rest != rest_) Flush();
+    context_ = std::move(context);
+    rest_ = std::move(rest);
+    kinds_.push_back(note.substr(kind + 2, what - kind - 2));
+  }
+  void Flush() {
+    if (!kinds_.empty()) Print(fmt::format("{}: {}{}", context_, fmt::join(kinds_, ", "), rest_));
+    kinds_.clear();
+  }
+
+ private:
+  void Print(const std::string& note) {
+    progress_.Say("");
+    std::cerr << "note: " << note << "\n";
+  }
+  Progress& progress_;
+  std::string context_, rest_;
+  std::vector<std::string> kinds_;
+};
 
 }  // namespace
 
@@ -61,10 +93,8 @@ absl::StatusOr<RecordedClusters> RecordClusters(const ClustersToRecord& what) {
   if (!started.ok()) return started.status();
   record::Recording& recording = **started;
   Progress progress;
-  recording.on_note = [&](const std::string& note) {
-    progress.Say("");
-    std::cerr << "note: " << note << "\n";
-  };
+  GroupedNotes notes(progress);
+  recording.on_note = [&](const std::string& note) { notes.Add(note); };
   const Clock::time_point begin = Clock::now();
   std::optional<Time> end;
   while (stop_asked == 0 && recording.status().ok()) {
@@ -77,6 +107,7 @@ absl::StatusOr<RecordedClusters> RecordClusters(const ClustersToRecord& what) {
     kernel.RunUntil(Time{} + std::chrono::duration_cast<Duration>(Clock::now() - begin));
     loop.Deliver();
     kernel.RunUntil(kernel.Now());
+    notes.Flush();
     if (recording.recording()) {
       progress.Say(fmt::format("recording: {} inputs", recording.inputs()));
     } else {

@@ -6,8 +6,8 @@
 #include "absl/strings/str_split.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
-#include "core/base/text/go_duration.h"
 #include "core/kube/time_format.h"
+#include "core/xds/debouncer.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
@@ -23,8 +23,6 @@ std::string ByteCount(int64_t bytes) {
   while (value >= 1000 && unit + 1 < kUnits.size()) value /= 1000, ++unit;
   return fmt::format("{:.1f}{}B", value, kUnits[unit]);
 }
-
-std::string GoDuration(Duration d) { return GoDurationText(d.count()); }
 
 // "sleep-1.sample" of "sleep-1.sample@cluster1".
 std::string NodeOf(const std::string& proxy) { return proxy.substr(0, proxy.find('@')); }
@@ -141,15 +139,12 @@ void ComponentLog::OfIstiod(const LoggedEvent& event) {
     case TraceKind::kDebounced: {
       if (event.subject != component_ || !tells_pushes_) return;
       // What a push of everything was for no event says.
-      const std::string what =
-          everything_ || configs_.empty()
-              ? "reason unknown"
-              : fmt::format("config {}{}", *configs_.begin(),
-                            configs_.size() > 1 ? fmt::format(" and {} more configs", configs_.size() - 1) : "");
+      const std::string what = everything_ || configs_.empty()
+                                   ? "reason unknown"
+                                   : pilot::DebouncedConfigs(*configs_.begin(), configs_.size());
       Line(event, "info", "ads",
-           fmt::format("Push debounce stable[{}] {} for {}: {} since last change, {} since last push, full={}",
-                       ++pushes_, event.a, what, GoDuration(event.time - last_update_),
-                       GoDuration(event.time - first_update_), event.b == 1));
+           pilot::DebouncedLine(++pushes_, event.a, what, event.time - last_update_, event.time - first_update_,
+                                event.b == 1));
       configs_.clear();
       everything_ = false;
       return;

@@ -44,7 +44,7 @@ class ComponentLog {
   const bool tells_pushes_;
   std::map<std::string, Client> clients_;  // by proxy
   // Of this istiod.
-  int64_t pushes_ = 0;
+  uint64_t pushes_ = 0;
   std::set<std::string> configs_;
   bool everything_ = false;
   Time first_update_{}, last_update_{};

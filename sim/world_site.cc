@@ -755,9 +755,7 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
     run->files = std::make_unique<PodFiles>(cluster_->api(), pod, "discovery");
     surroundings.files = run->files.get();
   }
-  surroundings.log = [this, name = run->name](const LogLine& line) {
-    if (world_.on_istiod_log) world_.on_istiod_log(name, world_.Now(), line);
-  };
+  surroundings.log = LinesOf(*run);
   absl::StatusOr<pilot::IstiodSettings> settings = SettingsOf(name, *run);
   const absl::Status failure = settings.status();
   if (!settings.ok()) settings = pilot::IstiodSettings{};
@@ -784,6 +782,11 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   }
   run->process->Start(std::move(ready));
   if (Validates()) WatchValidation(*run);
+}
+
+LogSink World::Site::LinesOf(const IstiodRun& run) {
+  return {[this, name = run.name](const LogLine& line) { world_.on_istiod_log(name, world_.Now(), line); },
+          [this] { return world_.on_istiod_log != nullptr; }};
 }
 
 // Its controller is one of istiod's: it runs on its host and by its client. It begins when there is a CA whose bundle
@@ -816,9 +819,7 @@ void World::Site::WatchValidation(IstiodRun& run) {
       return absl::InvalidArgumentError(*verdict.denied);
     return absl::OkStatus();
   };
-  with.log = [this, &run](const LogLine& line) {
-    if (world_.on_istiod_log) world_.on_istiod_log(run.name, world_.Now(), line);
-  };
+  with.log = LinesOf(run);
   run.validation = std::make_unique<pilot::ValidationController>(*run.config_cluster, *run.host, std::move(with));
   run.validation->Start();
 }

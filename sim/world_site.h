@@ -95,6 +95,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   // Of an istiod pod: environment and arguments of its container. FailedPrecondition: the container cannot start.
   absl::StatusOr<pilot::IstiodSettings> SettingsOf(const kube::NamespacedName& name, IstiodRun& run);
   void WatchValidation(IstiodRun& run);
+  LogSink LinesOf(const IstiodRun& run);  // what the process says, to World::on_istiod_log
   // The process ends by itself.
   void EndIstiod(const kube::NamespacedName& name);
   // OK: the API server reaches the istiod behind a webhook, and believes it. Else why not, as it says.

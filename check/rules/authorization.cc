@@ -129,9 +129,7 @@ std::string HttpField(const json& rule) {
 }
 
 bool IsTcp(const kube::ServicePort& port) {
-  const pilot::Protocol protocol =
-      port.app_protocol.empty() ? pilot::ParseProtocol(std::string_view(port.name).substr(0, port.name.find('-')))
-                                : pilot::ParseProtocol(port.app_protocol);
+  const pilot::Protocol protocol = ProtocolOf(port);
   return protocol == pilot::Protocol::kTcp || protocol == pilot::Protocol::kTls ||
          protocol == pilot::Protocol::kMongo || protocol == pilot::Protocol::kMysql ||
          protocol == pilot::Protocol::kRedis;
@@ -238,7 +236,7 @@ void PortsOfServices(const Mesh& mesh, Findings& findings) {
       for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
         const kube::Service& service = kube::ParseService(*object);
         for (const kube::ServicePort& port : service.ports) {
-          const int target = port.target_port == 0 ? port.port : port.target_port;
+          const int target = port.Target();
           if (!port.target_port_name.empty()) continue;
           targets.insert(target);
           ports.emplace(port.port, std::pair(target, object->meta.ns + "/" + object->meta.name));

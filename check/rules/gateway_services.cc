@@ -297,7 +297,7 @@ void TargetOfGatewayPort(const Mesh& mesh, Findings& findings) {
       wanted = std::atoi(it->second.c_str());
     for (const kube::ServicePort& port : service.ports) {
       if (port.port != wanted || servers.empty() || !port.target_port_name.empty()) continue;
-      const int target = port.target_port == 0 ? port.port : port.target_port;
+      const int target = port.Target();
       // istiod: pilot/pkg/model/gateway.go, resolvePorts: a Gateway's number is the port that its pods listen on
       const bool there = std::any_of(servers.begin(), servers.end(),
                                      [&](const auto& s) { return static_cast<int>(s.second->port.number) == target; });

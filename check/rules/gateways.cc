@@ -52,6 +52,36 @@ void CredentialMissing(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pkg/config/analysis/analyzers/gateway/gateway.go
+void GatewayPortsNobodyOffers(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::GatewayRef& gateway : cluster->configs.Gateways()) {
+      std::set<int> offered;
+      bool any = false;
+      for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
+        if (!pod->router() || !Selects(gateway->spec.selector, pod->pod()->meta.labels)) continue;
+        for (const kube::ObjectRef& service : ServicesBefore(mesh, *pod)) {
+          any = true;
+          for (const kube::ServicePort& port : kube::ParseService(*service).ports) {
+            offered.insert(port.port);
+            offered.insert(port.target_port);
+          }
+        }
+      }
+      if (!any) continue;
+      for (const config::Server& server : gateway->spec.servers) {
+        const int port = static_cast<int>(server.port.number);
+        // The port between networks is WT111's.
+        if (offered.contains(port) || port == 15443) continue;
+        findings.Add(
+            *cluster, gateway->meta,
+            fmt::format("port {} is of no Service before the pods that it selects: nothing comes there", port));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& GatewayRules() {
@@ -60,6 +90,8 @@ const std::vector<Rule>& GatewayRules() {
        "join them, or give them hosts of their own", "", Conflicting},
       {"IST0161", "InvalidGatewayCredential", Level::kError, "the listener has no certificate and resets connections",
        "create the Secret in the gateway's own namespace", "", CredentialMissing},
+      {"IST0104", "GatewayPortNotOnWorkload", Level::kWarning, "a listener without a way to it",
+       "add the port to the gateway's Service, or name one that it has", "", GatewayPortsNobodyOffers},
   };
   return *rules;
 }

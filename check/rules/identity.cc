@@ -65,16 +65,15 @@ void TrustDomainsDiffer(const Mesh& mesh, Findings& findings) {
           fmt::format("clients in {} accept servers of trust domain {} only, and {}'s are of {}", a->name,
                       at_a.trust_domain, b->name, at_b.trust_domain);
       // Where somebody wrote it, of either.
-      const MeshCluster* where = nullptr;
+      const MeshCluster* where = a.get();
+      kube::ObjectRef written;
       for (const MeshCluster* one : {a.get(), b.get()}) {
         const kube::ObjectRef map = mesh.Get(*one, "ConfigMap", kSystemNamespace, "istio");
-        if (where == nullptr && map != nullptr && !mesh.Where(one->name, *map).file.empty()) where = one;
+        if (written != nullptr || map == nullptr || mesh.Where(one->name, *map).file.empty()) continue;
+        where = one;
+        written = map;
       }
-      if (where != nullptr) {
-        findings.Add(*where, *mesh.Get(*where, "ConfigMap", kSystemNamespace, "istio"), message);
-      } else {
-        findings.Add(a->name, "", {}, message);
-      }
+      findings.Add(*where, written, message);
     }
   }
 }

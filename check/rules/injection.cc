@@ -161,8 +161,7 @@ std::set<int> PortList(const std::string& text) {
 std::set<int> ServedPorts(const Mesh& mesh, const sim::PodProcess& pod) {
   std::set<int> out;
   for (const kube::ObjectRef& object : ServicesBefore(mesh, pod)) {
-    for (const kube::ServicePort& port : kube::ParseService(*object).ports)
-      out.insert(port.target_port == 0 ? port.port : port.target_port);
+    for (const kube::ServicePort& port : kube::ParseService(*object).ports) out.insert(port.Target());
   }
   return out;
 }
@@ -246,6 +245,68 @@ void PortsBypassed(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pkg/config/analysis/analyzers/deployment/pod.go
+void UserOfTheProxy(const Mesh& mesh, Findings& findings) {
+  constexpr int64_t kProxyUser = 1337;
+  for (const auto& cluster : mesh.clusters()) {
+    for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet"}) {
+      for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
+        const json& spec = At(object->body, {"spec", "template", "spec"});
+        const bool all = Number(At(spec, "securityContext"), "runAsUser") == kProxyUser;
+        for (const json& container : Items(At(spec, "containers"))) {
+          const std::string name = Text(container, "name"), image = Text(container, "image");
+          if (name == "istio-proxy" || name == "discovery" || image == "auto") continue;
+          const int64_t own = Number(At(container, "securityContext"), "runAsUser", all ? kProxyUser : 0);
+          if (own != kProxyUser) continue;
+          findings.Add(*cluster, *object, fmt::format("container {} runs as user 1337, the sidecar's own", name));
+        }
+      }
+    }
+  }
+}
+
+// istio.io, application requirements: ports used by Istio. Of 1.18.2's sidecar.
+constexpr int kSidecarPorts[] = {15000, 15001, 15004, 15006, 15008, 15020, 15021, 15053, 15090};
+
+void PortsOfTheSidecar(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      if (IsSystemNamespace(object->meta.ns)) continue;
+      for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+        const int target = port.Target();
+        if (std::find(std::begin(kSidecarPorts), std::end(kSidecarPorts), target) == std::end(kSidecarPorts)) continue;
+        const auto pods = Behind(mesh, *cluster, *object);
+        const bool sidecar =
+            std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return pod->bootstrap() && !pod->router(); });
+        if (sidecar)
+          findings.Add(
+              *cluster, *object,
+              fmt::format("port {} leads to {}, which is the sidecar's own in the pods behind it", port.port, target));
+      }
+    }
+  }
+}
+
+// istiod: pkg/config/analysis/analyzers/injection/injection-image-auto.go
+void AutoWithoutInjection(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::set<std::string> told;
+    for (const kube::ObjectRef& pod : mesh.List(*cluster, "Pod")) {
+      for (const json& container : Items(At(pod->body, {"spec", "containers"}))) {
+        if (Text(container, "image") != "auto") continue;
+        const kube::WorkloadReference workload = kube::WorkloadOf(*pod, kube::ParsePod(*pod));
+        kube::ObjectRef owner =
+            workload.kind == "Pod" ? nullptr : mesh.Get(*cluster, workload.kind, pod->meta.ns, workload.name);
+        if (owner == nullptr) owner = pod;
+        if (!told.insert(NameOf(*owner)).second) continue;
+        findings.Add(*cluster, *owner,
+                     fmt::format("container {} has image auto, which injection replaces, and no webhook injected it",
+                                 Text(container, "name")));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& InjectionRules() {
@@ -262,6 +323,14 @@ const std::vector<Rule>& InjectionRules() {
        "give the pods sidecars in every cluster or in none", "istio/istio#31240", OptedOutUnevenly},
       {"WT603", "PortsBypassSidecar", Level::kWarning, "iptables lead only the rest to the sidecar",
        "take the port or range out of the annotation", "", PortsBypassed},
+      {"WT605", "PortOfTheSidecar", Level::kError, "what comes there meets the sidecar and never the application",
+       "let the application listen on another port", "", PortsOfTheSidecar},
+      {"IST0146", "ImageAutoWithoutInjectionWarning", Level::kError, "no registry has an image of that name",
+       "label the namespace or the pods so that a webhook injects them (istio-injection, istio.io/rev)", "",
+       AutoWithoutInjection},
+      {"IST0144", "InvalidApplicationUID", Level::kWarning,
+       "iptables lets the sidecar's user pass: what the application sends goes by the mesh", "run it as another user",
+       "", UserOfTheProxy},
   };
   return *rules;
 }

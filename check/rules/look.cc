@@ -10,6 +10,7 @@
 #include "core/model/host_name.h"
 #include "core/model/labels.h"
 #include "core/push/host_match.h"
+#include "core/registry/service_conversion.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -70,6 +71,14 @@ std::vector<const sim::PodProcess*> Behind(const Mesh& mesh, const MeshCluster& 
     if (pod->pod()->meta.ns == service.meta.ns && Selects(typed.selector, pod->pod()->meta.labels)) out.push_back(pod);
   }
   return out;
+}
+
+pilot::Protocol ProtocolOf(const kube::ServicePort& port) {
+  return pilot::ConvertProtocol(port.port, port.name, port.protocol, port.app_protocol);
+}
+
+pilot::Protocol ProtocolNamed(const kube::ServicePort& port) {
+  return pilot::ParseProtocol(std::string_view(port.name).substr(0, port.name.find('-')));
 }
 
 std::vector<kube::ObjectRef> ServicesBefore(const Mesh& mesh, const sim::PodProcess& pod) {

@@ -37,6 +37,10 @@ std::vector<const sim::PodProcess*> Behind(const Mesh& mesh, const MeshCluster& 
 // Services of the pod's cluster that select it.
 std::vector<kube::ObjectRef> ServicesBefore(const Mesh& mesh, const sim::PodProcess& pod);
 
+// As istiod reads it, and what its name alone says.
+pilot::Protocol ProtocolOf(const kube::ServicePort& port);
+pilot::Protocol ProtocolNamed(const kube::ServicePort& port);
+
 // What wrote the pod's template: its Deployment or the like, as far as it is there; else the pod.
 kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod);
 

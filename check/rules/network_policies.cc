@@ -155,7 +155,7 @@ void ForgottenGateway(const Mesh& mesh, Findings& findings) {
           const Isolation in = IsolationOf(policies, *pod, "Ingress", "ingress");
           if (in.policy == nullptr) continue;
           for (const kube::ServicePort& port : service.ports) {
-            const int target = port.target_port == 0 ? port.port : port.target_port;
+            const int target = port.Target();
             const bool open = std::any_of(in.rules.begin(), in.rules.end(), [&](const json* rule) {
               return HasPort(*rule, target) && HasPeer(*rule, *in.policy, ns.get(), from.meta.ns, from.meta.labels);
             });

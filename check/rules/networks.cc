@@ -73,11 +73,7 @@ void NetworkWithoutGateway(const Mesh& mesh, Findings& findings) {
           "the pods' own addresses",
           network, service);
       // What every istiod of the mesh lacks is one thing to mend.
-      if (at.object != nullptr) {
-        findings.Add(*at.cluster, *at.object, std::move(message));
-      } else {
-        findings.Add(cluster->name, "", {}, std::move(message));
-      }
+      findings.Add(at.object == nullptr ? *cluster : *at.cluster, at.object, std::move(message));
     }
   }
 }
@@ -186,11 +182,8 @@ void AddressOutOfReach(const Mesh& mesh, Findings& findings) {
     const auto& [here, address, why] = key;
     std::string message =
         fmt::format("{} proxies of {} send to {} and do not reach it: {}", found.count, here, found.address, found.why);
-    if (const GatewayPlace at = WhoTells(mesh, address); at.object != nullptr) {
-      findings.Add(*at.cluster, *at.object, std::move(message));
-    } else {
-      findings.Add(here, "", {}, std::move(message));
-    }
+    const GatewayPlace at = WhoTells(mesh, address);
+    findings.Add(at.object == nullptr ? *mesh.Find(here) : *at.cluster, at.object, std::move(message));
   }
 }
 
@@ -268,12 +261,8 @@ void ZonesBehindOneGateway(const Mesh& mesh, Findings& findings) {
             key, fmt::join(zones, " and "), far->name);
         // "sample/helloworld.sample.svc.cluster.local"
         const std::string ns = key.substr(0, key.find('/')), host = key.substr(ns.size() + 1);
-        if (const kube::ObjectRef service = mesh.Get(*far, "Service", ns, host.substr(0, host.find('.')));
-            service != nullptr) {
-          findings.Add(*far, *service, std::move(message));
-        } else {
-          findings.Add(cluster->name, "", {}, std::move(message));
-        }
+        const kube::ObjectRef service = mesh.Get(*far, "Service", ns, host.substr(0, host.find('.')));
+        findings.Add(service == nullptr ? *cluster : *far, service, std::move(message));
       }
     }
   }

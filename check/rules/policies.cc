@@ -32,8 +32,6 @@ bool PeerPolicyHolds(const PeerPolicy& policy, const sim::PodProcess& pod) {
   return !policy.spec.selector || Selects(*policy.spec.selector, pod.pod()->meta.labels);
 }
 
-int TargetOf(const kube::ServicePort& port) { return port.target_port == 0 ? port.port : port.target_port; }
-
 // istiod: pilot/pkg/security/authn, portLevelMtls by the port that the workload listens on.
 void PortLevelMtlsOfServicePort(const Mesh& mesh, Findings& findings) {
   EachPeerPolicy(mesh, [&](const MeshCluster& cluster, const PeerPolicy& policy) {
@@ -45,7 +43,7 @@ void PortLevelMtlsOfServicePort(const Mesh& mesh, Findings& findings) {
         if (!PeerPolicyHolds(policy, *pod)) continue;
         for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
           for (const kube::ServicePort& each : kube::ParseService(*object).ports) {
-            targets.insert(TargetOf(each));
+            targets.insert(each.Target());
             if (each.port == port && of.empty()) of = object->meta.ns + "/" + object->meta.name;
           }
         }

@@ -187,8 +187,7 @@ std::string KeepsIstiodFrom(const Mesh& mesh, const MeshCluster& cluster, const 
     if (pod->envoy() == nullptr) continue;
     const auto modes = cluster.push->authn().ComposeForWorkload(pod->pod()->meta.ns, pod->pod()->meta.labels);
     // istiod asks as a client without a sidecar: its own pod has none.
-    if (modes.ForPort(static_cast<uint32_t>(at->target_port == 0 ? at->port : at->target_port)) ==
-        pilot::MutualTlsMode::kStrict)
+    if (modes.ForPort(static_cast<uint32_t>(at->Target())) == pilot::MutualTlsMode::kStrict)
       return fmt::format("mTLS is STRICT at the pods of Service {}, and istiod asks without a sidecar", service);
   }
   return {};

@@ -17,6 +17,11 @@ void Findings::Add(const MeshCluster& cluster, const kube::Object& object, std::
   Add(cluster.name, NameOf(object), mesh_.Where(cluster.name, object), std::move(message));
 }
 
+void Findings::Add(const MeshCluster& cluster, const kube::ObjectRef& object, std::string message) {
+  if (object != nullptr) return Add(cluster, *object, std::move(message));
+  Add(cluster.name, "", {}, std::move(message));
+}
+
 void Findings::Add(const MeshCluster& cluster, const config::ConfigMeta& meta, std::string message) {
   const kube::ResourceKind& kind = config::ResourceKindOf(meta.kind);
   const kube::ObjectRef object = mesh_.Get(cluster, fmt::format("{}.{}", kind.kind, kind.group), meta.ns, meta.name);
@@ -42,13 +47,12 @@ bool Findings::Has(std::string_view code, std::string_view cluster, std::string_
 const std::vector<const Rule*>& AllRules() {
   static const auto* const all = [] {
     auto* out = new std::vector<const Rule*>;
-    for (const auto* list : {&NetworkRules(),    &GatewayServiceRules(), &RemoteSecretRules(),    &IdentityRules(),
-                             &ServiceRules(),    &VirtualServiceRules(), &DestinationRuleRules(), &SniRules(),
-                             &SidecarRules(),    &SelectorRules(),       &EnvoyFilterRules(),     &EnvoyAnswerRules(),
-                             &MutualTlsRules(),  &ServiceEntryRules(),   &GatewayRules(),         &InjectionRules(),
-                             &VersionRules(),    &AuthorizationRules(),  &NetworkPolicyRules(),   &RequestRules(),
-                             &AnnotationRules(), &ProviderRules(),       &DisruptionRules(),      &PolicyRules(),
-                             &StrangerRules(),   &SettingRules()}) {
+    for (const auto* list : {&NetworkRules(),   &GatewayServiceRules(), &RemoteSecretRules(),    &IdentityRules(),
+                             &ServiceRules(),   &VirtualServiceRules(), &DestinationRuleRules(), &SniRules(),
+                             &SidecarRules(),   &SelectorRules(),       &EnvoyFilterRules(),     &AnswerRules(),
+                             &MutualTlsRules(), &ServiceEntryRules(),   &GatewayRules(),         &InjectionRules(),
+                             &VersionRules(),   &AuthorizationRules(),  &NetworkPolicyRules(),   &AnnotationRules(),
+                             &ProviderRules(),  &PolicyRules(),         &SettingRules()}) {
       for (const Rule& rule : *list) out->push_back(&rule);
     }
     std::sort(out->begin(), out->end(), [](const Rule* a, const Rule* b) { return a->code < b->code; });

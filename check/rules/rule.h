@@ -59,6 +59,8 @@ class Findings {
   // Of rules asked before this one: those with lower codes.
   const std::vector<Finding>& before() const { return out_; }
   void Add(const MeshCluster& cluster, const kube::Object& object, std::string message);
+  // Null: it stands at the cluster.
+  void Add(const MeshCluster& cluster, const kube::ObjectRef& object, std::string message);
   // Of configuration; the object itself is looked up.
   void Add(const MeshCluster& cluster, const config::ConfigMeta& meta, std::string message);
   void Add(std::string_view cluster, std::string_view object, const Place& place, std::string message);
@@ -87,7 +89,7 @@ const std::vector<Rule>& SniRules();
 const std::vector<Rule>& SidecarRules();
 const std::vector<Rule>& SelectorRules();
 const std::vector<Rule>& EnvoyFilterRules();
-const std::vector<Rule>& EnvoyAnswerRules();
+const std::vector<Rule>& AnswerRules();
 const std::vector<Rule>& MutualTlsRules();
 const std::vector<Rule>& ServiceEntryRules();
 const std::vector<Rule>& GatewayRules();
@@ -95,12 +97,9 @@ const std::vector<Rule>& InjectionRules();
 const std::vector<Rule>& VersionRules();
 const std::vector<Rule>& AuthorizationRules();
 const std::vector<Rule>& NetworkPolicyRules();
-const std::vector<Rule>& RequestRules();
 const std::vector<Rule>& AnnotationRules();
 const std::vector<Rule>& ProviderRules();
-const std::vector<Rule>& DisruptionRules();
 const std::vector<Rule>& PolicyRules();
-const std::vector<Rule>& StrangerRules();
 const std::vector<Rule>& SettingRules();
 // All of them, by code.
 const std::vector<const Rule*>& AllRules();

@@ -16,11 +16,13 @@ namespace wavetank::check {
 namespace {
 
 using config::ServiceEntry;
+using Entry = config::TypedConfig<ServiceEntry>;
+using TlsMode = config::ClientTlsSettings::Mode;
 
 template <class Fn>
 void EachEntry(const Mesh& mesh, Fn fn) {
   for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary) continue;
+    if (!cluster->primary || cluster->push == nullptr) continue;
     for (const config::ServiceEntryRef& entry : cluster->configs.ServiceEntries()) fn(*cluster, *entry);
   }
 }
@@ -136,22 +138,11 @@ void CoversServices(const Mesh& mesh, Findings& findings) {
   });
 }
 
-using Entry = config::TypedConfig<config::ServiceEntry>;
-using TlsMode = config::ClientTlsSettings::Mode;
-
-template <class Fn>
-void EachServiceEntry(const Mesh& mesh, Fn fn) {
-  for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary || cluster->push == nullptr) continue;
-    for (const config::ServiceEntryRef& entry : cluster->configs.ServiceEntries()) fn(*cluster, *entry);
-  }
-}
-
 // Fn(cluster, rule, entry, host) for DestinationRules whose host is an entry's of hosts outside of the mesh.
 template <class Fn>
 void EachRuleForStrangers(const Mesh& mesh, Fn fn) {
-  EachServiceEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
-    if (entry.spec.location != config::ServiceEntry::Location::kMeshExternal || entry.spec.workload_selector) return;
+  EachEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
+    if (entry.spec.location != ServiceEntry::Location::kMeshExternal || entry.spec.workload_selector) return;
     for (const config::DestinationRuleRef& rule : cluster.configs.DestinationRules()) {
       for (const std::string& host : entry.spec.hosts) {
         if (rule->spec.traffic_policy && pilot::HostMatches(rule->spec.host, host)) fn(cluster, *rule, entry, host);
@@ -224,30 +215,17 @@ void AddressesOfTwoEntries(const Mesh& mesh, Findings& findings) {
 }
 
 void EntryOutOfSight(const Mesh& mesh, Findings& findings) {
-  EachServiceEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
+  EachEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
     if (SeenBySomeone(mesh, cluster, entry.spec.export_to, entry.meta.ns)) return;
     findings.Add(cluster, entry.meta,
                  fmt::format("exportTo {}: no proxy there that could use it", fmt::join(entry.spec.export_to, ", ")));
   });
 }
 
-void RoutesOutOfSight(const Mesh& mesh, Findings& findings) {
-  for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary || cluster->push == nullptr) continue;
-    for (const config::VirtualServiceRef& vs : cluster->configs.VirtualServices()) {
-      if (vs->spec.hosts.empty()) continue;  // a delegate
-      if (SeenBySomeone(mesh, *cluster, vs->spec.export_to, vs->meta.ns)) continue;
-      findings.Add(
-          *cluster, vs->meta,
-          fmt::format("exportTo {}: no proxy there that could route by it", fmt::join(vs->spec.export_to, ", ")));
-    }
-  }
-}
-
 // To hosts outside of the mesh sidecars send no mTLS of their own accord.
 void PlaintextToOwnPods(const Mesh& mesh, Findings& findings) {
-  EachServiceEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
-    if (entry.spec.location != config::ServiceEntry::Location::kMeshExternal || !entry.spec.workload_selector) return;
+  EachEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
+    if (entry.spec.location != ServiceEntry::Location::kMeshExternal || !entry.spec.workload_selector) return;
     for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
       const kube::Object& object = *pod->pod();
       if (object.meta.ns != entry.meta.ns || !pod->bootstrap()) continue;
@@ -277,14 +255,6 @@ const std::vector<Rule>& ServiceEntryRules() {
        "istio/istio#45506", NetworkOfDnsEntry},
       {"IST0134", "ServiceEntryAddressesRequired", Level::kWarning, "TCP has nothing but the address to tell it by",
        "set addresses", "", AddressesRequired},
-  };
-  return *rules;
-}
-
-const std::vector<Rule>& StrangerRules() {
-  static const auto* const rules = new std::vector<Rule>{
-      {"WT510", "VirtualServiceOutOfSight", Level::kWarning, "rules that no proxy is shown are asked by none",
-       "export it to the clients' namespaces, or leave exportTo out", "", RoutesOutOfSight},
       {"WT528", "MutualTlsToStrangers", Level::kError, "its server does not know the mesh's certificates",
        "use SIMPLE, or leave tls out and let the application speak TLS", "", MutualTlsToStrangers},
       {"WT529", "TlsWithinTls", Level::kWarning, "a server that expects a request finds another handshake",

@@ -31,12 +31,6 @@ std::map<std::pair<std::string, std::string>, std::vector<Found>> Namesakes(cons
   return out;
 }
 
-// As istiod reads a port's protocol: of appProtocol or the name's first word.
-pilot::Protocol ProtocolOf(const kube::ServicePort& port) {
-  if (!port.app_protocol.empty()) return pilot::ParseProtocol(port.app_protocol);
-  return pilot::ParseProtocol(std::string_view(port.name).substr(0, port.name.find('-')));
-}
-
 template <class Fn>
 void EachOtherSide(const Mesh& mesh, Fn fn) {
   for (const auto& [name, found] : Namesakes(mesh)) {
@@ -170,8 +164,6 @@ void EachSharedPod(const Mesh& mesh, Fn fn) {
   }
 }
 
-int Target(const kube::ServicePort& port) { return port.target_port == 0 ? port.port : port.target_port; }
-
 void ProtocolsOfOnePort(const Mesh& mesh, Findings& findings) {
   EachSharedPod(mesh, [&](const MeshCluster& cluster, const auto& a, const auto& p, const auto& b, const auto& q) {
     if (p.port != q.port || ProtocolOf(p) == ProtocolOf(q)) return;
@@ -183,10 +175,10 @@ void ProtocolsOfOnePort(const Mesh& mesh, Findings& findings) {
 
 void PortsOfOneTarget(const Mesh& mesh, Findings& findings) {
   EachSharedPod(mesh, [&](const MeshCluster& cluster, const auto& a, const auto& p, const auto& b, const auto& q) {
-    if (p.port == q.port || Target(p) != Target(q)) return;
+    if (p.port == q.port || p.Target() != q.Target()) return;
     findings.Add(cluster, *a,
                  fmt::format("target port {} is port {} here and port {} of Service {}, which selects the same pods",
-                             Target(p), p.port, q.port, b->meta.name));
+                             p.Target(), p.port, q.port, b->meta.name));
   });
 }
 
@@ -234,7 +226,7 @@ void TargetPortNotDeclared(const Mesh& mesh, Findings& findings) {
             if (c.name.starts_with("http-envoy-prom")) continue;  // the sidecar's
             declares = true;
             any = any ||
-                  (port.target_port_name.empty() ? c.container_port == Target(port) : c.name == port.target_port_name);
+                  (port.target_port_name.empty() ? c.container_port == port.Target() : c.name == port.target_port_name);
           }
         }
         const bool named = !port.target_port_name.empty();
@@ -245,7 +237,7 @@ void TargetPortNotDeclared(const Mesh& mesh, Findings& findings) {
                                          port.port, port.target_port_name)
                            : fmt::format("port {} leads to {}, and no pod behind it declares that port: where "
                                          "nothing listens, connections are refused",
-                                         port.port, Target(port)));
+                                         port.port, port.Target()));
       }
     }
   }
@@ -301,6 +293,43 @@ void Hidden(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// istiod: pkg/kube/conversion.go, ConvertProtocol: appProtocol before the name.
+void AppProtocolAgainstName(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      if (IsSystemNamespace(object->meta.ns)) continue;
+      for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+        if (port.app_protocol.empty()) continue;
+        const pilot::Protocol named = ProtocolNamed(port);
+        const pilot::Protocol said = pilot::ParseProtocol(port.app_protocol);
+        if (pilot::IsUnsupported(named) || pilot::IsUnsupported(said)) continue;
+        if (pilot::IsHttp(named) == pilot::IsHttp(said) && pilot::IsTls(named) == pilot::IsTls(said)) continue;
+        findings.Add(*cluster, *object,
+                     fmt::format("port {} is named {} and has appProtocol {}: the mesh treats it as {}", port.port,
+                                 port.name, port.app_protocol, pilot::ProtocolName(said)));
+      }
+    }
+  }
+}
+
+// istiod: pkg/kube/conversion.go, ConvertProtocol: UDP is UDP, whatever the port is called.
+void UdpCalledOtherwise(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+        const pilot::Protocol named = ProtocolNamed(port);
+        if (port.protocol != "UDP" || (!pilot::IsHttp(named) && !pilot::IsTls(named))) continue;
+        const auto& all = kube::ParseService(*object).ports;
+        const bool both = std::any_of(all.begin(), all.end(),
+                                      [&](const auto& p) { return p.port == port.port && p.protocol == "TCP"; });
+        if (both) continue;  // HTTP/3 beside HTTP
+        findings.Add(*cluster, *object,
+                     fmt::format("port {} is named {} and is UDP: sidecars do not know it", port.port, port.name));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& ServiceRules() {
@@ -340,6 +369,11 @@ const std::vector<Rule>& ServiceRules() {
       {"IST0150", "ExternalNameServiceTypeInvalidPortName", Level::kWarning,
        "TCP has nothing but the port to tell it by", "name the port for its protocol: http, https, tls, ...", "",
        ExternalNamePorts},
+      {"WT411", "AppProtocolAgainstName", Level::kWarning, "appProtocol counts, whatever the name says",
+       "write both for one protocol", "", AppProtocolAgainstName},
+      {"WT413", "UdpCalledOtherwise", Level::kWarning,
+       "the mesh has no UDP: such a port has no listener and no cluster", "say protocol: TCP, or leave it out", "",
+       UdpCalledOtherwise},
   };
   return *rules;
 }

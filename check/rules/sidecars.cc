@@ -127,7 +127,7 @@ void IngressMissesPort(const Mesh& mesh, Findings& findings) {
         continue;
       for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
         for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
-          const int target = port.target_port == 0 ? port.port : port.target_port;
+          const int target = port.Target();
           const bool there = std::any_of(sidecar.spec.ingress.begin(), sidecar.spec.ingress.end(),
                                          [&](const auto& i) { return static_cast<int>(i.port.number) == target; });
           if (there) continue;

@@ -355,6 +355,15 @@ void NoDefaultRoute(const Mesh& mesh, Findings& findings) {
   });
 }
 
+void RoutesOutOfSight(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    if (vs.spec.hosts.empty()) return;  // a delegate
+    if (SeenBySomeone(mesh, cluster, vs.spec.export_to, vs.meta.ns)) return;
+    findings.Add(cluster, vs.meta,
+                 fmt::format("exportTo {}: no proxy there that could route by it", fmt::join(vs.spec.export_to, ", ")));
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& VirtualServiceRules() {
@@ -390,6 +399,8 @@ const std::vector<Rule>& VirtualServiceRules() {
        "add the host to the Gateway's server", "", HostsOfGateways},
       {"WT502", "VirtualServiceHostUnknown", Level::kWarning, "the rules are never asked", "mend the host's name", "",
        UnknownHosts},
+      {"WT510", "VirtualServiceOutOfSight", Level::kWarning, "rules that no proxy is shown are asked by none",
+       "export it to the clients' namespaces, or leave exportTo out", "", RoutesOutOfSight},
   };
   return *rules;
 }

@@ -28,7 +28,7 @@ std::set<std::tuple<std::string, std::string, int>> Targets(const Mesh& mesh) {
       const kube::Service& service = kube::ParseService(*object);
       if (!service.has_selector || object->meta.ns == "istio-system" || object->meta.ns == "kube-system") continue;
       for (const kube::ServicePort& port : service.ports) {
-        const int target = port.target_port == 0 ? port.port : port.target_port;
+        const int target = port.Target();
         for (const sim::PodProcess* pod : mesh.world().Pods()) {
           bool selected = pod->pod()->meta.ns == object->meta.ns && !service.selector.empty();
           for (const auto& [key, value] : service.selector) {

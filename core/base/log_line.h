@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace wavetank {
 
@@ -14,7 +15,22 @@ struct LogLine {
   std::string text;
 };
 
-// Empty where nobody listens.
-using LogSink = std::function<void(const LogLine&)>;
+// False where nobody listens now: to make a line costs more than to tell it.
+class LogSink {
+ public:
+  LogSink() = default;
+  // `listens`: whether anybody does; without it somebody always does.
+  template <class Tell>
+  LogSink(Tell tell, std::function<bool()> listens = nullptr) : tell_(std::move(tell)), listens_(std::move(listens)) {}
+
+  explicit operator bool() const { return tell_ != nullptr && (listens_ == nullptr || listens_()); }
+  void operator()(const LogLine& line) const {
+    if (*this) tell_(line);
+  }
+
+ private:
+  std::function<void(const LogLine&)> tell_;
+  std::function<bool()> listens_;
+};
 
 }  // namespace wavetank

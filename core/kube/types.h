@@ -17,6 +17,7 @@ struct ServicePort {
   int port = 0, node_port = 0;
   int target_port = 0;  // 0: named or not given
   std::string target_port_name;
+  int Target() const { return target_port == 0 ? port : target_port; }  // where no name says otherwise
 };
 
 struct Service {

@@ -98,10 +98,10 @@ std::string Profile::Name() const {
 
 absl::StatusOr<Profile> ParseProfile(std::string_view name) {
   const auto bad = [&](std::string_view what) {
-    return absl::InvalidArgumentError(
-        fmt::format("profile '{}': {}; a profile is one of {}, followed by a + (it is so) or - (it is not so) and one "
-                    "of {}, any number of times",
-                    name, what, Listed(Releases()), Listed(ProfileRows())));
+    return absl::InvalidArgumentError(fmt::format(
+        "profile '{}': {}; a profile is one of {}, which may go on with changes, +NAME (it is so) and -NAME "
+        "(it is not so): `wavetank profiles` lists them",
+        name, what, Listed(Releases())));
   };
   std::string_view rest = name;
   const Release* base = TakeName(Releases(), &rest);

@@ -29,7 +29,7 @@ struct Profile {
 };
 
 // A base followed by any number of "+change" (it is so) and "-change" (it is not so), whatever the base says of them.
-// InvalidArgument lists the known bases and changes.
+// InvalidArgument lists the known bases.
 absl::StatusOr<Profile> ParseProfile(std::string_view name);
 
 }  // namespace wavetank::pilot

@@ -290,8 +290,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.19", "", "https://github.com/istio/istio/pull/45959"},
       {Change::kNativeSidecarsByNode, "auto-native-sidecars",
        "ENABLE_NATIVE_SIDECARS is `auto` by itself: native where the kubelets of all the cluster's nodes are of 1.33 "
-       "or "
-       "newer",
+       "or newer",
        "1.28", "", "https://github.com/istio/istio/pull/56428"},
   };
   return *rows;

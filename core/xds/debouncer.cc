@@ -5,8 +5,22 @@
 
 #include "core/base/assert.h"
 #include "core/base/buggify/buggify.h"
+#include "core/base/text/go_duration.h"
+#include "fmt/format.h"
 
 namespace wavetank::pilot {
+
+// istiod: pilot/pkg/xds/discovery.go, debounce.
+std::string DebouncedLine(uint64_t number, int64_t events, std::string_view what, Duration since_change,
+                          Duration since_push, bool full) {
+  return fmt::format("Push debounce stable[{}] {} for {}: {} since last change, {} since last push, full={}", number,
+                     events, what, GoDurationText(since_change.count()), GoDurationText(since_push.count()), full);
+}
+
+// istiod: configsUpdated.
+std::string DebouncedConfigs(std::string_view first, size_t keys) {
+  return fmt::format("config {}{}", first, keys > 1 ? fmt::format(" and {} more configs", keys - 1) : "");
+}
 
 void Debouncer::Add(PushRequest request) {
   ++inbound_;

@@ -9,12 +9,20 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "core/base/host.h"
 #include "core/model/push_request.h"
 #include "core/xds/merged_causes.h"
 
 namespace wavetank::pilot {
+
+// What istiod logs when it lets gathered events go: how many, what for, how long since the last and the first.
+std::string DebouncedLine(uint64_t number, int64_t events, std::string_view what, Duration since_change,
+                          Duration since_push, bool full);
+// `what` of several keys ("ServiceEntry/sample/helloworld...."), of which it names the first.
+std::string DebouncedConfigs(std::string_view first, size_t keys);
 
 class Debouncer {
  public:

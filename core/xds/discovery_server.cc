@@ -8,7 +8,6 @@
 #include "core/base/assert.h"
 #include "core/base/buggify/buggify.h"
 #include "core/base/random.h"
-#include "core/base/text/go_duration.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/kube/time_format.h"
 
@@ -213,12 +212,12 @@ void DiscoveryServer::DropCache(const PushRequest& request) {
 // istiod: pilot/pkg/xds/discovery.go, debounce, configsUpdated, reasonsUpdated. Which key of several it names is a
 // matter of a Go map; here the first.
 void DiscoveryServer::LogDebounced(const PushRequest& request) {
+  ++debounced_;
   if (!options_.log) return;
   std::string what = "reason unknown";
   if (const auto& keys = request.configs_updated; !keys.empty()) {
     const ConfigKey& first = *keys.begin();
-    what = fmt::format("config {}/{}/{}{}", ConfigKindName(first.kind), first.ns, first.name,
-                       keys.size() > 1 ? fmt::format(" and {} more configs", keys.size() - 1) : "");
+    what = DebouncedConfigs(fmt::format("{}/{}/{}", ConfigKindName(first.kind), first.ns, first.name), keys.size());
   } else if (gathered_.size() == 1) {
     what = fmt::format("reason {}", gathered_[0]);
   } else if (gathered_.size() == 2) {
@@ -227,11 +226,9 @@ void DiscoveryServer::LogDebounced(const PushRequest& request) {
     what = fmt::format("reason {} and {} more reasons", gathered_[0], gathered_.size() - 1);
   }
   gathered_.clear();
-  const auto since = [&](Time then) { return GoDurationText((host_.Now() - then).count()); };
   options_.log({.scope = "ads",
-                .text = fmt::format(
-                    "Push debounce stable[{}] {} for {}: {} since last change, {} since last push, full={}",
-                    ++debounced_, request.events, what, since(last_gathered_), since(request.start), request.full)});
+                .text = DebouncedLine(debounced_, request.events, what, host_.Now() - last_gathered_,
+                                      host_.Now() - request.start, request.full)});
 }
 
 // istiod: pilot/pkg/xds/ads.go, AdsPushAll.

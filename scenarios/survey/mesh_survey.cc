@@ -147,7 +147,7 @@ class Surveyor {
         if (pods.empty()) continue;
         std::vector<int> refused;
         for (const kube::ServicePort& port : service.ports) {
-          const int target = port.target_port == 0 ? port.port : port.target_port;
+          const int target = port.Target();
           if (port.protocol != "TCP" || !port.target_port_name.empty()) continue;
           const bool listens = std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
             return pod->router() || pod->Listens(static_cast<uint16_t>(target));

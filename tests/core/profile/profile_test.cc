@@ -21,13 +21,14 @@ TEST(Profile, NamesReadBackAsTheSameSwitches) {
   EXPECT_EQ(ParseProfile("istio-1.18")->Name(), "istio-1.18");
 }
 
-TEST(Profile, AnUnknownSwitchIsRefusedWithTheKnownOnes) {
+TEST(Profile, AnUnknownSwitchIsRefusedWithTheBasesAndWhereTheChangesAreListed) {
   for (const char* bad : {"istio-1.18+nonsense", "istio-1.17", "istio-1.18+", "istio-1.18-", "istio-1.18-nonsense", "",
                           "+upstream-envoy", "istio-1.18upstream-envoy", "istio-1.18+upstream-envoyx",
                           "istio-1.18+upstream-envoy+", "istio-1.18++upstream-envoy"}) {
     const auto profile = ParseProfile(bad);
     ASSERT_FALSE(profile.ok()) << bad;
-    EXPECT_THAT(Message(profile.status()), HasSubstr("tls-simple-drops-cross-network")) << bad;
+    EXPECT_THAT(Message(profile.status()), HasSubstr("istio-1.18, istio-1.24, istio-1.30.1, istio-1.30")) << bad;
+    EXPECT_THAT(Message(profile.status()), HasSubstr("`wavetank profiles`")) << bad;
   }
 }
 

@@ -145,7 +145,7 @@ void RequestsFail(const Mesh& mesh, Findings& findings) {
 
 }  // namespace
 
-const std::vector<Rule>& EnvoyAnswerRules() {
+const std::vector<Rule>& AnswerRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT532", "ConfigurationRefused", Level::kError,
        "an Envoy goes on with what it had, and one that starts never gets ready",
@@ -154,12 +154,6 @@ const std::vector<Rule>& EnvoyAnswerRules() {
        "try that part beside a real Envoy: `wavetank serve` (docs/serve.md)", "", NotSimulated},
       {"WT534", "RefusedByIstiod", Level::kError, "the object is not stored, and what was there before stays in force",
        "mend the field that the words name", "", RefusedByIstiod},
-  };
-  return *rules;
-}
-
-const std::vector<Rule>& RequestRules() {
-  static const auto* const rules = new std::vector<Rule>{
       {"WT801", "RequestsFail", Level::kError, "something that no other rule knows stands between client and Service",
        "`wavetank why MESH --from CLIENT --to HOST:PORT` shows the request hop by hop", "", RequestsFail},
   };
