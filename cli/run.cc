@@ -185,6 +185,8 @@ int RunAll(const RunArguments& a) {
     if (!each.ok()) return Complain(each.status());
     options.push_back(*std::move(each));
   }
+  // What serves a real istiod still holds on to the world when the run has ended.
+  if (!options.empty()) options.back().last = a.control_plane.program.empty();
   for (size_t i = 0; i < scenarios->size() && code <= kNo; ++i) {
     const absl::StatusOr<scenario::RunResult> result =
         RunOne(a, (*scenarios)[i], options[i], Place(a.metrics, a, i), end);

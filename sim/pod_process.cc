@@ -327,6 +327,14 @@ std::string PodProcess::Trouble() const {
   return "Envoy proxy is NOT ready: " + out;
 }
 
+void PodProcess::Restated(const kube::ObjectRef& newer) {
+  const kube::ObjectMeta &was = pod_->meta, &is = newer->meta;
+  if (was.uid == is.uid && was.labels == is.labels && was.annotations == is.annotations &&
+      kube::ParsePod(*pod_).ip == kube::ParsePod(*newer).ip && At(pod_->body, "spec") == At(newer->body, "spec")) {
+    pod_ = newer;
+  }
+}
+
 void PodProcess::Terminate() {
   if (envoy_ != nullptr && envoy_->running()) envoy_->Drain();
 }

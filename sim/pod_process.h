@@ -34,6 +34,9 @@ class PodProcess final : public envoysim::EnvoyContext,
 
   // `ready`: whether the pod may serve, now and whenever that changes.
   void Start(std::function<void(bool)> ready);
+  // A newer version of its object. It takes the place of the one that was started, which nobody else holds any more, as
+  // long as they say the same of what runs here.
+  void Restated(const kube::ObjectRef& newer);
   // SIGTERM: Envoy drains; applications go on until the end.
   void Terminate();
 

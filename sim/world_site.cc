@@ -589,6 +589,10 @@ void World::Site::Start(const kube::ObjectRef& pod, std::function<void(bool)> re
   }
 }
 
+void World::Site::Restated(const kube::ObjectRef& pod) {
+  if (const auto it = pods_.find({pod->meta.ns, pod->meta.name}); it != pods_.end()) it->second->Restated(pod);
+}
+
 void World::Site::Terminate(const kube::ObjectRef& pod) {
   const kube::NamespacedName name{pod->meta.ns, pod->meta.name};
   const auto it = pods_.find(name);

@@ -80,6 +80,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
 
   // PodRuntime
   void Start(const kube::ObjectRef& pod, std::function<void(bool)> ready) override;
+  void Restated(const kube::ObjectRef& pod) override;
   void Terminate(const kube::ObjectRef& pod) override;
   void Remove(const kube::ObjectRef& pod) override;
 

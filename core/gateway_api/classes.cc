@@ -28,13 +28,13 @@ bool IsRefusedClass(std::string_view class_name) {
 }
 
 void AddClassStatuses(const Inputs& in, Outputs& out) {
-  for (const auto& [key, object] : in.Of("GatewayClass")) {
-    if (ControllerOf(in, key.name).empty()) continue;
+  for (const kube::ObjectRef& object : in.Of("GatewayClass")) {
+    if (ControllerOf(in, object->meta.name).empty()) continue;
     nlohmann::json status = At(object->body, "status");
     if (!status.is_object()) status = nlohmann::json::object();
     status["conditions"] = SetConditions(object->meta.generation, in.now, At(status, "conditions"),
                                          {{"Accepted", {"Accepted", "Handled by Istio controller"}}});
-    out.statuses[{"GatewayClass", "", key.name}] = std::move(status);
+    out.statuses[{"GatewayClass", "", object->meta.name}] = std::move(status);
   }
 }
 

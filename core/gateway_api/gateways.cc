@@ -115,8 +115,8 @@ class Converter {
   Converter(const Inputs& in, const Grants& grants) : in_(in), grants_(grants) {}
 
   ConvertedGateways Convert() {
-    for (const auto& [key, set] : in_.Of("ListenerSet")) AddListenerSet(*set);
-    for (const auto& [key, gateway] : in_.Of("Gateway")) AddGateway(*gateway);
+    for (const kube::ObjectRef& set : in_.Of("ListenerSet")) AddListenerSet(*set);
+    for (const kube::ObjectRef& gateway : in_.Of("Gateway")) AddGateway(*gateway);
     return std::move(out_);
   }
 

@@ -4,11 +4,11 @@
 
 namespace wavetank::gatewayapi {
 
-Grants::Grants(const Objects& reference_grants) {
+Grants::Grants(const std::vector<kube::ObjectRef>& reference_grants) {
   static const std::set<std::string> kFrom = {"Gateway",  "HTTPRoute", "GRPCRoute",
                                               "TLSRoute", "TCPRoute",  "ListenerSet"};
   static const std::set<GroupKind> kTo = {{"", "ConfigMap"}, {"", "Secret"}, {"", "Service"}};
-  for (const auto& [key, grant] : reference_grants) {
+  for (const kube::ObjectRef& grant : reference_grants) {
     const nlohmann::json& spec = At(grant->body, "spec");
     for (const nlohmann::json& from : Items(At(spec, "from"))) {
       const GroupKind kind = KindOf(from, {});
@@ -16,7 +16,7 @@ Grants::Grants(const Objects& reference_grants) {
       for (const nlohmann::json& to : Items(At(spec, "to"))) {
         const GroupKind target = KindOf(to, {});
         if (!kTo.contains(target)) continue;
-        allowed_.insert({kind.kind, Text(from, "namespace"), target, key.ns, Text(to, "name")});
+        allowed_.insert({kind.kind, Text(from, "namespace"), target, grant->meta.ns, Text(to, "name")});
       }
     }
   }

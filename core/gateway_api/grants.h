@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "core/gateway_api/objects.h"
 
@@ -12,7 +13,7 @@ namespace wavetank::gatewayapi {
 
 class Grants {
  public:
-  explicit Grants(const Objects& reference_grants);
+  explicit Grants(const std::vector<kube::ObjectRef>& reference_grants);
 
   // An object of kind `from` in `from_ns` may refer to `name` of kind `to` in `to_ns`.
   bool Allows(const std::string& from, const std::string& from_ns, const GroupKind& to, const std::string& to_ns,

@@ -32,10 +32,10 @@ std::vector<std::string> AllowedNamespaces(const Inputs& in, const std::string& 
   const absl::StatusOr<kube::LabelSelector> read = kube::LabelSelector::FromJson(selector);
   std::vector<std::string> out;
   if (!read.ok()) return out;
-  for (const auto& [key, ns] : in.Of("Namespace")) {
+  for (const kube::ObjectRef& ns : in.Of("Namespace")) {
     kube::Labels labels = ns->meta.labels;
-    labels[std::string(kNamespaceLabel)] = key.name;
-    if (read->Matches(labels)) out.push_back(key.name);
+    labels[std::string(kNamespaceLabel)] = ns->meta.name;
+    if (read->Matches(labels)) out.push_back(ns->meta.name);
   }
   return out;
 }

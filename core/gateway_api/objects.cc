@@ -22,16 +22,16 @@ GroupKind KindOf(const nlohmann::json& reference, const GroupKind& otherwise) {
   return {Text(reference, "group", otherwise.group), Text(reference, "kind", otherwise.kind)};
 }
 
-const Objects& Inputs::Of(std::string_view kind) const {
-  static const auto* const none = new Objects();
+std::vector<kube::ObjectRef> Inputs::Of(std::string_view kind) const {
   const auto it = objects.find(kind);
-  return it == objects.end() || it->second == nullptr ? *none : *it->second;
+  return it == objects.end() || it->second == nullptr ? std::vector<kube::ObjectRef>() : it->second->All();
 }
 
 const kube::Object* Inputs::Find(std::string_view kind, const std::string& ns, const std::string& name) const {
-  const Objects& all = Of(kind);
-  const auto it = all.find({ns, name});
-  return it == all.end() ? nullptr : it->second.get();
+  const auto all = objects.find(kind);
+  if (all == objects.end() || all->second == nullptr) return nullptr;
+  const kube::ObjectRef* const found = all->second->Find(ns, name);
+  return found == nullptr ? nullptr : found->get();
 }
 
 kube::ObjectRef MakeConfig(std::string_view kind, const std::string& ns, const std::string& name,

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/kube/object.h"
+#include "core/kube/informer.h"
 #include "core/profile/profile.h"
 #include "nlohmann/json.hpp"
 
@@ -46,8 +46,6 @@ struct GroupKind {
 // What a reference names; without group or kind, those of `otherwise` (istiod: gatewaycommon.NormalizeReference).
 GroupKind KindOf(const nlohmann::json& reference, const GroupKind& otherwise);
 
-using Objects = std::map<kube::NamespacedName, kube::ObjectRef>;
-
 // What stands behind a gateway's Services now (istiod: gatewaycommon.GatewayContext.ResolveGatewayInstances). All
 // sorted.
 struct GatewayInstances {
@@ -58,7 +56,7 @@ struct GatewayInstances {
 struct Inputs {
   // By kind; of kinds that are not there, none. GatewayClass, Gateway, ListenerSet, HTTPRoute, GRPCRoute, TLSRoute,
   // TCPRoute, ReferenceGrant; Service, Secret, Namespace, ServiceEntry; Deployment, ServiceAccount (control/ alone).
-  std::map<std::string_view, const Objects*> objects;
+  std::map<std::string_view, const kube::NamedObjects*> objects;
   std::string domain_suffix = "cluster.local";
   std::string now;     // RFC 3339: of conditions that change
   bool alpha = false;  // PILOT_ENABLE_ALPHA_GATEWAY_API: TCPRoutes
@@ -69,7 +67,7 @@ struct Inputs {
   // Whether the mesh has a service of that host name in the namespace.
   std::function<bool(const std::string& hostname, const std::string& ns)> has_service;
 
-  const Objects& Of(std::string_view kind) const;
+  std::vector<kube::ObjectRef> Of(std::string_view kind) const;  // by namespace and name
   const kube::Object* Find(std::string_view kind, const std::string& ns, const std::string& name) const;
 };
 

@@ -64,7 +64,7 @@ void ValidationController::Go() {
 
 void ValidationController::SyncAll() {
   std::vector<std::string> names;
-  for (const auto& [key, object] : configurations_.objects()) names.push_back(key.name);
+  for (const kube::ObjectRef& object : configurations_.List()) names.push_back(object->meta.name);
   for (const std::string& name : names) Add(name);
 }
 

@@ -28,7 +28,7 @@ WebhookPatcher::WebhookPatcher(kube::Client& client, Host& host, std::string rev
 
 void WebhookPatcher::OnBundleChanged() {
   std::vector<std::string> names;
-  for (const auto& [key, object] : configurations_.objects()) names.push_back(key.name);
+  for (const kube::ObjectRef& object : configurations_.List()) names.push_back(object->meta.name);
   for (const std::string& name : names) Reconcile(name);
 }
 

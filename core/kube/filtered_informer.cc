@@ -24,8 +24,8 @@ void FilteredInformer::AddHandler(Informer::Handler handler) {
                         }});
 }
 
-ObjectRef FilteredInformer::Get(const NamespacedName& name) const {
-  ObjectRef object = informer_.Get(name);
+ObjectRef FilteredInformer::Get(std::string_view ns, std::string_view name) const {
+  ObjectRef object = informer_.Get(ns, name);
   return object != nullptr && filter_(*object) ? object : nullptr;
 }
 

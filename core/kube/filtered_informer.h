@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,8 @@ class FilteredInformer {
   // An update that moves an object across the filter is an add or a delete to the handler. A deletion of what does not
   // pass is not delivered.
   void AddHandler(Informer::Handler handler);
-  ObjectRef Get(const NamespacedName& name) const;
+  ObjectRef Get(std::string_view ns, std::string_view name) const;
+  ObjectRef Get(const NamespacedName& name) const { return Get(name.ns, name.name); }
   // In key order; an empty namespace is all of them.
   std::vector<ObjectRef> List(std::string_view ns = {}) const;
   bool Passes(const Object& object) const { return filter_(object); }

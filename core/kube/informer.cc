@@ -11,8 +11,6 @@ namespace {
 constexpr Duration kFirstBackoff = 800ms, kMaxBackoff = 30s, kReset = 2min;
 // client-go calls a watch that ends within a second "very short" and takes it for a failure.
 constexpr Duration kShortWatch = 1s;
-
-NamespacedName KeyOf(const Object& object) { return {object.meta.ns, object.meta.name}; }
 }  // namespace
 
 Informer::Informer(Host& host, Client& client, const ResourceKind& kind, ListOptions options, RandomStream backoff)
@@ -32,7 +30,7 @@ void Informer::AddHandler(Handler handler) {
   handlers_.push_back(std::make_unique<Handler>(std::move(handler)));
   Handler& added = *handlers_.back();
   if (!added.on_add) return;
-  for (const auto& [key, object] : std::map(objects_)) added.on_add(object);
+  for (const ObjectRef& object : objects_.All()) added.on_add(object);
 }
 
 void Informer::OnSynced(Callback done) {
@@ -56,18 +54,12 @@ void Informer::Stop() {
 }
 
 ObjectRef Informer::Get(std::string_view ns, std::string_view name) const {
-  const auto it = objects_.find(NamespacedName{std::string(ns), std::string(name)});
-  return it == objects_.end() ? nullptr : it->second;
+  const ObjectRef* found = objects_.Find(ns, name);
+  return found == nullptr ? nullptr : *found;
 }
 
 std::vector<ObjectRef> Informer::List(std::string_view ns) const {
-  std::vector<ObjectRef> out;
-  for (auto it = ns.empty() ? objects_.begin() : objects_.lower_bound({std::string(ns), ""}); it != objects_.end();
-       ++it) {
-    if (!ns.empty() && it->first.ns != ns) break;
-    out.push_back(it->second);
-  }
-  return out;
+  return ns.empty() ? objects_.All() : objects_.In(ns);
 }
 
 void Informer::ListNow() {
@@ -130,14 +122,14 @@ void Informer::RetryAfter(Duration delay, bool list) {
 void Informer::Replace(const ObjectList& list) {
   const std::weak_ptr<char> alive = alive_;
   resource_version_ = list.resource_version;
-  std::map<NamespacedName, ObjectRef> gone = objects_;
-  for (const ObjectRef& object : list.items) gone.erase(KeyOf(*object));
+  NamedObjects gone = objects_;
+  for (const ObjectRef& object : list.items) gone.Erase(object->meta.ns, object->meta.name);
   for (const ObjectRef& object : list.items) {
     Put(object);
     if (alive.expired()) return;
   }
-  for (const auto& [key, last] : gone) {
-    Remove(key, last);
+  for (const ObjectRef& last : gone.All()) {
+    Remove(last);
     if (alive.expired()) return;
   }
   if (synced_) return;
@@ -157,7 +149,7 @@ void Informer::Deliver(const WatchEvent& event) {
     case WatchEventType::kModified:
       return Put(event.object);
     case WatchEventType::kDeleted:
-      return Remove(KeyOf(*event.object), event.object);
+      return Remove(event.object);
     case WatchEventType::kBookmark:
       return;
   }
@@ -166,8 +158,7 @@ void Informer::Deliver(const WatchEvent& event) {
 void Informer::Put(const ObjectRef& object) {
   WAVETANK_ASSERT(object != nullptr);
   const std::weak_ptr<char> alive = alive_;
-  ObjectRef& slot = objects_[KeyOf(*object)];
-  const ObjectRef old = std::exchange(slot, object);
+  const ObjectRef old = objects_.Put(object);
   ++revision_;
   if (old != nullptr && old->meta.resource_version == object->meta.resource_version) return;
   for (size_t i = 0; i < handlers_.size() && !alive.expired(); ++i) {
@@ -179,11 +170,11 @@ void Informer::Put(const ObjectRef& object) {
   }
 }
 
-void Informer::Remove(const NamespacedName& key, const ObjectRef& last) {
+void Informer::Remove(const ObjectRef& last) {
   const std::weak_ptr<char> alive = alive_;
   WAVETANK_ASSERT(last != nullptr);
-  if (objects_.erase(key) == 0) return;
-  WAVETANK_ASSERT(!objects_.contains(key), key.ns, key.name);
+  if (objects_.Erase(last->meta.ns, last->meta.name) == nullptr) return;
+  WAVETANK_ASSERT(!objects_.Contains(last->meta.ns, last->meta.name), last->meta.ns, last->meta.name);
   ++revision_;
   for (size_t i = 0; i < handlers_.size() && !alive.expired(); ++i) {
     if (handlers_[i]->on_delete) handlers_[i]->on_delete(last);

@@ -6,18 +6,25 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "core/base/containers/named_refs.h"
 #include "core/base/host.h"
 #include "core/base/random.h"
 #include "core/kube/client.h"
 
 namespace wavetank::kube {
+
+// Of an object, for NamedRefs.
+struct ObjectNames {
+  static std::string_view NamespaceOf(const ObjectRef& object) { return object->meta.ns; }
+  static std::string_view NameOf(const ObjectRef& object) { return object->meta.name; }
+};
+using NamedObjects = NamedRefs<ObjectRef, ObjectNames>;
 
 class Informer {
  public:
@@ -52,9 +59,9 @@ class Informer {
   bool synced() const { return synced_; }
   ObjectRef Get(std::string_view ns, std::string_view name) const;
   ObjectRef Get(const NamespacedName& name) const { return Get(name.ns, name.name); }
-  // In key order; an empty namespace is all of them.
+  // In key order; an empty namespace is all of them. O(n log n).
   std::vector<ObjectRef> List(std::string_view ns = {}) const;
-  const std::map<NamespacedName, ObjectRef>& objects() const { return objects_; }
+  const NamedObjects& objects() const { return objects_; }
   // Counts the changes of the cache.
   uint64_t revision() const { return revision_; }
 
@@ -66,7 +73,7 @@ class Informer {
   void Replace(const ObjectList& list);
   void Deliver(const WatchEvent& event);
   void Put(const ObjectRef& object);
-  void Remove(const NamespacedName& key, const ObjectRef& last);
+  void Remove(const ObjectRef& last);
 
   Host& host_;
   Client& client_;
@@ -74,7 +81,7 @@ class Informer {
   ListOptions options_;
   RandomStream backoff_;
 
-  std::map<NamespacedName, ObjectRef> objects_;
+  NamedObjects objects_;
   uint64_t revision_ = 0;
   std::vector<std::unique_ptr<Handler>> handlers_;
   std::vector<Callback> on_synced_;

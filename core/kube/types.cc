@@ -141,7 +141,9 @@ struct Kept final : Object::View {
 
 template <auto Read>
 const Kept<Read>& KeptWith(const Object& object) {
-  if (const auto* kept = dynamic_cast<const Kept<Read>*>(object.view.kept.get()); kept != nullptr) return *kept;
+  // An exact type: cheaper than dynamic_cast, which would look for bases, and asked for with every event.
+  if (const Object::View* const view = object.view.kept.get(); view != nullptr && typeid(*view) == typeid(Kept<Read>))
+    return static_cast<const Kept<Read>&>(*view);
   auto made = std::make_unique<const Kept<Read>>(object);
   const Kept<Read>& kept = *made;
   object.view.kept.reset(made.release());

@@ -227,7 +227,7 @@ std::vector<kube::ObjectRef> CrdClient::Objects() const {
   std::vector<kube::ObjectRef> out;
   std::set<std::string> seen;  // where there are several sources
   for (const auto& informer : informers_) {
-    for (const auto& [key, object] : informer->objects()) {
+    for (const kube::ObjectRef& object : informer->List()) {
       if (!InRevision(*object)) continue;
       if (options_.more_sources.empty() || seen.insert(object->Key()).second) out.push_back(object);
     }

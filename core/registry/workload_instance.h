@@ -4,11 +4,10 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "core/base/containers/named_refs.h"
 #include "core/model/endpoint.h"
 
 namespace wavetank::pilot {
@@ -23,14 +22,10 @@ struct WorkloadInstance {
 };
 using WorkloadRef = std::shared_ptr<const WorkloadInstance>;
 
-// By namespace, then name; each name once. Many registries know the same pods, so they hold no copies.
-struct WorkloadOrder {
-  using is_transparent = void;
-  using Key = std::pair<std::string_view, std::string_view>;
-  static Key Of(const WorkloadRef& workload) { return {workload->ns, workload->name}; }
-  static Key Of(const Key& key) { return key; }
-  bool operator()(const auto& a, const auto& b) const { return Of(a) < Of(b); }
+struct WorkloadNames {
+  static std::string_view NamespaceOf(const WorkloadRef& workload) { return workload->ns; }
+  static std::string_view NameOf(const WorkloadRef& workload) { return workload->name; }
 };
-using WorkloadSet = std::set<WorkloadRef, WorkloadOrder>;
+using WorkloadSet = NamedRefs<WorkloadRef, WorkloadNames>;
 
 }  // namespace wavetank::pilot

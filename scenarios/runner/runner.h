@@ -61,6 +61,8 @@ struct RunOptions {
   std::function<absl::Status(sim::World&, const Step&)> on_step;
   std::vector<std::string> invariants;  // to watch, by their full names; those that steps name are watched besides
   std::string access_log;               // file for the lines of the proxies' access logs, if not empty
+  // The process ends soon after: the world is left to the system, as taking a large one apart costs 4 % of its run.
+  bool last = false;
 };
 
 // Errors are about the input: a manifest that cannot be read, a profile that does not exist. An expectation that does

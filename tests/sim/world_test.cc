@@ -247,5 +247,26 @@ TEST_F(WorldTest, NamesResolveByAPodsSearchListAndLoadBalancersForEverybody) {
   EXPECT_EQ(dns.Resolve("lb-172-30-2-1.cluster2.example", "sample")->front().ToString(), "172.30.2.1");
 }
 
+// Each version of a pod is some 20 KB: a large mesh would hold two of each.
+TEST_F(WorldTest, AProcessHoldsNoOlderVersionOfItsPodThanTheClusterUnlessItsLabelsWereOthers) {
+  Build(false);
+  ASSERT_FALSE(world_->Pods().empty());
+  const PodProcess* sleep = nullptr;
+  for (const PodProcess* pod : world_->Pods()) {
+    const kube::ObjectMeta& meta = pod->pod()->meta;
+    EXPECT_EQ(pod->pod(), world_->cluster(pod->site().name).api().Get("Pod", {meta.ns, meta.name})) << pod->name();
+    if (pod->app() == "sleep") sleep = pod;
+  }
+  ASSERT_NE(sleep, nullptr);
+  const kube::ObjectRef started = sleep->pod();
+  Do("patch", {{"cluster", sleep->site().name},
+               {"kind", "Pod"},
+               {"namespace", started->meta.ns},
+               {"name", started->meta.name},
+               {"patch", {{"metadata", {{"labels", {{"tier", "gold"}}}}}}}});
+  world_->RunUntil(world_->Now() + 1s);
+  EXPECT_EQ(sleep->pod(), started);
+}
+
 }  // namespace
 }  // namespace wavetank::sim

@@ -209,7 +209,7 @@ void Controller::Deploy(const Inputs& in) {
                             options_.revision,
                             options_.cluster_id,
                             mesh->root_namespace};
-  for (const auto& [key, gateway] : Of("Gateway").objects()) {
+  for (const kube::ObjectRef& gateway : in.Of("Gateway")) {
     const json& spec = At(gateway->body, "spec");
     if (gateway->meta.deleting || !IsManaged(spec) || !IsMine(*gateway)) continue;
     if (ControllerOf(in, Text(spec, "gatewayClassName")) != kController) continue;

@@ -123,11 +123,11 @@ class Renderer {
       }
     };
     add(At(gateway_.body, {"spec", "listeners"}));
-    for (const auto& [key, set] : data_.in.Of("ListenerSet")) {
+    for (const kube::ObjectRef& set : data_.in.Of("ListenerSet")) {
       const json& parent = At(set->body, {"spec", "parentRef"});
       const bool ours =
-          Text(parent, "name") == gateway_.meta.name && Text(parent, "namespace", key.ns) == gateway_.meta.ns;
-      if (ours && TakesListenersOf(data_.in, gateway_, key.ns)) add(At(set->body, {"spec", "listeners"}));
+          Text(parent, "name") == gateway_.meta.name && Text(parent, "namespace", set->meta.ns) == gateway_.meta.ns;
+      if (ours && TakesListenersOf(data_.in, gateway_, set->meta.ns)) add(At(set->body, {"spec", "listeners"}));
     }
     return out;
   }

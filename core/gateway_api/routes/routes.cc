@@ -55,7 +55,7 @@ class Converter {
     for (const char* kind : {"HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute"}) {
       if (kind == std::string_view("GRPCRoute") && !in_.profile.Has(pilot::Change::kGatewayApiGrpcRoutes)) continue;
       if (kind == std::string_view("TCPRoute") && !in_.alpha) continue;
-      for (const auto& [key, route] : in_.Of(kind)) AddRoute(*route);
+      for (const kube::ObjectRef& route : in_.Of(kind)) AddRoute(*route);
     }
     Merge();
     return std::move(out_);

@@ -79,11 +79,13 @@ kube::FilteredInformer::Filter KubeController::InDiscoveryNamespaces() const {
 template <class Informer, class Handler>
 void KubeController::Register(Informer& informer, Handler handler) {
   const auto enqueue = [this, &informer, handler](const kube::ObjectRef& object, Event event) {
-    Push(host_.cause(), object->Key(), [&informer, handler, object, event] {
-      if (event == Event::kDelete) return handler(object, event);
-      // What is handled is what is known by then; an object that is gone again waits for its own delete event.
-      const kube::ObjectRef now = informer.Get({object->meta.ns, object->meta.name});
-      if (now != nullptr) handler(now, event);
+    if (event == Event::kDelete)
+      return Push(host_.cause(), object->Key(), [handler, object] { handler(object, Event::kDelete); });
+    // What is handled is what is known by then; an object that is gone again waits for its own delete event. So a queue
+    // that is behind keeps no version that was written over meanwhile.
+    kube::NamespacedName name{object->meta.ns, object->meta.name};
+    Push(host_.cause(), object->Key(), [&informer, handler, name = std::move(name), event] {
+      if (const kube::ObjectRef now = informer.Get(name); now != nullptr) handler(now, event);
     });
   };
   informer.AddHandler({[enqueue](const kube::ObjectRef& o) { enqueue(o, Event::kAdd); },
@@ -310,8 +312,9 @@ std::vector<kube::ObjectRef> KubeController::PodServices(const std::string& ns, 
 // --- Nodes and namespaces ---
 
 bool KubeController::AllKubeletsFrom(int minor) const {
-  return std::all_of(nodes_.objects().begin(), nodes_.objects().end(), [minor](const auto& node) {
-    std::string version = Text(At(node.second->body, {"status", "nodeInfo"}), "kubeletVersion");
+  const std::vector<kube::ObjectRef> nodes = nodes_.List();
+  return std::all_of(nodes.begin(), nodes.end(), [minor](const kube::ObjectRef& node) {
+    std::string version = Text(At(node->body, {"status", "nodeInfo"}), "kubeletVersion");
     return MinorOf(version.starts_with('v') ? version.substr(1) : version) >= minor;
   });
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/base/containers/cidr_trie.h"
 #include "core/base/host.h"
 #include "core/kube/filtered_informer.h"
@@ -26,6 +27,7 @@
 #include "core/registry/kube/discovery_namespaces.h"
 #include "core/registry/kube/endpoints_client.h"
 #include "core/registry/kube/mcs_options.h"
+#include "core/registry/kube/pod_addresses.h"
 #include "core/registry/registry.h"
 #include "core/registry/services_by_selector.h"
 #include "core/registry/workload_instance.h"
@@ -182,11 +184,11 @@ class KubeController final : public Registry {
   kube::ObjectRef PodByIp(const std::string& ip) const;
   kube::ObjectRef PodByProxy(const Proxy& proxy) const;
   void AddPodIp(const std::string& ip, const kube::NamespacedName& pod);
-  bool DeletePodIp(const std::string& ip, const kube::NamespacedName& pod);
   // An endpoint of a pod has all its addresses.
   bool KnowsSeveralAddresses() const;
   void NotifyWorkload(const kube::Object& pod, Event event);
   std::string PodLocality(const kube::Object& pod, const kube::Pod& typed) const;
+  const std::string& NodeLocality(const std::string& node) const;
 
   // Networks
   void ReloadMeshNetworks();
@@ -233,10 +235,11 @@ class KubeController final : public Registry {
   std::map<std::string, std::vector<ServiceInstance>, std::less<>> external_name_instances_;
   std::map<std::string, Labels, std::less<>> node_selectors_;
   std::map<std::string, NodeInfo> node_info_;
+  mutable absl::flat_hash_map<std::string, std::string> node_localities_;  // as of that revision of the nodes
+  mutable uint64_t node_localities_revision_ = 0;
   std::map<std::string, std::map<std::string, EndpointList>, std::less<>> slice_cache_;  // host, slice
 
-  std::map<std::string, kube::NamespacedName> pods_by_ip_;
-  std::map<kube::NamespacedName, std::string> ip_by_pod_;
+  PodAddresses pod_addresses_;
   std::map<std::string, std::set<kube::NamespacedName>> need_resync_;  // pod IP -> slices that wait for it
 
   NetworkId network_;                   // label of the system namespace

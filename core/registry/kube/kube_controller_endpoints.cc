@@ -24,18 +24,14 @@ void KubeController::OnPod(const kube::ObjectRef& object, Event event) {
   } else if (event == Event::kUpdate && serves) {
     AddPodIp(pod.ip, name);
   } else {
-    if (!DeletePodIp(pod.ip, name)) return;
+    if (!pod_addresses_.Erase(pod.ip, name)) return;
     event = Event::kDelete;
   }
   NotifyWorkload(*object, event);
 }
 
 void KubeController::AddPodIp(const std::string& ip, const kube::NamespacedName& pod) {
-  const auto present = pods_by_ip_.find(ip);
-  if (present != pods_by_ip_.end() && present->second == pod) return;
-  if (const auto other = ip_by_pod_.find(pod); other != ip_by_pod_.end()) pods_by_ip_.erase(other->second);
-  pods_by_ip_[ip] = pod;
-  ip_by_pod_[pod] = ip;
+  if (!pod_addresses_.Put(ip, pod)) return;
   if (const auto waiting = need_resync_.find(ip); waiting != need_resync_.end()) {
     const std::set<kube::NamespacedName> slices = std::move(waiting->second);
     need_resync_.erase(waiting);
@@ -48,17 +44,9 @@ void KubeController::AddPodIp(const std::string& ip, const kube::NamespacedName&
   updater_.ProxyUpdate(options_.cluster, ip);
 }
 
-bool KubeController::DeletePodIp(const std::string& ip, const kube::NamespacedName& pod) {
-  const auto it = pods_by_ip_.find(ip);
-  if (it == pods_by_ip_.end() || it->second != pod) return false;
-  pods_by_ip_.erase(it);
-  ip_by_pod_.erase(pod);
-  return true;
-}
-
 kube::ObjectRef KubeController::PodByIp(const std::string& ip) const {
-  const auto it = pods_by_ip_.find(ip);
-  return it == pods_by_ip_.end() ? nullptr : pods_.Get(it->second);
+  const kube::NamespacedName* const pod = pod_addresses_.PodAt(ip);
+  return pod == nullptr ? nullptr : pods_.Get(*pod);
 }
 
 kube::ObjectRef KubeController::PodByProxy(const Proxy& proxy) const {
@@ -77,8 +65,16 @@ std::string KubeController::PodLocality(const kube::Object& object, const kube::
       label != object.meta.labels.end() && !label->second.empty()) {
     return LocalityFromLabel(label->second);
   }
-  const kube::ObjectRef node = nodes_.Get({"", pod.node_name});
-  if (node == nullptr) return {};
+  return NodeLocality(pod.node_name);
+}
+
+// Asked for with every endpoint of every slice, and the same for all pods of a node.
+const std::string& KubeController::NodeLocality(const std::string& node_name) const {
+  if (std::exchange(node_localities_revision_, nodes_.revision()) != nodes_.revision()) node_localities_.clear();
+  const auto [known, missing] = node_localities_.try_emplace(node_name);
+  std::string& out = known->second;
+  const kube::ObjectRef node = missing ? nodes_.Get("", node_name) : nullptr;
+  if (node == nullptr) return out;
   const auto value = [&](std::string_view name, std::string_view fallback) {
     auto it = node->meta.labels.find(name);
     if (it == node->meta.labels.end() || it->second.empty()) it = node->meta.labels.find(fallback);
@@ -87,8 +83,8 @@ std::string KubeController::PodLocality(const kube::Object& object, const kube::
   const std::string region = value(kRegionLabel, "failure-domain.beta.kubernetes.io/region");
   const std::string zone = value(kZoneLabel, "failure-domain.beta.kubernetes.io/zone");
   const std::string subzone = value(kSubzoneLabel, kSubzoneLabel);
-  if (region.empty() && zone.empty() && subzone.empty()) return {};
-  return region + "/" + zone + "/" + subzone;
+  if (!region.empty() || !zone.empty() || !subzone.empty()) out = region + "/" + zone + "/" + subzone;
+  return out;
 }
 
 EndpointBuilder KubeController::BuilderFor(const kube::Object* object) const {
@@ -199,7 +195,7 @@ HealthStatus KubeController::HealthOf(const std::string& hostname,
 
 void KubeController::RemakeEndpointsOf(const kube::NamespacedName& name) {
   const kube::ObjectRef pod = pods_.Get(name);
-  if (pod == nullptr || !ip_by_pod_.contains(name)) return;
+  if (pod == nullptr || !pod_addresses_.Knows(name)) return;
   for (const kube::ObjectRef& service : PodServices(pod->meta.ns, pod->meta.labels)) {
     for (const kube::ObjectRef& slice : slices_.List(pod->meta.ns)) {
       const auto label = slice->meta.labels.find(kServiceNameLabel);
@@ -211,7 +207,6 @@ void KubeController::RemakeEndpointsOf(const kube::NamespacedName& name) {
 void KubeController::UpdateSliceCache(const std::string& hostname, const kube::Object& object) {
   const kube::EndpointSlice& slice = kube::ParseEndpointSlice(object);
   if (slice.address_type == "FQDN") return;
-  const kube::NamespacedName slice_name{object.meta.ns, object.meta.name};
   const auto label = object.meta.labels.find(kServiceNameLabel);
   const bool confined =
       Confined(hostname, {object.meta.ns, label == object.meta.labels.end() ? std::string() : label->second});
@@ -233,10 +228,10 @@ void KubeController::UpdateSliceCache(const std::string& hostname, const kube::O
       const bool expected = endpoint.has_target && endpoint.target_kind == "Pod";
       kube::ObjectRef pod;
       if (expected) {
-        pod = pods_.Get({endpoint.target_namespace, endpoint.target_name});
+        pod = pods_.Get(endpoint.target_namespace, endpoint.target_name);
         if (pod == nullptr) {
           // The slice came before its pod; it is handled again when the pod is there.
-          need_resync_[address].insert(slice_name);
+          need_resync_[address].insert({object.meta.ns, object.meta.name});
           continue;
         }
       } else {

@@ -255,9 +255,8 @@ InstancesBySource ServiceEntryController::BuildInstances(const config::TypedConf
         converter_.InstancesOf(entry, services);
     return out;
   }
-  const WorkloadOrder::Key first{entry.meta.ns, {}};
-  for (auto it = workloads_.lower_bound(first); it != workloads_.end() && (*it)->ns == entry.meta.ns; ++it) {
-    const WorkloadInstance& workload = **it;
+  for (const WorkloadRef& one : workloads_.In(entry.meta.ns)) {
+    const WorkloadInstance& workload = *one;
     if (!SelectorMatches(*entry.spec.workload_selector, workload.endpoint.p().labels)) continue;
     if (workload.dns_service_entry_only && !IsDns(entry.spec)) continue;
     const auto kind = workload.kind == WorkloadInstance::Kind::kPod ? InstanceSource::Kind::kPod
@@ -431,11 +430,11 @@ void ServiceEntryController::OnWorkloadEntry(const config::WorkloadEntryRef* old
     }
   }
   instances_.Delete(source, deleted);
-  if (const auto known = workloads_.find(made); known != workloads_.end()) workloads_.erase(known);
   if (event == Event::kDelete) {
+    workloads_.Erase(made->ns, made->name);
     instances_.Delete(source, updated);
   } else {
-    workloads_.insert(made);
+    workloads_.Put(made);
     instances_.Update(source, updated);
   }
 
@@ -458,25 +457,18 @@ void ServiceEntryController::OnWorkloadInstance(const WorkloadRef& told, Event e
   // One kind for both, also where BuildInstances names a WorkloadEntry's instances otherwise: 1.18.2 then leaves them
   // behind when the WorkloadEntry of a remote cluster goes. istiod: WorkloadInstanceHandler.
   const InstanceSource source{InstanceSource::Kind::kPod, workload.name, workload.ns};
-  WorkloadRef old;
-  if (const auto known = workloads_.find(told); known != workloads_.end()) {
-    old = *known;
-    workloads_.erase(known);
-  }
+  WorkloadRef old = event == Event::kDelete ? workloads_.Erase(told->ns, told->name) : workloads_.Put(told);
   std::string old_address;  // that the workload has left
   bool labels_changed = false;
   if (event == Event::kDelete) {
     if (old == nullptr) return;
     old = nullptr;
-  } else {
-    workloads_.insert(told);
-    if (old != nullptr) {
-      if (old == told) return;
-      if (old->endpoint.address != workload.endpoint.address) old_address = old->endpoint.address;
-      labels_changed = old->endpoint.profile != workload.endpoint.profile &&
-                       old->endpoint.p().labels != workload.endpoint.p().labels;
-      if (SameWorkload(*old, workload)) return;
-    }
+  } else if (old != nullptr) {
+    if (old == told) return;
+    if (old->endpoint.address != workload.endpoint.address) old_address = old->endpoint.address;
+    labels_changed =
+        old->endpoint.profile != workload.endpoint.profile && old->endpoint.p().labels != workload.endpoint.p().labels;
+    if (SameWorkload(*old, workload)) return;
   }
 
   const Labels& labels = workload.endpoint.p().labels;

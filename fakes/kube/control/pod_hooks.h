@@ -25,6 +25,8 @@ class PodRuntime {
   virtual ~PodRuntime() = default;
   // The pod's containers run, it has an address. Call `ready` once it may serve, as often as that changes.
   virtual void Start(const ObjectRef& pod, std::function<void(bool)> ready) = 0;
+  // A newer version of one that runs, for whoever holds the version that was started.
+  virtual void Restated(const ObjectRef&) {}
   // The pod got a deletionTimestamp.
   virtual void Terminate(const ObjectRef& pod) = 0;
   // It is gone.

@@ -354,7 +354,8 @@ void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool 
   json status = JsonObject("conditions", Conditions(*pod, ready, api_.DateNow()), "containerStatuses",
                            ContainerStatuses(*pod, ready, started));
   AddSidecars(*pod, ready, started, &status);
-  api_.Patch("Pod", name, JsonObject("status", std::move(status))).IgnoreError();
+  const absl::StatusOr<ObjectRef> restated = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
+  if (restated.ok() && runtime_ != nullptr) runtime_->Restated(*restated);
 }
 
 // kubernetes: pkg/kubelet, getPhase and the status of what has ended.

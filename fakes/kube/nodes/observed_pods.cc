@@ -50,6 +50,7 @@ void ObservedPods::Follow(const ObjectRef& pod) {
         runtime_->Terminate(pod);
       }
       before = life;
+      runtime_->Restated(pod);
       return;
     }
   }

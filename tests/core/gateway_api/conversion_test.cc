@@ -27,7 +27,7 @@ class Mesh {
       EXPECT_TRUE(read.ok()) << read.status();
       const absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(*read);
       EXPECT_TRUE(object.ok()) << object.status();
-      objects_[(*object)->kind][{(*object)->meta.ns, (*object)->meta.name}] = *object;
+      objects_[(*object)->kind].Put(*object);
     }
     Inputs in;
     for (const auto& [kind, objects] : objects_) in.objects[kind] = &objects;
@@ -59,7 +59,7 @@ class Mesh {
   }
 
  private:
-  std::map<std::string, Objects> objects_;
+  std::map<std::string, kube::NamedObjects> objects_;
   Outputs out_;
 };
 
