@@ -795,6 +795,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   record.tls_finding = s.tls_finding;
   record.body = upstream.body;
   record.headers = headers;
+  record.trailers = upstream.trailers;
   record.listener = s.downstream->listener().name;
   record.filter_chain = s.downstream->chain()->name;
   if (s.host != nullptr) record.virtual_host = s.host->name;
