@@ -201,11 +201,13 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
       }
       return;
     }
-    if (LooksLikeLogStore(head)) {
+    if (const LogStoreFile form = KindOfLogStore(head); form != LogStoreFile::kNone) {
       if (!ReadWhole(file, bytes, out, text)) return;
-      const std::vector<StoredLines> stored = ReadLogStore(text);
-      if (stored.empty()) evidence.refusals.Add("answer of a log store without lines", {file.name, 0});
-      for (const StoredLines& lines : stored) {
+      const StoredLog stored = ReadLogStore(form, text);
+      if (stored.streams.empty()) evidence.refusals.Add("answer of a log store without lines", {file.name, 0});
+      for (const size_t line : stored.unread)
+        evidence.refusals.Add("line that is none of logcli's JSON lines", {file.name, line});
+      for (const StoredLines& lines : stored.streams) {
         OneText whole(lines.text);
         PeekableStream stream(whole);
         const LogKind kind = KindOfLog(path, stream.Peek(kSniffed), formats);

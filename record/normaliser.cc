@@ -228,6 +228,27 @@ bool IsElection(const kube::Object& object) {
   return object.meta.annotations.contains("control-plane.alpha.kubernetes.io/leader");
 }
 
+// Istio's own, by what its charts and istioctl name and label them; others' have no part in a mesh.
+bool IsIstioWebhook(const kube::Object& object) {
+  return object.meta.labels.contains("istio.io/rev") || object.meta.name.starts_with("istio");
+}
+
+// Without the bundle: it is the real CA's, and a simulated istiod puts its own there.
+json Webhooks(const json& list) {
+  json out = json::array();
+  for (const json* webhook : Objects(list)) {
+    json kept = Pick(*webhook, {"name", "rules", "failurePolicy", "matchPolicy", "namespaceSelector", "objectSelector",
+                                "sideEffects", "timeoutSeconds", "admissionReviewVersions", "reinvocationPolicy"});
+    const json& client = At(*webhook, "clientConfig");
+    kept["clientConfig"] = Pick(client, {"url"});
+    if (At(client, "service").is_object()) {
+      kept["clientConfig"]["service"] = Pick(At(client, "service"), {"name", "namespace", "path", "port"});
+    }
+    out.push_back(std::move(kept));
+  }
+  return out;
+}
+
 Normalised Apply(json body) { return {"apply", {{"object", std::move(body)}}}; }
 
 Normalised RemoteSecret(const kube::Object& object, json body, const NormaliserOptions& options) {
@@ -331,6 +352,16 @@ Normalised Normalise(const kube::Object& object, const NormaliserOptions& option
     }
   } else if (group == "discovery.k8s.io" && object.kind == "EndpointSlice") {
     out.update(Pick(in, {"addressType", "endpoints", "ports"}));
+  } else if (group == "networking.k8s.io" && object.kind == "NetworkPolicy") {
+    out["spec"] = Pick(At(in, "spec"), {"podSelector", "policyTypes", "ingress", "egress"});
+  } else if (group == "policy" && object.kind == "PodDisruptionBudget") {
+    out["spec"] = Pick(At(in, "spec"), {"selector", "minAvailable", "maxUnavailable", "unhealthyPodEvictionPolicy"});
+    // No controller counts in a record.
+    out["status"] = Pick(At(in, "status"), {"expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed"});
+  } else if (group == "admissionregistration.k8s.io" &&
+             (object.kind == "MutatingWebhookConfiguration" || object.kind == "ValidatingWebhookConfiguration")) {
+    if (!IsIstioWebhook(object)) return {};
+    out["webhooks"] = Webhooks(At(in, "webhooks"));
   } else if (group.ends_with(".istio.io")) {
     out["spec"] = At(in, "spec").is_object() ? At(in, "spec") : json::object();
   } else {

@@ -23,6 +23,14 @@ namespace kinds = kube::kinds;
 constexpr size_t kMaxInputBytes = 16 << 20;
 constexpr uint64_t kSeed = 1;
 
+// What istiod does not read, and rules of `check` judge.
+constexpr ResourceKind kNetworkPolicy{"networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies"};
+constexpr ResourceKind kPodDisruptionBudget{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"};
+constexpr ResourceKind kMutatingWebhooks{"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
+                                         "mutatingwebhookconfigurations", false};
+constexpr ResourceKind kValidatingWebhooks{"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration",
+                                           "validatingwebhookconfigurations", false};
+
 std::string KindOf(const kube::Object& object) {
   const size_t slash = object.api_version.find('/');
   return fmt::format("{}.{}", object.kind, slash == std::string::npos ? "" : object.api_version.substr(0, slash));
@@ -65,6 +73,8 @@ std::vector<Recording::Source> Recording::Sources(const RecordingOptions& option
   out.push_back({kinds::kSecret, {system, "", "metadata.name=cacerts"}, false});
   out.push_back({kinds::kSecret, {system, "istio/multiCluster=true", ""}, false});
   out.push_back({kinds::kConfigMap, {system, "", ""}, false});
+  out.push_back({kMutatingWebhooks, {}, false});
+  out.push_back({kValidatingWebhooks, {}, false});
   const auto add = [&](const ResourceKind& kind, bool required) {
     if (namespaces.empty()) return out.push_back({kind, {}, required});
     for (const std::string& ns : namespaces) out.push_back({kind, {ns, "", ""}, required});
@@ -72,7 +82,8 @@ std::vector<Recording::Source> Recording::Sources(const RecordingOptions& option
   for (const ResourceKind& kind :
        {kinds::kGateway, kinds::kVirtualService, kinds::kDestinationRule, kinds::kServiceEntry, kinds::kWorkloadEntry,
         kinds::kSidecar, kinds::kEnvoyFilter, kinds::kProxyConfig, kinds::kPeerAuthentication,
-        kinds::kRequestAuthentication, kinds::kAuthorizationPolicy, kinds::kTelemetry, kinds::kWasmPlugin}) {
+        kinds::kRequestAuthentication, kinds::kAuthorizationPolicy, kinds::kTelemetry, kinds::kWasmPlugin,
+        kNetworkPolicy, kPodDisruptionBudget}) {
     add(kind, false);
   }
   add(kinds::kService, true);

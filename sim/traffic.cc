@@ -32,6 +32,8 @@ envoysim::RequestSpec RequestOf(const TrafficSpec& spec) {
   out.path = spec.path;
   out.method = spec.method;
   out.headers = spec.headers;
+  if (spec.body_bytes > 0) out.headers.emplace_back("content-length", std::to_string(spec.body_bytes));
+  out.pace = {spec.body_over, spec.body_over / std::max<int64_t>(spec.body_pieces, 1)};
   return out;
 }
 

@@ -21,6 +21,10 @@ struct TrafficSpec {
   int port = 80;
   std::string path = "/", method = "GET";
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  // Of each request's body, beside its content-length: half of it goes out with the head, the rest in so many pieces,
+  // evenly, the last of them after `body_over`.
+  int64_t body_bytes = 0, body_pieces = 1;
+  Duration body_over{};
   bool keep_alive = false;
   bool tcp = false;        // bytes that no inspector knows: a connection per request, or of keep_alive one per user
   int64_t requests = 0;    // 0: until it is stopped

@@ -9,6 +9,7 @@
 #include "core/base/status.h"
 #include "core/debug/pages.h"
 #include "core/inject/injection_webhook.h"
+#include "core/inject/proxy_bootstrap.h"
 #include "core/inject/webhook_configuration.h"
 #include "core/istiod/validation_controller.h"
 #include "core/kube/credentials/kubeconfig.h"
@@ -846,6 +847,8 @@ const World::Site::IstiodLog* LogOfIstiod(const World& world, std::string_view i
 
 void World::Site::Review(json pod, const kube::Labels& namespace_labels,
                          absl::AnyInvocable<void(absl::StatusOr<json>)> done) {
+  // Templates of a record's workloads are its pods, who have passed their webhooks (fakes/kube/workloads/inferred.h).
+  if (config_.observed && pilot::HasProxy(pod)) return done(std::move(pod));
   kube::Labels pod_labels, ns_labels = namespace_labels;
   const json& meta = At(pod, "metadata");
   ns_labels.emplace("kubernetes.io/metadata.name", Text(meta, "namespace"));

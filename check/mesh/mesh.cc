@@ -44,6 +44,7 @@ Mesh::Mesh(SettledMesh settled) : settled_(std::move(settled)) {
       cluster->network = world().commons().network->underlay()->Name(site->place().network);
     cluster->control_plane = options.control_plane;
     cluster->primary = options.primary();
+    cluster->recorded = options.observed;
     if (sim::IstiodProcess* process = world().IstiodOf(options.name); process != nullptr && process->failure().ok()) {
       cluster->istiod = &process->istiod();
       cluster->push = process->istiod().discovery().push_context();

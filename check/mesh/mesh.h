@@ -29,6 +29,7 @@ struct MeshCluster {
   std::string label;          // topology.istio.io/network of istio-system; empty without
   std::string control_plane;  // the cluster whose istiod serves its proxies
   bool primary = true;
+  bool recorded = false;            // what is not in it may be there: who recorded it had not the right to see it
   config::ConfigStore configs;      // parsed configuration that stands in this cluster
   pilot::Istiod* istiod = nullptr;  // that serves its proxies; null: none runs
   pilot::PushContextRef push;       // of that istiod; null without one

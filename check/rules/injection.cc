@@ -27,7 +27,9 @@ std::string RevisionOfNobody(const Mesh& mesh, const MeshCluster& cluster, const
   if (revision == ns.meta.labels.end() || (enabled != ns.meta.labels.end() && enabled->second == "enabled")) return {};
   kube::Labels labels = ns.meta.labels;
   labels.emplace("kubernetes.io/metadata.name", ns.meta.name);
-  for (const kube::ObjectRef& configuration : mesh.List(cluster, "MutatingWebhookConfiguration")) {
+  const std::vector<kube::ObjectRef> configurations = mesh.List(cluster, "MutatingWebhookConfiguration");
+  if (cluster.recorded && configurations.empty()) return {};
+  for (const kube::ObjectRef& configuration : configurations) {
     const auto target = pilot::SelectWebhook(configuration->body, labels, {});
     if (!target.ok() || target->has_value()) return {};
   }

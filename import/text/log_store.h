@@ -1,6 +1,8 @@
-// What a log store answers to a query: Loki's HTTP API (query_range), "Response format", streams.
+// What a log store answers to a query: streams of Loki's HTTP API (query_range, "Response format"), and the same as
+// logcli prints it one line of JSON each (`-o jsonl`; loki: pkg/logcli/output/jsonl.go).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,13 +12,19 @@ namespace wavetank::importing {
 // One stream's lines as kubectl's --prefix prints them, so that whose they are is told; in the order of their times,
 // however the query was sorted.
 struct StoredLines {
-  std::string pod;  // empty: no label tells
+  std::string pod;  // empty: no label tells. logcli leaves out what all lines have in common
   std::string text;
 };
 
+struct StoredLog {
+  std::vector<StoredLines> streams;  // empty: it is none, or holds no line
+  std::vector<size_t> unread;        // lines of logcli's that are none, by number
+};
+
+enum class LogStoreFile : uint8_t { kNone, kAnswer, kLines };
+
 // By a file's beginning.
-bool LooksLikeLogStore(std::string_view head);
-// Empty: it is none, or holds no line.
-std::vector<StoredLines> ReadLogStore(std::string_view text);
+LogStoreFile KindOfLogStore(std::string_view head);
+StoredLog ReadLogStore(LogStoreFile kind, std::string_view text);
 
 }  // namespace wavetank::importing

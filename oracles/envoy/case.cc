@@ -371,7 +371,10 @@ Step ParseStep(const Json& json) {
                     b.value("echo", std::vector<std::string>{}),
                     b.value("body", 0),
                     b.value("grpc_status", 0),
-                    b.value("grpc_message", "")};
+                    b.value("grpc_message", ""),
+                    {}};
+    const Json behind = b.value("trailers", Json::object());
+    for (const auto& [name, value] : behind.items()) step.backend.trailers.emplace_back(name, value);
     const Json said = b.value("headers", Json::object());
     for (const auto& [name, value] : said.items()) {
       step.backend.headers.emplace_back(name, value);

@@ -39,6 +39,7 @@
 //                {"backend": {"name": "a", "allow": true}},       // it allows everything
 //                {"backend": {"name": "a", "body": 5000}},        // bytes of its answers, at least
 //                {"backend": {"name": "g", "grpc_status": 14, "grpc_message": "gone"}},   // of a gRPC backend
+//                {"backend": {"name": "g", "trailers": {"x-a": "b"}}},    // beside its status; of a gRPC backend
 //                {"backend": {"name": "a", "echo": [":path", "x-a"]}},  // its answer's body tells what it was sent;
 //                // ":proxy": the addresses that the PROXY protocol named, ":bytes": of the request's body
 //                {"wait_ms": 500}],
@@ -132,6 +133,7 @@ struct BackendState {
   int body = 0;  // bytes of its answers at least
   int grpc_status = 0;
   std::string grpc_message;
+  std::vector<std::pair<std::string, std::string>> trailers;
 };
 
 struct Step {

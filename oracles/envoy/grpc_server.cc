@@ -150,7 +150,9 @@ Said AnswerAnyCall(const std::string&, const BackendState& state) {
 
 class Call final : public grpc::ServerGenericBidiReactor {
  public:
-  explicit Call(Settings& settings) : settings_(settings) { StartRead(&in_); }
+  Call(Settings& settings, grpc::GenericCallbackServerContext& context) : settings_(settings), context_(context) {
+    StartRead(&in_);
+  }
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::CANCELLED);
     state_ = settings_.now();
@@ -169,6 +171,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
       for (const grpc::Slice& slice : slices)
         message.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
     }
+    for (const auto& [name, value] : state_.trailers) context_.AddTrailingMetadata(name, value);
     const Said said = settings_.answer(message, state_);
     if (!said.message) return Finish(said.status);
     const grpc::Slice slice(*said.message);
@@ -177,6 +180,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
   }
 
   Settings& settings_;
+  grpc::GenericCallbackServerContext& context_;
   BackendState state_;
   grpc::Alarm delay_;
   grpc::ByteBuffer in_, out_;
@@ -185,8 +189,8 @@ class Call final : public grpc::ServerGenericBidiReactor {
 class Calls final : public grpc::CallbackGenericService {
  public:
   explicit Calls(Settings& settings) : settings_(settings) {}
-  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext*) override {
-    return new Call(settings_);
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    return new Call(settings_, *context);
   }
 
  private:

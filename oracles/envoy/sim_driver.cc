@@ -192,11 +192,14 @@ class Backend final : public Application {
     out.server = name_;
     out.delay = std::chrono::milliseconds(state.delay_ms);
     out.grpc_status = static_cast<uint16_t>(state.grpc_status);
-    std::string headers = "content-type: application/grpc\n";
-    AddHeaderLine("grpc-status", std::to_string(state.grpc_status), &headers);
-    if (state.grpc_status != 0 && !state.grpc_message.empty())
-      AddHeaderLine("grpc-message", state.grpc_message, &headers);
+    std::string headers = "content-type: application/grpc\n", trailers;
+    // Without a message its trailers are headers: a status alone.
+    std::string& last = state.grpc_status == 0 ? trailers : headers;
+    AddHeaderLine("grpc-status", std::to_string(state.grpc_status), &last);
+    if (state.grpc_status != 0 && !state.grpc_message.empty()) AddHeaderLine("grpc-message", state.grpc_message, &last);
+    for (const auto& [name, value] : state.trailers) AddHeaderLine(name, value, &last);
     out.headers = said_.emplace_back(std::move(headers));
+    out.trailers = said_.emplace_back(std::move(trailers));
     if (state.grpc_status == 0) out.body = kEmptyMessage;
     return out;
   }
@@ -420,9 +423,11 @@ class SimulatedRun {
     o.seconds = std::chrono::duration<double>(r.latency).count();
     for (const std::string& name : show) {
       std::optional<std::string> all;  // of one name after commas, as the real one's client has them
-      ForEachHeader(r.headers, [&](std::string_view key, std::string_view value) {
-        if (key == name) all = (all ? *all + "," : "") + std::string(value);
-      });
+      for (const std::string_view lines : {r.headers, r.trailers}) {
+        ForEachHeader(lines, [&](std::string_view key, std::string_view value) {
+          if (key == name) all = (all ? *all + "," : "") + std::string(value);
+        });
+      }
       if (all) AddHeaderLine(name, *all, &o.headers);
     }
     o.logged = !r.listener.empty();

@@ -91,6 +91,8 @@ struct FlowSpec {
   std::string path = "/", method = "GET";
   std::map<std::string, std::string> headers;  // by name, in lower case
   std::optional<TokenSpec> token;
+  int64_t body_bytes = 0, body_pieces = 0;  // sim::TrafficSpec
+  Duration body_over{};
   bool keep_alive = false;  // one connection for all requests, else a new one each
   bool tcp = false;         // bytes instead of HTTP
   int64_t rate_per_kilosecond = 100'000;

@@ -48,6 +48,9 @@ sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::
   out.path = flow.path;
   out.method = flow.method;
   out.headers = flow.headers;
+  out.body_bytes = flow.body_bytes;
+  out.body_pieces = flow.body_pieces;
+  out.body_over = flow.body_over;
   out.keep_alive = flow.keep_alive;
   out.tcp = flow.tcp;
   out.requests = traffic.requests;

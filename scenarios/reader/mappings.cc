@@ -136,27 +136,34 @@ void AddIncident(std::vector<MappingRow>& all) {
 
 void AddTraffic(std::vector<MappingRow>& all) {
   all.push_back(ClientRow());
-  all.push_back({"flow",
-                 "Requests that one app sends to a host",
-                 {row::Text("name", "Name").Required(), row::Mapping("from", "client", "").Required(),
-                  row::Text("to", "host:port as the application writes it").Required(),
-                  row::Text("path", "Request path; / if left out"), row::Text("method", "GET if left out"),
-                  row::Other("headers", kTextMap, "Of each request"), row::Mapping("token", "token", ""),
-                  row::Choice("connections", {"new", "keep-alive"},
-                              "A new connection per request, or kept ones; of TCP: streams that stay"),
-                  row::Choice("protocol", {"http", "tcp"}, ""),
-                  row::Other("rate", kRate, "Events per second or minute, e.g. 100/s"),
-                  row::Choice("arrivals", {"even", "poisson"},
-                              "Requests come evenly at that rate, or at random, as from many users"),
-                  row::Mapping("ramp", "ramp", "The rate changes from the traffic's start on"),
-                  row::Mapping("closedLoop", "closedLoop", "Users that wait for answers, instead of a rate"),
-                  row::Other("timeout", kDuration, "The client's patience with an attempt; none if left out"),
-                  row::Mapping("retries", "retries", "The client's own; none if left out")}});
+  all.push_back(
+      {"flow",
+       "Requests that one app sends to a host",
+       {row::Text("name", "Name").Required(), row::Mapping("from", "client", "").Required(),
+        row::Text("to", "host:port as the application writes it").Required(),
+        row::Text("path", "Request path; / if left out"), row::Text("method", "GET if left out, POST with a body"),
+        row::Other("headers", kTextMap, "Of each request"), row::Mapping("token", "token", ""),
+        row::Mapping("body", "body", "Of each request; none if left out"),
+        row::Choice("connections", {"new", "keep-alive"},
+                    "A new connection per request, or kept ones; of TCP: streams that stay"),
+        row::Choice("protocol", {"http", "tcp"}, ""),
+        row::Other("rate", kRate, "Events per second or minute, e.g. 100/s"),
+        row::Choice("arrivals", {"even", "poisson"},
+                    "Requests come evenly at that rate, or at random, as from many users"),
+        row::Mapping("ramp", "ramp", "The rate changes from the traffic's start on"),
+        row::Mapping("closedLoop", "closedLoop", "Users that wait for answers, instead of a rate"),
+        row::Other("timeout", kDuration, "The client's patience with an attempt; none if left out"),
+        row::Mapping("retries", "retries", "The client's own; none if left out")}});
   all.push_back(RetriesRow());
   all.push_back({"ramp",
                  "From the flow's rate to another",
                  {row::Other("to", kRate, "The rate at last").Required(),
                   row::Other("over", kDuration, "How long it takes, evenly").Required()}});
+  all.push_back({"body",
+                 "What follows a request's head: half of it at once, the rest in pieces, evenly over a time",
+                 {row::Integer("bytes", 1, int64_t{1} << 40, "The content-length").Required(),
+                  row::Other("over", kDuration, "When the last byte goes out, after the head; at once if left out"),
+                  row::Integer("pieces", 1, 1000, "How many come over that time; one if left out")}});
   all.push_back({"closedLoop",
                  "Each user sends, waits for the answer, thinks, and sends again",
                  {row::Integer("users", 1, 100'000, "How many").Required(),

@@ -11,6 +11,8 @@
 namespace wavetank::scenario {
 namespace {
 
+constexpr int64_t kMostBodyBytes = int64_t{1} << 40;
+
 void RequireIssuer(const Field& f, const Scenario& scenario) {
   const std::string name = f.Text();
   for (const IssuerSpec& issuer : scenario.issuers) {
@@ -40,6 +42,21 @@ TokenSpec ReadToken(const Field& f, const Scenario& scenario) {
   return token;
 }
 
+void ReadBody(const Field& body, const Field& flow, FlowSpec* out) {
+  CheckMapping(body, MappingNamed("body"), nullptr);
+  out->body_bytes = body["bytes"].Integer(1, 1, kMostBodyBytes);
+  out->body_over = body["over"].Time(0ns);
+  out->body_pieces = body["pieces"].Integer(0, 1, 1000);
+  if (body["pieces"].present() && out->body_over == Duration::zero())
+    body["pieces"].Fail("come one after the other in no time", "say over which time: over: 2s");
+  if (!flow["method"].present()) out->method = "POST";
+  if (flow["protocol"].Text() == "tcp") body.Fail("is of HTTP", "leave it out");
+  for (const char* name : {"content-length", "transfer-encoding"}) {
+    if (out->headers.contains(name))
+      body.Fail(fmt::format("has its length beside the header {}", name), "leave out one of them");
+  }
+}
+
 }  // namespace
 
 FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
@@ -64,6 +81,7 @@ FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
   flow.method = f["method"].Text("GET");
   for (const auto& [name, value] : f["headers"].Entries()) flow.headers[absl::AsciiStrToLower(name)] = value.Text();
   if (f["token"].present()) flow.token = ReadToken(f["token"], scenario);
+  if (const Field body = f["body"]; body.present()) ReadBody(body, f, &flow);
   flow.keep_alive = f["connections"].Text() == "keep-alive";
   flow.tcp = f["protocol"].Text() == "tcp";
   flow.rate_per_kilosecond = f["rate"].RatePerKilosecond(flow.rate_per_kilosecond);

@@ -157,6 +157,21 @@ TEST_F(Record, ACheckOfAKubeconfigFindsWhatStandsInLiveClustersAndLeavesNoLogBeh
   EXPECT_TRUE(std::filesystem::is_empty(temporary));
   unsetenv("TMPDIR");
 
+  const std::string others =
+      Write("others.yaml",
+            "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: whole, namespace: sample}\n"
+            "spec: {minAvailable: 1, selector: {matchLabels: {app: helloworld}}}\n---\n"
+            "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: deny, namespace: sample}\n"
+            "spec: {podSelector: {}, policyTypes: [Ingress]}\n---\n"
+            "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\n"
+            "metadata: {name: istio-sidecar-injector-gone, labels: {istio.io/rev: gone}}\nwebhooks:\n"
+            "- {name: gone.sidecar-injector.istio.io, sideEffects: None, admissionReviewVersions: [v1],\n"
+            "   namespaceSelector: {matchLabels: {istio.io/rev: gone}},\n"
+            "   clientConfig: {service: {name: istiod-gone, namespace: istio-system}}}\n");
+  ASSERT_EQ(Call(fmt::format("apply --server {} --cluster cluster1={}", api_, others)).code, 0);
+  const Ran more = Call("check " + config_ + " --fail-on info");
+  EXPECT_THAT(more.output, AllOf(HasSubstr("WT705"), HasSubstr("WT123"), HasSubstr("IST0139"))) << more.error;
+
   ExpectRefused(Call("check " + config_ + " --context nobody"),
                 {"it has no context 'nobody'; it has: cluster1, cluster2"});
   ExpectRefused(Call("check --context cluster1"), {"--kubeconfig"});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_split.h"
+#include "fmt/format.h"
 #include "import/skeleton/mesh_of_objects.h"
 #include "tests/import/imported.h"
 
@@ -164,6 +165,47 @@ TEST_F(ImportedMesh, StreamsOfALogStoreAreLogsOfTheirPods) {
   const std::string before =
       R"({"status":"success","data":{"resultType":"streams","result":[{"stream":{"container":"discovery","pod":"istiod-7d4f-x"},"values":)";
   const Imported imported = Read({Put("loki.json", before + values.dump() + "}]}}")});
+  ASSERT_EQ(imported.evidence.runs.size(), 1u);
+  EXPECT_EQ(imported.evidence.runs[0].cluster, "east");
+  EXPECT_EQ(imported.evidence.inputs.back().kind, InputKind::kConfig);
+  EXPECT_TRUE(imported.evidence.refusals.empty());
+}
+
+// loki: pkg/logcli/output/jsonl.go
+std::string JsonLineOfLogcli(const std::string& pod, size_t second, const std::string& line) {
+  nlohmann::json out = {{"labels", nlohmann::json::object()},
+                        {"line", line},
+                        {"timestamp", fmt::format("2024-05-06T09:{:02}:{:02}.5+02:00", second / 60, second % 60)}};
+  if (!pod.empty()) out["labels"] = {{"container", "discovery"}, {"pod", pod}};
+  return out.dump() + "\n";
+}
+
+TEST_F(ImportedMesh, JsonLinesOfLogcliAreLogsOfTheirPods) {
+  // Newest first, as logcli prints unless asked otherwise; the last of several at one instant.
+  std::string text;
+  for (const char* cluster : {"east", "west"}) {
+    const std::string log = LogOf(cluster, {Pushed("10.100000", "DestinationRule/shop/web", true)});
+    const std::vector<std::string> lines = absl::StrSplit(log, '\n');
+    for (size_t i = lines.size(); i-- > 0;) {
+      if (!lines[i].empty()) text += JsonLineOfLogcli(fmt::format("istiod-{}-x", cluster), i / 2, lines[i]);
+    }
+  }
+  const Imported imported = Read({Put("istiods.jsonl", text + "{\"labels\":{},\"line\":7}\n")});
+  ASSERT_EQ(imported.evidence.runs.size(), 2u);
+  EXPECT_EQ(imported.evidence.runs[0].cluster, "east");
+  EXPECT_EQ(imported.evidence.runs[1].cluster, "west");
+  EXPECT_EQ(imported.evidence.inputs.back().kind, InputKind::kConfig);
+  EXPECT_EQ(imported.evidence.refusals.reasons().size(), 1u) << "a line without a time";
+}
+
+TEST_F(ImportedMesh, JsonLinesOfLogcliWithoutLabelsAreTheFilesOwn) {
+  std::string text;
+  const std::string log = LogOf("east", {Pushed("10.100000", "DestinationRule/shop/web", true)});
+  const std::vector<std::string> lines = absl::StrSplit(log, '\n');
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!lines[i].empty()) text += JsonLineOfLogcli("", i, lines[i]);
+  }
+  const Imported imported = Read({Put("istiod.jsonl", text)});
   ASSERT_EQ(imported.evidence.runs.size(), 1u);
   EXPECT_EQ(imported.evidence.runs[0].cluster, "east");
   EXPECT_EQ(imported.evidence.inputs.back().kind, InputKind::kConfig);

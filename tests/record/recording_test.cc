@@ -293,6 +293,99 @@ TEST_F(RecordingTest, WhatIsForbiddenIsSaidAndWhatIsNotInstalledIsNot) {
   EXPECT_THAT(Told(Inputs(), "Gateway"), testing::ElementsAre("apply Gateway/late"));
 }
 
+// What `check` judges and no proxy is told of.
+json NetworkPolicy() {
+  return {{"apiVersion", "networking.k8s.io/v1"},
+          {"kind", "NetworkPolicy"},
+          {"metadata", {{"name", "deny"}, {"namespace", "sample"}}},
+          {"spec", {{"podSelector", json::object()}, {"policyTypes", {"Ingress"}}}}};
+}
+
+json DisruptionBudget() {
+  return {{"apiVersion", "policy/v1"},
+          {"kind", "PodDisruptionBudget"},
+          {"metadata", {{"name", "all"}, {"namespace", "sample"}}},
+          {"spec", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "helloworld"}}}}}}}};
+}
+
+json Webhooks(const char* kind, const std::string& name, const json& labels, const std::string& bundle) {
+  return {{"apiVersion", "admissionregistration.k8s.io/v1"},
+          {"kind", kind},
+          {"metadata", {{"name", name}, {"labels", labels}}},
+          {"webhooks",
+           {{{"name", "a.istio.io"},
+             {"admissionReviewVersions", {"v1"}},
+             {"sideEffects", "None"},
+             {"failurePolicy", "Fail"},
+             {"namespaceSelector", {{"matchLabels", {{"istio.io/rev", "canary"}}}}},
+             {"clientConfig",
+              {{"service", {{"name", "istiod-canary"}, {"namespace", "istio-system"}, {"path", "/inject"}}},
+               {"caBundle", bundle}}}}}}};
+}
+
+TEST_F(RecordingTest, PoliciesAndBudgetsAreRecordedAsTheyAre) {
+  Apply(NetworkPolicy());
+  Apply(DisruptionBudget());
+  Record();
+  std::map<std::string, json> specs;
+  for (const replay::LogInput& input : Inputs()) {
+    if (input.kind == "apply") specs[input.body["object"]["kind"]] = input.body["object"].value("spec", json());
+  }
+  EXPECT_EQ(specs["NetworkPolicy"], NetworkPolicy()["spec"]);
+  EXPECT_EQ(specs["PodDisruptionBudget"], DisruptionBudget()["spec"]);
+}
+
+TEST(Normalise, OfABudgetsStatusKeepsWhatItCounts) {
+  json budget = DisruptionBudget();
+  const json counts = {{"expectedPods", 2}, {"desiredHealthy", 1}, {"currentHealthy", 2}, {"disruptionsAllowed", 1}};
+  budget["status"] = counts;
+  budget["status"]["conditions"] = json::array({{{"type", "DisruptionAllowed"}}});
+  const auto object = kube::Object::FromJson(budget);
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ(Normalise(**object, {}).body["object"]["status"], counts);
+}
+
+TEST_F(RecordingTest, IstiosWebhooksAreRecordedWithoutTheirBundleAndOthersNotAtAll) {
+  const std::string bundle = absl::Base64Escape("the real CA's certificate");
+  Apply(Webhooks("MutatingWebhookConfiguration", "injector", {{"istio.io/rev", "canary"}}, bundle));
+  Apply(Webhooks("ValidatingWebhookConfiguration", "istiod-default-validator", json::object(), bundle));
+  Apply(Webhooks("MutatingWebhookConfiguration", "somebody-else", json::object(), bundle));
+  Record();
+  const uint64_t before = recording_->inputs();
+  Apply(Webhooks("MutatingWebhookConfiguration", "injector", {{"istio.io/rev", "canary"}},
+                 absl::Base64Escape("its successor")));
+  Run(1s);
+  EXPECT_EQ(recording_->inputs(), before) << "a bundle that istiod patched is no change";
+  const std::vector<replay::LogInput> inputs = Inputs();
+  EXPECT_THAT(Told(inputs, "MutatingWebhookConfiguration"),
+              testing::ElementsAre("apply MutatingWebhookConfiguration/injector"));
+  EXPECT_THAT(Told(inputs, "ValidatingWebhookConfiguration"),
+              testing::ElementsAre("apply ValidatingWebhookConfiguration/istiod-default-validator"));
+  for (const replay::LogInput& input : inputs) {
+    if (input.kind != "apply" || !input.body["object"].contains("webhooks")) continue;
+    const json& webhook = input.body["object"]["webhooks"][0];
+    const json sent = Webhooks("", "", json::object(), "")["webhooks"][0];
+    EXPECT_EQ(webhook["namespaceSelector"], sent["namespaceSelector"]);
+    EXPECT_EQ(webhook["clientConfig"]["service"]["name"], "istiod-canary");
+    EXPECT_FALSE(webhook["clientConfig"].contains("caBundle"));
+  }
+}
+
+TEST_F(RecordingTest, PoliciesBudgetsAndWebhooksThatMayNotBeReadAreNamedAndTheRestIsRecorded) {
+  transport_->instead = [](const std::string& target) -> std::optional<FakeTransport::Canned> {
+    for (const char* resource : {"networkpolicies", "poddisruptionbudgets", "webhookconfigurations"}) {
+      if (target.find(resource) != std::string::npos) return FakeTransport::Canned{403, R"({"message":"forbidden"})"};
+    }
+    return {};
+  };
+  Record();
+  EXPECT_THAT(recording_->notes(), AllOf(Contains(HasSubstr("context1: networkpolicies: HTTP 403")),
+                                         Contains(HasSubstr("context1: poddisruptionbudgets: HTTP 403")),
+                                         Contains(HasSubstr("context1: mutatingwebhookconfigurations: HTTP 403")),
+                                         Contains(HasSubstr("context1: validatingwebhookconfigurations: HTTP 403"))));
+  EXPECT_THAT(Told(Inputs()), Contains("apply Service/first"));
+}
+
 TEST_F(RecordingTest, WithoutTheRightToSeePodsThereIsNoRecording) {
   transport_->instead = [](const std::string& target) -> std::optional<FakeTransport::Canned> {
     if (target.find("/pods") == std::string::npos) return {};
@@ -318,8 +411,9 @@ TEST_F(RecordingTest, NamespacesNarrowWhatIsAskedFor) {
                           Contains("apply Namespace/istio-system")));
   EXPECT_THAT(told, AllOf(Not(Contains("apply Service/elsewhere")), Not(Contains("apply Namespace/other"))));
   for (const std::string& target : transport_->asked) {
-    EXPECT_TRUE(target.find("/namespaces") != std::string::npos || target.find("/nodes") != std::string::npos)
-        << target;
+    const bool of_cluster =
+        target.find("/nodes") != std::string::npos || target.find("webhookconfigurations") != std::string::npos;
+    EXPECT_TRUE(target.find("/namespaces") != std::string::npos || of_cluster) << target;
   }
 }
 

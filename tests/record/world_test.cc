@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <set>
 #include <tuple>
@@ -280,6 +281,39 @@ TEST_F(RecordedWorld, GoesOnAsALiveMeshInWhichKilledPodsComeBack) {
   ASSERT_TRUE(result.ok()) << result.status();
   // Nowhere else can they run: the step says so.
   EXPECT_THAT(result->steps[1].notes, testing::Contains(testing::HasSubstr("no node takes it")));
+}
+
+TEST_F(RecordedWorld, GoesOnAsALiveMeshThatInjectsWhatIsNewByTheRecordedWebhook) {
+  RecordTwoSeconds();
+  const std::string file = folder_ / "new.yaml";
+  std::ofstream(file) << "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: new, namespace: sample}\nspec:\n"
+                         "  selector: {matchLabels: {app: new}}\n  template:\n    metadata: {labels: {app: new}}\n"
+                         "    spec: {containers: [{name: app, image: example}]}\n";
+  const auto result =
+      GoOn(path_, "  - {name: new, do: [{apply: {cluster: cluster2, manifest: " + file + "}}], settle: 30s}\n",
+           [](sim::World& world) {
+             const auto pods = world.Pods("cluster2", "sample", "new");
+             ASSERT_EQ(pods.size(), 1u);
+             EXPECT_NE(pods[0]->envoy(), nullptr);
+           });
+  ASSERT_TRUE(result.ok()) << result.status();
+}
+
+TEST_F(RecordedWorld, GoesOnAsALiveMeshWhoseBudgetsHoldDrainsBack) {
+  Build(/*remote=*/false);
+  Do("apply", {{"cluster", "cluster1"},
+               {"object",
+                {{"apiVersion", "policy/v1"},
+                 {"kind", "PodDisruptionBudget"},
+                 {"metadata", {{"name", "helloworld"}, {"namespace", "sample"}}},
+                 {"spec", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "helloworld"}}}}}}}}}});
+  Start();
+  Run(2s);
+  Finish();
+  const auto result =
+      GoOn(path_, "  - {name: drained, do: [{drain: {cluster: cluster1, node: n1, timeout: 20s}}], settle: 40s}\n",
+           [](sim::World& world) { EXPECT_EQ(world.Pods("cluster1", "sample", "helloworld").size(), 1u); });
+  ASSERT_TRUE(result.ok()) << result.status();
 }
 
 TEST_F(RecordedWorld, GoesOnAsALiveMeshWhoseLoadBalancersMove) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
@@ -64,6 +65,9 @@ enum class LogCommand : uint8_t {
   kLocalUri,
   kLogType,
   kDynamicMetadata,
+  kTrailer,
+  kGrpcStatus,
+  kGrpcStatusNumber,
 };
 
 enum class LogPart : uint8_t { kWhole, kAddress, kPort };  // of a socket address
@@ -121,6 +125,9 @@ constexpr KnownLogCommand kLogCommands[] = {
     {"DOWNSTREAM_LOCAL_URI_SAN", LogCommand::kLocalUri},
     {"ACCESS_LOG_TYPE", LogCommand::kLogType},
     {"DYNAMIC_METADATA", LogCommand::kDynamicMetadata},
+    {"TRAILER", LogCommand::kTrailer},
+    {"GRPC_STATUS", LogCommand::kGrpcStatus},
+    {"GRPC_STATUS_NUMBER", LogCommand::kGrpcStatusNumber},
 };
 
 // That Envoy has and the simulation has nothing to say about.
@@ -161,8 +168,6 @@ constexpr std::string_view kUnmodelledLogCommands[] = {
     "DOWNSTREAM_WIRE_BYTES_SENT",
     "ENVIRONMENT",
     "FILTER_STATE",
-    "GRPC_STATUS",
-    "GRPC_STATUS_NUMBER",
     "LOCAL_REPLY_BODY",
     "METADATA",
     "PATH",
@@ -178,7 +183,6 @@ constexpr std::string_view kUnmodelledLogCommands[] = {
     "TLS_JA3_FINGERPRINT",
     "TLS_JA4_FINGERPRINT",
     "TRACE_ID",
-    "TRAILER",
     "UNIQUE_ID",
     "UPSTREAM_CONNECTION_ID",
     "UPSTREAM_CONNECTION_POOL_READY_DURATION",
@@ -279,10 +283,55 @@ LogValue LogMetadata(const LogOperator& op, const AccessLogEntry& entry, std::st
   return {LogValue::Kind::kJson, *kept};
 }
 
+std::optional<std::string_view> FirstLine(std::string_view lines, std::string_view name) {
+  std::optional<std::string_view> found;
+  ForEachHeader(lines, [&](std::string_view key, std::string_view value) {
+    if (key == name && !found) found = value;
+  });
+  return found;
+}
+
+constexpr std::string_view kGrpcStatuses[] = {
+    "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
+    "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
+    "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
+    "DataLoss", "Unauthenticated"};
+
+// CANCELLED of Canceled, INVALID_ARGUMENT of InvalidArgument.
+std::string InCapitals(std::string_view camel) {
+  if (camel == "OK") return "OK";
+  if (camel == "Canceled") return "CANCELLED";
+  std::string out;
+  for (const char c : camel) {
+    if (absl::ascii_isupper(static_cast<unsigned char>(c)) && !out.empty()) out += '_';
+    out += absl::ascii_toupper(static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+// Of gRPC's calls alone: their trailers say it, else their headers, else the HTTP code stands for one.
+// Envoy: source/common/grpc/common.cc, getGrpcStatus; source/common/formatter/http_specific_formatter.cc,
+// GrpcStatusFormatter
+LogValue LogGrpcStatus(const LogOperator& op, const AccessLogEntry& entry, std::string* kept) {
+  if (!entry.grpc_status_of_code) return {};
+  std::optional<std::string_view> said;
+  for (const std::string_view lines : {entry.response_trailers, entry.response_headers}) {
+    if (const auto value = FirstLine(lines, "grpc-status"); !said && value && !value->empty()) said = value;
+  }
+  uint64_t status = *entry.grpc_status_of_code;
+  if (said && !absl::SimpleAtoi(absl::string_view(said->data(), said->size()), &status)) return LogText("-1");
+  if (op.command == LogCommand::kGrpcStatusNumber || op.text == "NUMBER" || status >= std::size(kGrpcStatuses))
+    return LogNumber(status, kept);
+  return LogText(*kept = op.text == "SNAKE_STRING" ? InCapitals(kGrpcStatuses[status])
+                                                   : std::string(kGrpcStatuses[status]));
+}
+
 LogValue LogHeader(const LogOperator& op, const AccessLogEntry& entry, bool request, std::string* kept) {
   const auto find = [&](std::string_view name) -> std::optional<std::string_view> {
     if (name.empty()) return std::nullopt;
-    const auto value = request ? LoggedRequestHeader(entry, name, kept) : LoggedResponseHeader(entry, name, kept);
+    const auto value = op.command == LogCommand::kTrailer ? FirstLine(entry.response_trailers, name)
+                       : request                          ? LoggedRequestHeader(entry, name, kept)
+                                                          : LoggedResponseHeader(entry, name, kept);
     const bool secret =
         std::find(std::begin(kSecretHeaders), std::end(kSecretHeaders), name) != std::end(kSecretHeaders);
     return value && secret ? kMask : value;
@@ -304,7 +353,11 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
     case LogCommand::kRequestHeaderWithoutQuery:
       return LogHeader(op, entry, true, kept);
     case LogCommand::kResponseHeader:
+    case LogCommand::kTrailer:
       return LogHeader(op, entry, false, kept);
+    case LogCommand::kGrpcStatus:
+    case LogCommand::kGrpcStatusNumber:
+      return LogGrpcStatus(op, entry, kept);
     case LogCommand::kStartTime:
       return LogText(*kept = FormatLogTime(entry.start + entry.clock_ahead, op.text));
     case LogCommand::kEmitTime:
@@ -412,7 +465,8 @@ absl::StatusOr<LogOperator> ParseLogCommand(std::string_view token, const Extens
   switch (out.command) {
     case LogCommand::kRequestHeader:
     case LogCommand::kRequestHeaderWithoutQuery:
-    case LogCommand::kResponseHeader: {
+    case LogCommand::kResponseHeader:
+    case LogCommand::kTrailer: {
       const std::vector<std::string> names = absl::StrSplit(absl::AsciiStrToLower(std::string(argument)), '?');
       if (names.size() > 2)
         return RefusedFormat(fmt::format("More than 1 alternative header specified in token: {}", argument));
@@ -422,6 +476,12 @@ absl::StatusOr<LogOperator> ParseLogCommand(std::string_view token, const Extens
     }
     case LogCommand::kStartTime:
     case LogCommand::kEmitTime:
+      out.text = argument;
+      break;
+    case LogCommand::kGrpcStatus:
+      if (!argument.empty() && argument != "CAMEL_STRING" && argument != "SNAKE_STRING" && argument != "NUMBER")
+        return RefusedFormat(
+            fmt::format("GrpcStatusFormatter only supports CAMEL_STRING, SNAKE_STRING or NUMBER. Got: {}", argument));
       out.text = argument;
       break;
     case LogCommand::kDynamicMetadata: {

@@ -34,11 +34,13 @@ struct AccessLogEntry {
   bool http = false;                     // the connection speaks HTTP
   uint64_t request_id = 0;               // equal for all proxies that a request passes
   uint16_t code = 0;
+  std::optional<uint16_t> grpc_status_of_code;  // that `code` stands for; nothing: no call of gRPC
   ResponseFlags flags = kNoFlags;
   bool flags_of_enum = false;     // ResponseFlagsOfEnum
   bool connection_flags = false;  // in a connection's order: ConnectionFlagsToString
   std::string_view details, termination, transport_failure;
   std::string_view response_headers;                           // lines, as Reply::headers
+  std::string_view response_trailers;                          // the same
   bool text_body = false;                                      // a local reply with a body of its own
   std::optional<uint64_t> bytes_received = 0, bytes_sent = 0;  // nothing: not modelled
   std::optional<Duration> response_after;                      // until the upstream's answer came

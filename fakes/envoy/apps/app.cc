@@ -68,6 +68,7 @@ class ServerConnection final : public ConnectionHandler {
     // An application says something unless that must not be.
     reply.has_body = app.code >= 200 && app.code != 204 && app.code != 304 && may_have_body;
     reply.headers = app.headers;
+    reply.trailers = app.trailers;
     reply.grpc_status = app.grpc_status;
     reply.check_denied = app.check_denied;
     return reply;
@@ -286,6 +287,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
       record.code = reply.code;
       record.body = reply.body;
       record.headers = reply.headers;
+      record.trailers = reply.trailers;
       record.server = reply.server;
       record.server_flags = reply.flags;
       record.server_details = reply.details;
@@ -310,8 +312,8 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     explicit Kept(const RequestRecord& r) : record(r) {
       for (std::string_view* text :
            {&record.details, &record.transport_failure, &record.tls_finding, &record.body, &record.headers,
-            &record.listener, &record.filter_chain, &record.virtual_host, &record.route, &record.route_config,
-            &record.cluster, &record.cluster_config, &record.server_details}) {
+            &record.trailers, &record.listener, &record.filter_chain, &record.virtual_host, &record.route,
+            &record.route_config, &record.cluster, &record.cluster_config, &record.server_details}) {
         texts.emplace_back(*text);
         *text = texts.back();
       }

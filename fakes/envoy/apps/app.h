@@ -40,6 +40,7 @@ struct AppReply {
   // Of an authorizer; the texts outlive the world.
   std::string_view body;
   std::string_view headers;       // Reply::headers; over gRPC those of the OkHttpResponse or the DeniedHttpResponse
+  std::string_view trailers;      // Reply::trailers
   uint16_t grpc_status = 0xffff;  // 0xffff: the answer is not gRPC's
   uint16_t check_denied = 0;      // Reply::check_denied
   bool later = false;             // nothing else counts: Deferral::Later() was called

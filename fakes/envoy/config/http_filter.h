@@ -27,7 +27,8 @@ struct AlpnOffers;
 struct HttpFilterLink;
 struct RouteEntry;
 
-// What a route, virtual host or route configuration says to one filter (typed_per_filter_config), compiled by it.
+// What a weighted cluster, route, virtual host or route configuration says to one filter (typed_per_filter_config),
+// compiled by it.
 class RouteFilterConfig {
  public:
   virtual ~RouteFilterConfig() = default;
@@ -80,13 +81,16 @@ class HttpStream {
   virtual void HaveBody() = 0;
   // The route as chosen last; nullptr: none.
   virtual const RouteEntry* route() const = 0;
+  // The cluster that the route leads to, as chance or the request have it; empty: no route, or none that leads
+  // anywhere.
+  virtual std::string_view RouteCluster() = 0;
   // Chooses the route again, by what the request and the notes are now.
   virtual void ClearRouteCache() = 0;
-  // The most specific configuration for the filter whose turn it is: the route's before its virtual host's. nullptr:
-  // none.
+  // The most specific configuration for the filter whose turn it is: the weighted cluster's that was chosen before the
+  // route's before its virtual host's. nullptr: none.
   virtual const RouteFilterConfig* RouteConfig() const = 0;
-  // All of them, the most specific first: of the route, its virtual host and its route configuration. `field`: those
-  // that stand in a field of this name (RouteFilterConfigs) instead.
+  // All of them, the most specific first: of the weighted cluster, the route, its virtual host and its route
+  // configuration. `field`: those that stand in a field of this name (RouteFilterConfigs) instead.
   virtual std::vector<const RouteFilterConfig*> RouteConfigs(std::string_view field = {}) const = 0;
   virtual const DynamicMetadata& notes() const = 0;
   virtual void Note(MetadataNote note) = 0;

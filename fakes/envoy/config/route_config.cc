@@ -100,6 +100,21 @@ absl::Status CompileHeaders(const Message& message, const Extensions& extensions
   return HeaderOperations::MakeForReplies(message, extensions, &out->reply);
 }
 
+// Names in order: the map has none.
+template <typename Map>
+absl::Status CompileRouteFilters(const Map& configs, const Extensions& extensions, RouteFilterConfigs* out) {
+  for (const auto& [name, config] : configs) {
+    const HttpFilterType* const type =
+        extensions.filters() == nullptr ? nullptr : extensions.filters()->HttpOfRoute(ConfigType(config));
+    if (type == nullptr) continue;
+    absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> made = type->make_for_route(config, extensions);
+    if (!made.ok()) return made.status();
+    out->emplace_back(name, *std::move(made));
+  }
+  std::sort(out->begin(), out->end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return absl::OkStatus();
+}
+
 absl::Status CompileWeighted(const route_v3::WeightedCluster::ClusterWeight& proto, const Extensions& extensions,
                              RouteEntry* out) {
   WeightedCluster& cluster = out->clusters.emplace_back();
@@ -110,6 +125,10 @@ absl::Status CompileWeighted(const route_v3::WeightedCluster::ClusterWeight& pro
   if (absl::Status s = CompileHeaders(proto, extensions, &edits.headers); !s.ok()) return s;
   edits.host.literal = proto.host_rewrite_literal();
   if (!edits.headers.empty() || !edits.host.empty()) cluster.edits = std::make_shared<RouteEdits>(std::move(edits));
+  if (absl::Status s = CompileRouteFilters(proto.typed_per_filter_config(), extensions, &cluster.filters); !s.ok()) {
+    return s;
+  }
+  out->clusters_configure_filters |= !cluster.filters.empty();
   return absl::OkStatus();
 }
 
@@ -216,21 +235,6 @@ uint16_t RedirectCode(route_v3::RedirectAction::RedirectResponseCode code) {
     default:
       return 301;
   }
-}
-
-// Names in order: the map has none.
-template <typename Map>
-absl::Status CompileRouteFilters(const Map& configs, const Extensions& extensions, RouteFilterConfigs* out) {
-  for (const auto& [name, config] : configs) {
-    const HttpFilterType* const type =
-        extensions.filters() == nullptr ? nullptr : extensions.filters()->HttpOfRoute(ConfigType(config));
-    if (type == nullptr) continue;
-    absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> made = type->make_for_route(config, extensions);
-    if (!made.ok()) return made.status();
-    out->emplace_back(name, *std::move(made));
-  }
-  std::sort(out->begin(), out->end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return absl::OkStatus();
 }
 
 absl::Status CompileEdits(const route_v3::Route& route, const Extensions& extensions,

@@ -100,6 +100,7 @@ struct WeightedCluster {
   std::string name;
   uint32_t weight = 0;
   std::shared_ptr<const RouteEdits> edits;  // nullptr: none
+  RouteFilterConfigs filters;               // typed_per_filter_config
 };
 
 struct RouteEntry {
@@ -120,8 +121,9 @@ struct RouteEntry {
   std::string cluster;  // or the header that names it
   std::vector<WeightedCluster> clusters;
   uint32_t total_weight = 0;
-  uint16_t not_found_code = 503;  // cluster_not_found_response_code
-  Duration timeout = 15s;         // 0: none
+  bool clusters_configure_filters = false;  // one of `clusters` at least
+  uint16_t not_found_code = 503;            // cluster_not_found_response_code
+  Duration timeout = 15s;                   // 0: none
   std::optional<RetryPolicy> retry;
   std::vector<HashPolicy> hashes;
   std::vector<MirrorPolicy> mirrors;

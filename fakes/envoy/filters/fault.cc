@@ -168,12 +168,11 @@ class FaultFilter final : public HttpFilter {
     }
   }
 
-  static bool Concerns(const FaultConfig& fault, const HttpStream& stream) {
+  static bool Concerns(const FaultConfig& fault, HttpStream& stream) {
     if (fault.abort_per_million == 0 && fault.delay_per_million == 0) return false;
     const auto matches = [&](const HeaderMatch& m) { return m.Matches(stream.request()); };
     if (!std::all_of(fault.headers.begin(), fault.headers.end(), matches)) return false;
-    return fault.upstream_cluster.empty() ||
-           (stream.route() != nullptr && fault.upstream_cluster == stream.route()->cluster);
+    return fault.upstream_cluster.empty() || fault.upstream_cluster == stream.RouteCluster();
   }
 
   const FaultConfig config_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "fakes/envoy/http/grpc_reply.h"
 #include "fakes/envoy/http/request_body.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/downstream.h"
@@ -105,9 +106,11 @@ void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration le
   EntryOf(s, &entry);
   entry.end = envoy.host().Now() + lead;
   entry.code = record.code;
+  if (IsGrpc(*s.spec)) entry.grpc_status_of_code = GrpcStatusOfHttp(record.code);
   entry.details = record.details;
   entry.transport_failure = s.transport_failure;
   entry.response_headers = record.headers;
+  entry.response_trailers = record.trailers;
   if (BodyIsHere(s, entry.end)) entry.bytes_received = BodyLength(*s.spec).value_or(0);
   entry.bytes_sent = record.body.size();
   if (record.details == "via_upstream") {

@@ -26,6 +26,12 @@ class Router::FilteredStream final : public HttpStream {
   }
   void HaveBody() override { s_.looped = true; }
   const RouteEntry* route() const override { return s_.route; }
+  std::string_view RouteCluster() override {
+    if (s_.route == nullptr) return {};
+    if (s_.route->action == RouteEntry::Action::kHeader) return FindHeader(*s_.spec, s_.route->cluster).value_or("");
+    ChooseCluster(&s_);
+    return s_.weighted != nullptr ? s_.weighted->name : s_.route->cluster;
+  }
   void ClearRouteCache() override { Reroute(&s_); }
   const RouteFilterConfig* RouteConfig() const override {
     const HttpFilterLink& link = s_.manager->filters[s_.next_filter - 1];
@@ -139,7 +145,11 @@ class Router::FilteredStream final : public HttpStream {
     if (s_.to_https) return nullptr;  // the route that tells so says nothing to filters, nor does its host
     // Where no route is, its host is not asked. Envoy: source/common/http/utility.h, resolveMostSpecificPerFilterConfig
     if (s_.route == nullptr) return nullptr;
-    for (const RouteFilterConfigs* level : {&s_.route->filters, s_.host != nullptr ? &s_.host->filters : nullptr}) {
+    // Envoy chooses a weighted cluster with its route; here, where only then a filter would see it.
+    // Envoy: source/common/router/weighted_cluster_specifier.cc, mostSpecificPerFilterConfig, perFilterConfigs
+    if (s_.route->clusters_configure_filters) ChooseCluster(&s_);
+    for (const RouteFilterConfigs* level : {s_.weighted != nullptr ? &s_.weighted->filters : nullptr,
+                                            &s_.route->filters, s_.host != nullptr ? &s_.host->filters : nullptr}) {
       if (level == nullptr) continue;
       for (const auto& [filter, config] : *level) {
         if (filter != name) continue;

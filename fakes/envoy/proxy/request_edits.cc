@@ -197,16 +197,17 @@ std::string_view Router::WithFraming(std::string_view lines, const Reply& reply,
 
 void Router::EditRequest(Stream* s) {
   const RouteEdits* const edits = s->route->edits.get();
-  if (!s->table->edits_headers && edits == nullptr && s->weighted == nullptr) return;
+  const RouteEdits* const of_cluster = s->weighted == nullptr ? nullptr : s->weighted->edits.get();
+  if (!s->table->edits_headers && edits == nullptr && of_cluster == nullptr) return;
   AccessLogEntry entry;
   EntryOf(*s, &entry);
   RequestEdit edit(*s->spec);
   const auto apply = [&](const HeaderLevel& level) {
     if (!level.request.empty()) level.request.Apply(entry, &edit);
   };
-  if (s->weighted != nullptr) {
-    apply(s->weighted->headers);
-    if (!s->weighted->host.literal.empty()) s->weighted->host.Apply(&edit);
+  if (of_cluster != nullptr) {
+    apply(of_cluster->headers);
+    if (!of_cluster->host.literal.empty()) of_cluster->host.Apply(&edit);
   }
   ForEachLevel(*s->table, s->host, s->route, apply);
   const std::string host = edit.now().authority;
@@ -295,7 +296,7 @@ std::string Router::EditReply(const Stream& s, std::string_view lines, uint16_t 
   const auto apply = [&](const HeaderLevel& level) {
     if (!level.reply.empty()) level.reply.Apply(entry, &out);
   };
-  if (s.weighted != nullptr) apply(s.weighted->headers);
+  if (s.weighted != nullptr && s.weighted->edits != nullptr) apply(s.weighted->edits->headers);
   ForEachLevel(*s.table, s.host, s.route, apply);
   if (s.host != nullptr && s.host->count_attempts_in_reply && s.attempts > 0) {
     AddHeaderLine("x-envoy-attempt-count", std::to_string(s.attempts), &out);

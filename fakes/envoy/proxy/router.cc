@@ -166,11 +166,16 @@ void Router::ChooseCluster(Stream* s) {
     s->cluster = name.has_value() ? envoy.Cluster(*name) : nullptr;
   }
   if (s->route->action != RouteEntry::Action::kWeighted) return;
-  uint64_t point = envoy.random().Below(s->route->total_weight);
+  // Envoy: conn_manager_impl.cc, refreshCachedRoute: a stream's draw is its number
+  if (s->drawn_for != s->route) {
+    s->drawn_for = s->route;
+    s->draw = envoy.random().Below(s->route->total_weight);
+  }
+  uint64_t point = s->draw;
   for (const WeightedCluster& c : s->route->clusters) {
     if (point < c.weight) {
       s->cluster = envoy.Cluster(c.name);
-      s->weighted = c.edits.get();
+      s->weighted = &c;
       return;
     }
     point -= c.weight;
@@ -790,6 +795,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   record.tls_finding = s.tls_finding;
   record.body = upstream.body;
   record.headers = headers;
+  record.trailers = upstream.trailers;
   record.listener = s.downstream->listener().name;
   record.filter_chain = s.downstream->chain()->name;
   if (s.host != nullptr) record.virtual_host = s.host->name;

@@ -122,10 +122,12 @@ class Router final : public ExchangeOwner, public PoolUser {
     std::unique_ptr<Answered> answered;           // of such a question: what waits for the answer
     std::shared_ptr<const RequestSpec> own_spec;  // as filters and the route have changed it
     std::shared_ptr<const RequestSpec> sent;      // of the present try, where tries differ
-    const RouteEdits* weighted = nullptr;         // of the chosen weighted cluster
+    const WeightedCluster* weighted = nullptr;    // that was chosen
     bool chosen = false;                          // ChooseCluster() was here
-    std::string set_cookie;                       // that hashing made up
-    std::unique_ptr<RequestLog> log;              // nullptr: no log wants a line
+    const RouteEntry* drawn_for = nullptr;        // the route that its draw was for: chosen again, it leads there again
+    uint64_t draw = 0;
+    std::string set_cookie;           // that hashing made up
+    std::unique_ptr<RequestLog> log;  // nullptr: no log wants a line
     TimerId timeout = kNoTimer;
     TimerId per_try = kNoTimer, upstream_longest = kNoTimer;
     TimerId backoff = kNoTimer;

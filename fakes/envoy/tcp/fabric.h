@@ -115,6 +115,7 @@ struct Reply {
   std::string_view body;
   // What else it says that some code here looks at: lines "name: value\n". Static or kept (ConfigStore::Keep).
   std::string_view headers;
+  std::string_view trailers;  // what comes behind its body, the same way
   // What a proxy in the client's own pod logged; only during OnReply, and only over a local path.
   const RequestRecord* record = nullptr;
 };

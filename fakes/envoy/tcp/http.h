@@ -95,6 +95,7 @@ struct RequestRecord {
   std::string_view tls_finding;        // TlsOutcome::finding
   std::string_view body;               // of a reply that Envoy itself made
   std::string_view headers;            // Reply::headers
+  std::string_view trailers;           // Reply::trailers
   std::string_view listener;
   std::string_view filter_chain;
   std::string_view virtual_host;

@@ -62,6 +62,13 @@ void StartTraffic::Fields(FieldVisitor& visitor) {
   visitor.Visit("method", Need::kSparse, other);
   if (visitor.reading() && !other.empty()) method = other;
   visitor.Visit("headers", Need::kSparse, headers);
+  visitor.Visit("bodyBytes", Need::kSparse, body_bytes);
+  visitor.Visit("bodyOverNs", Need::kSparse, body_over);
+  visitor.Visit("bodyPieces", Need::kSparse, body_pieces);
+  if (body_bytes < 0 || body_pieces < 0 || body_over < Duration::zero())
+    visitor.Refuse("bodyBytes", "is negative, or bodyOverNs or bodyPieces");
+  if (body_bytes == 0 && (body_pieces > 0 || body_over > Duration::zero()))
+    visitor.Refuse("bodyOverNs", "is of a body, whose bodyBytes are missing");
   bool has_token = token.has_value();
   visitor.Mapping("token", &has_token, [this](FieldVisitor& v) {
     if (v.reading()) token.emplace();
@@ -83,6 +90,9 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
   spec.path = path;
   spec.method = method;
   spec.headers.assign(headers.begin(), headers.end());
+  spec.body_bytes = body_bytes;
+  spec.body_pieces = std::clamp<int64_t>(body_pieces, 1, bounds::kRequests);
+  spec.body_over = std::min(body_over, bounds::kInputDuration);
   spec.keep_alive = keep_alive;
   spec.tcp = tcp;
   spec.requests = std::clamp<int64_t>(requests, 0, bounds::kRequests);

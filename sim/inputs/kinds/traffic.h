@@ -29,6 +29,8 @@ struct StartTraffic {
   int64_t port = 80;
   std::string path = "/", method = "GET";
   std::map<std::string, std::string> headers;  // names in lower case
+  int64_t body_bytes = 0, body_pieces = 0;     // TrafficSpec; no piece said: one
+  Duration body_over{};
   bool keep_alive = false, tcp = false;
   int64_t requests = 0;  // 0: until StopTraffic
   Duration period = 10ms;

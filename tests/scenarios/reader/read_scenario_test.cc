@@ -87,6 +87,23 @@ TEST(ParseScenario, ClientsLoopsRampsAndRetriesFitTogetherOrAreRefused) {
   EXPECT_THAT(ErrorOf(flow("retries: {attempts: 0}")), HasSubstr("attempts"));
 }
 
+TEST(ParseScenario, AFlowsBodyHasALengthAndIsOfHttp) {
+  const auto flow = [](const std::string& more) {
+    return Replaced(kGood, R"(to: "h.ns:5000"})", R"(to: "h.ns:5000", )" + more + "}");
+  };
+  const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", flow("body: {bytes: 100, over: 2s, pieces: 4}"));
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_EQ(s->flows[0].body_bytes, 100);
+  EXPECT_EQ(s->flows[0].body_over, 2s);
+  EXPECT_EQ(s->flows[0].body_pieces, 4);
+  EXPECT_EQ(s->flows[0].method, "POST");
+  EXPECT_EQ(ParseScenario("s.yaml", flow("method: PUT, body: {bytes: 1}"))->flows[0].method, "PUT");
+  EXPECT_THAT(ErrorOf(flow("body: {over: 2s}")), HasSubstr("bytes"));
+  EXPECT_THAT(ErrorOf(flow("body: {bytes: 1, pieces: 4}")), HasSubstr("say over which time"));
+  EXPECT_THAT(ErrorOf(flow("body: {bytes: 1}, headers: {Content-Length: '1'}")), HasSubstr("header content-length"));
+  EXPECT_THAT(ErrorOf(flow("body: {bytes: 1}, protocol: tcp")), HasSubstr("is of HTTP"));
+}
+
 TEST(ParseScenario, AStepBeginsAtAnInstantOrSomeTimeAfterAnother) {
   const auto with = [](const std::string& at) { return std::string(kGood) + "  - {name: t, at: " + at + "}\n"; };
   const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", with("s+2s"));

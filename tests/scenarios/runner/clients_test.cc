@@ -63,6 +63,27 @@ TEST(Clients, OfAClosedLoopSendAsFastAsTheyAreAnswered) {
   EXPECT_EQ(t.failed, 0);
 }
 
+// A rule's timeout begins when the whole request was read. Envoy: source/common/router/router.cc, onRequestComplete
+TEST(Clients, SendBodiesOverTimeForWhichNoRoutesTimeoutCounts) {
+  const std::string rule =
+      "{apply: {cluster: cluster1, objects: [{apiVersion: networking.istio.io/v1beta1, kind: VirtualService, metadata: "
+      "{name: h, namespace: sample}, spec: {hosts: [helloworld], http: [{timeout: 200ms, route: [{destination: {host: "
+      "helloworld}}]}]}}]}}";
+  const auto result = RunClients("rate: 20/s, body: {bytes: 1000, over: 500ms, pieces: 5}",
+                                 "  - {name: at once, do: [" + rule +
+                                     "], then: [{flow: f, requests: 20}]}\n"
+                                     "  - {name: slow, do: [{behaviour: {app: helloworld, latency: {p50: 100s, max: "
+                                     "100s}}}], then: [{flow: f, requests: 20}]}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  const TrafficResult& well = result->steps[0].traffic[0];
+  EXPECT_EQ(well.failed, 0);
+  EXPECT_GE(well.p50, 500ms);
+  EXPECT_LT(well.p50, 550ms);
+  const TrafficResult& slow = result->steps[1].traffic[0];
+  EXPECT_EQ(slow.by_code.at(504), 20);
+  EXPECT_GE(slow.p50, 700ms);
+}
+
 TEST(Clients, OfARampChangeTheirRateEvenly) {
   const auto result =
       RunClients("rate: 10/s, ramp: {to: 90/s, over: 10s}",

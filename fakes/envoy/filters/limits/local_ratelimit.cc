@@ -204,7 +204,7 @@ class LocalRateLimitFilter final : public HttpFilter {
     subject.request = &stream.request();
     const std::string cluster = stream.LocalCluster();
     subject.local_cluster = cluster;
-    subject.route_cluster = stream.route()->cluster;
+    subject.route_cluster = stream.RouteCluster();
     subject.remote = stream.ForwardedFor().value_or(stream.connection().connection_source);
     stream.DescribeForLimits(limit.stage, subject, limit.vh_rate_limits, &out);
     return out;

@@ -102,7 +102,7 @@ class RateLimit final : public HttpFilter {
     const auto* const of_route = static_cast<const LimitsOfRoute*>(stream.RouteConfig());
     RateLimitSubject subject;
     subject.request = &stream.request();
-    const std::string local = stream.LocalCluster(), cluster = std::string(stream.route()->cluster);
+    const std::string local = stream.LocalCluster(), cluster(stream.RouteCluster());
     subject.local_cluster = local;
     subject.route_cluster = cluster;
     subject.remote = stream.ForwardedFor().value_or(stream.connection().connection_source);
