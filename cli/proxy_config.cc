@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/gen/nds/name_table.h"
 #include "core/kube/credentials/sealing.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/core/v3/extension.pb.h"
@@ -15,6 +16,7 @@
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "nlohmann/json.hpp"
 #include "replay/secrets.h"
 
@@ -187,6 +189,32 @@ absl::Status Each(const scenario::XdsSnapshot::Resources& resources, void (*add)
   return absl::OkStatus();
 }
 
+// The one resource of names, which has none itself.
+absl::Status NameRows(const scenario::XdsSnapshot::Resources& resources, Rows* rows) {
+  for (const auto& [name, bytes] : resources) {
+    const absl::StatusOr<pilot::NameTable> table = pilot::DecodeNameTable(*bytes);
+    if (!table.ok()) return table.status();
+    for (const auto& [host, entry] : table->hosts)
+      rows->push_back({host, fmt::format("{}", fmt::join(entry.ips, ",")), entry.registry});
+  }
+  return absl::OkStatus();
+}
+
+// As istiod's page ndsz and the agent's print it (istio.networking.nds.v1).
+absl::Status NameTableJson(std::string_view bytes, nlohmann::ordered_json* out) {
+  const absl::StatusOr<pilot::NameTable> table = pilot::DecodeNameTable(bytes);
+  if (!table.ok()) return table.status();
+  nlohmann::ordered_json hosts = nlohmann::ordered_json::object();
+  for (const auto& [host, entry] : table->hosts) {
+    nlohmann::ordered_json of = {{"ips", entry.ips}, {"registry", entry.registry}};
+    if (!entry.short_name.empty()) of["shortname"] = entry.short_name;
+    if (!entry.ns.empty()) of["namespace"] = entry.ns;
+    hosts[host] = std::move(of);
+  }
+  (*out)["table"] = std::move(hosts);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Rows> ProxyConfigTable(XdsType type, const scenario::XdsSnapshot& snapshot) {
@@ -214,6 +242,10 @@ absl::StatusOr<Rows> ProxyConfigTable(XdsType type, const scenario::XdsSnapshot&
       rows.push_back({"NAME", "TYPE"});
       status = Each<envoy::config::core::v3::TypedExtensionConfig>(resources, ExtensionRow, &rows);
       break;
+    case XdsType::kNds:
+      rows.push_back({"NAME", "ADDRESSES", "REGISTRY"});
+      status = NameRows(resources, &rows);
+      break;
     default:
       rows.push_back({"NAME", "BYTES"});
       for (const auto& [name, bytes] : resources) rows.push_back({name, std::to_string(bytes->size())});
@@ -228,6 +260,12 @@ absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSna
     // Secrets hold keys, which are shown to nobody.
     if (type == XdsType::kSds) {
       out.push_back({{"name", name}, {"bytes", bytes->size()}});
+      continue;
+    }
+    if (type == XdsType::kNds) {
+      nlohmann::ordered_json table;
+      if (absl::Status status = NameTableJson(*bytes, &table); !status.ok()) return status;
+      out.push_back({{"name", name}, {"resource", std::move(table)}});
       continue;
     }
     google::protobuf::Any any;

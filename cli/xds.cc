@@ -123,6 +123,12 @@ int PrintXds(const XdsArguments& a) {
   const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy", a.proxy, names);
   if (!found.ok()) return Complain(found.status());
   const scenario::XdsSnapshot& snapshot = proxies[*found];
+  // istiod: pkg/istio-agent/agent.go, initLocalDNSServer.
+  if (a.type == "nds" && snapshot.of(pilot::XdsType::kNds).empty()) {
+    std::cerr << "note: " << *found
+              << " was sent no name table: a sidecar's agent asks for one if its pod has ISTIO_META_DNS_CAPTURE=true "
+                 "(proxyMetadata)\n";
+  }
   for (size_t i = 0; i < types.size(); ++i) {
     if (a.output == "json") {
       absl::StatusOr<std::string> json = ProxyConfigJson(types[i], snapshot);

@@ -90,6 +90,8 @@ struct ClusterSite {
   const kube::TokenAuthority* tokens = nullptr;
   NodeHosts* nodes = nullptr;
   std::string domain = "cluster.local";
+  std::string api_server_roots;  // PEM, as every pod has it
+  bool observed = false;         // a record of pods, without all that they refer to
 
   // The client's side of TLS towards istiod: which roots it trusts, and which name it expects. Shared by all that ask
   // for the same. `roots_pem` may be hostile: InvalidArgument.

@@ -202,6 +202,11 @@ void DialAs(const IstiodClient& client, ClusterSite& site, std::shared_ptr<const
 }  // namespace
 
 void IstiodClient::Dial(std::function<void(absl::StatusOr<ChannelRef>)> done) {
+  if (options_.xds_plaintext) return DialAs(*this, site_, nullptr, std::move(done));
+  DialWithTls(std::move(done));
+}
+
+void IstiodClient::DialWithTls(std::function<void(absl::StatusOr<ChannelRef>)> done) {
   Commons& commons = *site_.commons;
   const auto fail = [&](absl::Status why) { commons.host->Post([done, why = std::move(why)] { done(why); }); };
   const absl::StatusOr<std::string> roots = options_.roots_pem();
@@ -258,7 +263,7 @@ void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
     });
   };
   if (plaintext) return DialAs(*this, site_, nullptr, dialled_as);
-  Dial(dialled_as);
+  DialWithTls(dialled_as);
 }
 
 std::unique_ptr<envoysim::AdsTransport> IstiodClient::NewAdsTransport() {

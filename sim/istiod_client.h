@@ -27,7 +27,8 @@ class IstiodClient final : public security::CaClient {
     std::string ns;        // of the pod: its search list
     std::string address;   // of the pod, for istiod's messages
     IstiodAddress istiod;
-    std::string server_name;  // that istiod's certificate must have
+    std::string server_name;     // that istiod's certificate must have
+    bool xds_plaintext = false;  // controlPlaneAuthPolicy NONE
     std::function<absl::StatusOr<std::string>()> roots_pem;
     std::shared_ptr<const pilot::Node> node;  // as the Envoy would name itself
     // Made anew for each connection: tokens expire.
@@ -58,6 +59,8 @@ class IstiodClient final : public security::CaClient {
   void set_ads_status(const absl::Status& status) { ads_status_ = status; }
 
  private:
+  void DialWithTls(std::function<void(absl::StatusOr<ChannelRef>)> done);
+
   friend class AdsTransportToIstiod;
 
   ClusterSite& site_;

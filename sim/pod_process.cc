@@ -16,7 +16,9 @@
 #include "envoy/config/core/v3/base.pb.h"
 #include "fakes/envoy/apps/ext_authz_app.h"
 #include "fmt/format.h"
+#include "sim/agent/agent_start.h"
 #include "sim/agent/pod_agent.h"
+#include "sim/agent/pod_references.h"
 #include "sim/kernel/node_hosts.h"
 #include "sim/pod_calls.h"
 
@@ -80,7 +82,6 @@ PodProcess::~PodProcess() {
 }
 
 void PodProcess::Start(std::function<void(bool)> ready) {
-  Commons& commons = *site_.commons;
   // What istiod's webhook puts in place of the word has not been put: no registry has such an image.
   for (const nlohmann::json& container : Items(At(pod_->body, {"spec", "containers"}))) {
     if (Text(container, "image") != "auto") continue;
@@ -92,6 +93,16 @@ void PodProcess::Start(std::function<void(bool)> ready) {
     return;
   }
   ready_ = std::move(ready);
+  StartContainers();
+}
+
+void PodProcess::StartContainers() {
+  Commons& commons = *site_.commons;
+  if (std::string missing = site_.observed ? "" : MissingReference(site_.cluster->api(), *pod_); !missing.empty()) {
+    failure_ = absl::NotFoundError(std::move(missing));
+    return TryLater([this] { StartContainers(); });
+  }
+  failure_ = absl::OkStatus();
   started_ = commons.host->Now();
   TakeBehaviour();
   // Applications listen on the ports that their containers declare.
@@ -163,21 +174,30 @@ absl::Status Probed(const wavetank::agent::HealthProbe& probe, const ProbedPod& 
 
 }  // namespace
 
+void PodProcess::TryLater(Callback again) {
+  WAVETANK_ASSERT(mount_backoff_ > Duration::zero(), mount_backoff_, name_);
+  WAVETANK_ASSERT(mount_backoff_ <= kMaxMountBackoff, mount_backoff_, name_);
+  const Duration wait = mount_backoff_;
+  mount_backoff_ = std::min(mount_backoff_ * 2, kMaxMountBackoff);
+  site_.commons->host->RunAfter(wait, [weak = std::weak_ptr<int>(alive_), again = std::move(again)]() mutable {
+    if (!weak.expired()) again();
+  });
+}
+
 void PodProcess::StartProxy() {
   Commons& commons = *site_.commons;
   if (!RootCertificates().ok()) {
     // The volume cannot be mounted, so no container starts.
-    WAVETANK_ASSERT(mount_backoff_ > Duration::zero(), mount_backoff_, name_);
-    WAVETANK_ASSERT(mount_backoff_ <= kMaxMountBackoff, mount_backoff_, name_);
-    const Duration wait = mount_backoff_;
-    mount_backoff_ = std::min(mount_backoff_ * 2, kMaxMountBackoff);
-    commons.host->RunAfter(wait, [this, weak = std::weak_ptr<int>(alive_)] {
-      if (!weak.expired()) StartProxy();
-    });
-    return;
+    return TryLater([this] { StartProxy(); });
   }
   const pilot::ProxyBootstrap& bootstrap = *bootstrap_;
   const kube::Pod& pod = kube::ParsePod(*pod_);
+  agent_start_ = std::make_shared<AgentStart>(
+      std::make_unique<PodFiles>(site_.cluster->api(), pod_), [this] { return RootCertificates(); },
+      site_.api_server_roots);
+  const absl::StatusOr<pilot::ProxyEnvironment> environment = pilot::ReadProxyEnvironment(pod_->body);
+  failure_ = environment.ok() ? agent_start_->Look(bootstrap, *environment) : environment.status();
+  if (!failure_.ok()) return;
 
   IstiodClient::Options way;
   way.workload = workload_;
@@ -187,7 +207,8 @@ void PodProcess::StartProxy() {
   way.address = pod.ip;
   way.istiod = AddressOf(bootstrap.discovery_address);
   way.server_name = bootstrap.discovery_san;
-  way.roots_pem = [this] { return RootCertificates(); };
+  way.xds_plaintext = bootstrap.xds_plaintext;
+  way.roots_pem = [start = agent_start_] { return start->XdsRoots(); };
   way.node = node_;
   // The API server issues the token, by its own clock; the kubelet asks for another when four fifths of its life, or a
   // day, are over (kubernetes: pkg/kubelet/token/token_manager.go, requiresRefresh).
@@ -203,7 +224,8 @@ void PodProcess::StartProxy() {
       claims.service_account = bootstrap_->service_account;
       claims.pod_name = pod_->meta.name;
       claims.pod_uid = pod_->meta.uid;
-      if (!bootstrap_->token_audience.empty()) claims.audiences = {bootstrap_->token_audience};
+      if (agent_start_->token() == AgentStart::Token::kProjected && !bootstrap_->token_audience.empty())
+        claims.audiences = {bootstrap_->token_audience};
       claims.issued = now + skew;
       claims.expires = claims.issued + lifetime;
       token = site_.tokens->Issue(claims);
@@ -211,14 +233,15 @@ void PodProcess::StartProxy() {
       skewed = skew;
     }
     security::PeerCredentials peer;
-    peer.bearer_token = token;
+    if (agent_start_->token() != AgentStart::Token::kNone) peer.bearer_token = token;
     peer.cluster_id = Text(node_->metadata, "CLUSTER_ID", site_.name);
     return peer;
   };
   // CA_ADDR names another server for certificates, believed by the same roots (istiod:
   // security/pkg/nodeagent/caclient).
-  if (bootstrap.ca_address != bootstrap.discovery_address) {
+  if (bootstrap.ca_address != bootstrap.discovery_address || !agent_start_->same_roots()) {
     IstiodClient::Options to_ca = way;
+    to_ca.roots_pem = [start = agent_start_] { return start->CaRoots(); };
     to_ca.istiod = AddressOf(bootstrap.ca_address);
     to_ca.server_name = bootstrap.ca_san;
     ca_ = std::make_unique<IstiodClient>(site_, std::move(to_ca));
@@ -240,6 +263,9 @@ void PodProcess::StartProxy() {
   secrets.file_mounted_certs = bootstrap.file_mounted_certs;
   secrets.output_dir = bootstrap.output_certs;
   secrets.parser = commons.certificates;
+  if (!agent_start_->key().ok()) {
+    secrets.make_key = [why = agent_start_->key()](int64_t) { return absl::StatusOr<x509::KeyPairRef>(why); };
+  }
   // Gateways have no DNS server (istiod: pkg/istio-agent/agent.go, initLocalDNSServer).
   if (bootstrap.dns_capture && !router()) {
     parts.dns.emplace();
@@ -313,8 +339,12 @@ std::string PodProcess::Trouble() const {
   if (istiod_ == nullptr) return "its containers have not started";
   std::string out;
   // istiod: security/pkg/nodeagent/cache/secretcache.go and sds/sdsservice.go, pkg/istio-agent/xds_proxy.go.
+  if (!agent_start_->key().ok()) {
+    out = fmt::format("failed to warm certificate: failed to generate workload certificate: {}",
+                      Message(agent_start_->key()));
+  }
   const absl::Status& ca_status = (ca_ == nullptr ? *istiod_ : *ca_).ca_status();
-  if (!ca_status.ok()) {
+  if (out.empty() && !ca_status.ok()) {
     out = fmt::format("failed to warm certificate: failed to generate workload certificate: create certificate: {}",
                       RpcError(ca_status));
   }

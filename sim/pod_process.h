@@ -20,6 +20,7 @@ class SecretManager;
 
 namespace wavetank::sim {
 
+class AgentStart;
 class PodAgent;
 class PodCalls;
 
@@ -79,7 +80,9 @@ class PodProcess final : public envoysim::EnvoyContext,
   envoysim::AppClient& client();
 
  private:
+  void StartContainers();
   void StartProxy();
+  void TryLater(Callback again);  // as the kubelet does, ever more seldom
   // Before it answers, its application calls others; false: it has nothing to call for this request.
   bool CallFirst(const AppBehaviour& behaviour, const envoysim::InboundCall& call, const envoysim::AppReply& reply);
   const AppBehaviour* Behaviour() const;  // null: no rule is for this pod
@@ -112,7 +115,8 @@ class PodProcess final : public envoysim::EnvoyContext,
   NameId server_ = kNoName;
   bool authorizer_ = false;  // a container's image is Istio's sample authorizer, ".../ext-authz:TAG"
   WorkloadId workload_{};
-  std::optional<pilot::ProxyBootstrap> bootstrap_;  // nothing: not injected
+  std::optional<pilot::ProxyBootstrap> bootstrap_;  // nothing: not injected, or its agent cannot start
+  std::shared_ptr<AgentStart> agent_start_;
   std::shared_ptr<const pilot::Node> node_;
   std::function<void(bool)> ready_;
   bool proxy_ready_ = false, app_ready_ = true, told_ready_ = false;

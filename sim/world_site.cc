@@ -11,6 +11,7 @@
 #include "core/inject/injection_webhook.h"
 #include "core/inject/proxy_bootstrap.h"
 #include "core/inject/webhook_configuration.h"
+#include "core/istiod/files/local_files.h"
 #include "core/istiod/validation_controller.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/model/labels.h"
@@ -44,9 +45,27 @@ namespace {
 constexpr uint16_t kIstiodHttpPorts[] = {8080, 15014};
 constexpr Duration kLookForBundle = 10ms;  // while there is no CA yet
 
-bool IsIstiodPod(const kube::Object& pod) {
-  const auto app = pod.meta.labels.find("app");
-  return pod.meta.ns == kSystemNamespace && app != pod.meta.labels.end() && app->second == "istiod";
+bool IsIstiodPod(const kube::Object& pod) { return IsIstiod(pod.body, pod.meta.ns); }
+
+// Whether istiod has an injector to start; without one its pod is never ready (istiod:
+// pilot/pkg/bootstrap/sidecarinjector.go; server.go, initReadinessProbes). `map`: null if it is not there.
+absl::Status CheckInjector(const pilot::IstiodSettings& settings, const kube::Object* map) {
+  if (!settings.injects || map == nullptr) {
+    return absl::FailedPreconditionError(fmt::format(
+        "sidecar injector is not ready: Skipping sidecar injector, {}",
+        settings.injects
+            ? fmt::format("template not found: ConfigMap {}/{} is not there", settings.options.system_namespace,
+                          pilot::InjectorConfigMapName(settings.options.revision))
+            : "injection path is missing or disabled."));
+  }
+  const absl::StatusOr<pilot::InjectionConfig> read = pilot::InjectionConfig::FromConfigMap(*map, {});
+  // A function that this template engine lacks is no mistake of the user's: the built-in templates inject, and that is
+  // noted with the manifests.
+  if (read.ok() || Message(read.status()).find(" not defined") != std::string_view::npos) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("failed to create discovery service: error initializing sidecar injector: failed to create injection "
+                  "webhook: {}",
+                  Message(read.status())));
 }
 
 std::string CaBundle(const kube::Object& configuration, const std::string& webhook) {
@@ -227,7 +246,7 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
 
   Answer Resolve(const std::string& hostname) override {
     Answer answer;
-    const absl::StatusOr<WorldDns::Answer> found = site.dns_->Ask(hostname, kSystemNamespace);
+    const absl::StatusOr<WorldDns::Answer> found = site.dns_->Ask(hostname, pod_ns);
     if (!found.ok()) return answer;
     for (const IpAddress& ip : found->addresses) answer.addresses.push_back(ip.ToString());
     answer.ttl = found->ttl.value_or(60s);
@@ -282,6 +301,7 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   World& world;
   Site& site;
   std::string name;
+  std::string pod_ns = kSystemNamespace;
   WorkloadId workload;
   std::string cluster_id;  // that this istiod gives its own cluster
   bool external = false;   // serves other clusters, too
@@ -361,6 +381,8 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   place_.dns = dns_.get();
   place_.tokens = &tokens_;
   place_.nodes = &nodes_;
+  place_.api_server_roots = ca_pem();
+  place_.observed = config.observed;
   if (!config.observed) world.network_->SetPodRange(site, config.pod_cidr);  // a recording does not tell its ranges
   kube_proxy_ = std::make_unique<KubeProxy>(
       *cluster_, *world.network_, site, place_.network, t.kube_proxy,
@@ -507,6 +529,8 @@ void World::Site::Complain(std::vector<std::string>* out) const {
       out->push_back(
           fmt::format("{}: istiod {} does not start: {}", config_.name, name.name, Message(run->process->failure())));
     }
+    if (const absl::Status mesh = run->process->istiod().mesh_problem(); !mesh.ok())
+      out->push_back(fmt::format("{}: istiod {}: {}", config_.name, name.name, Message(mesh)));
     std::string told;
     for (const auto& [request, why] : *run->refused) {
       if (request.first == std::exchange(told, request.first)) continue;  // the first of each cluster
@@ -517,6 +541,15 @@ void World::Site::Complain(std::vector<std::string>* out) const {
     if (!pod->failure().ok()) {
       out->push_back(fmt::format("{}: pod {}/{}: {}", config_.name, name.ns, name.name, Message(pod->failure())));
     }
+  }
+  std::map<std::string, std::vector<std::string>> unread;  // pods, by what their agents could not read
+  for (const auto& [name, pod] : pods_) {
+    if (!pod->bootstrap()) continue;
+    for (const std::string& line : pod->bootstrap()->log) unread[line].push_back(name.ns + "/" + name.name);
+  }
+  for (const auto& [line, pods] : unread) {
+    const std::string others = pods.size() == 1 ? "" : fmt::format(" and {} more", pods.size() - 1);
+    out->push_back(fmt::format("{}: agent of pod {}{}: {}", config_.name, pods.front(), others, line));
   }
   for (const std::string& why : Refusals()) out->push_back(fmt::format("{}: {}", config_.name, why));
   for (const auto& [why, pods] : UnschedulablePods(cluster_->api())) {
@@ -534,7 +567,7 @@ absl::Status World::Site::SetNodeLost(const std::string& node, bool lost) {
 std::vector<std::string> World::Site::Refusals() const { return admissions_.Refusals(cluster_->api()); }
 
 std::string World::Site::WhyLeftOut(const PodProcess& pod) const {
-  if (config_.observed || pod.bootstrap() || IsIstiodPod(*pod.pod())) return "";
+  if (config_.observed || pilot::HasProxy(pod.pod()->body) || IsIstiodPod(*pod.pod())) return "";
   return admissions_.WhyWithoutSidecar(*pod.pod(), cluster_->api());
 }
 
@@ -705,7 +738,10 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
         std::pair("PILOT_MAX_REQUESTS_PER_SECOND", "istiod.connections_per_second")}) {
     if (world_.options_.timing.contains(quantity)) said->variables.erase(variable);
   }
-  pilot::Apply(*said, &settings);
+  // A Deployment that says nothing of itself; one that an upgrade made of it says its revision.
+  const bool sketch = said->variables.size() == said->variables.count("REVISION");
+  if (absl::Status status = pilot::Apply(*said, &settings); !status.ok()) return status;
+  for (std::string& line : settings.log) LinesOf(run)({.level = "warn", .text = std::move(line)});
   if (absl::Status levels =
           run.log.scopes->Configure(settings.log_output_level, settings.log_stacktrace_level, settings.log_caller);
       !levels.ok()) {
@@ -716,8 +752,6 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
   if (world_.options_.timing.contains("istiod.connection_age")) settings.connection_age.reset();
 
   const Mending& mending = world_.options_.mending;
-  // A Deployment that says nothing of itself; one that an upgrade made of it says its revision.
-  const bool sketch = said->variables.size() == said->variables.count("REVISION");
   if (!settings.cluster_named) {
     const bool mends = mending.Does(Mend::kClusterId, sketch);
     options.cluster_id = pilot::ClusterId(mends ? config_.cluster_id() : "Kubernetes");
@@ -730,6 +764,11 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
     options.external = true;
     world_.Mended(Mend::kExternal, config_.name);
   }
+  if (!sketch && !config_.observed && !run.files->Read(pilot::kInjectConfigFile).ok()) {
+    const kube::ObjectRef map =
+        cluster_->api().Get("ConfigMap", {options.system_namespace, pilot::InjectorConfigMapName(options.revision)});
+    if (absl::Status injector = CheckInjector(settings, map.get()); !injector.ok()) return injector;
+  }
   return settings;
 }
 
@@ -737,6 +776,7 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   std::unique_ptr<IstiodRun>& run = istiods_[name];
   // Two clusters may give the same pod name; traces must not confuse them.
   run = std::make_unique<IstiodRun>(world_, *this, fmt::format("{}.{}", name.name, config_.name), workload);
+  run->pod_ns = name.ns;
   if (const kube::ObjectRef pod = cluster_->api().Get("Pod", name))
     nodes_.Add(Text(At(pod->body, "spec"), "nodeName"), *run->host);
   run->config_cluster = run->ClientOf(*this);
@@ -760,6 +800,7 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
     run->files = std::make_unique<PodFiles>(cluster_->api(), pod, "discovery");
     surroundings.files = run->files.get();
   }
+  surroundings.api_server_roots = ca_pem();
   surroundings.log = LinesOf(*run);
   absl::StatusOr<pilot::IstiodSettings> settings = SettingsOf(name, *run);
   const absl::Status failure = settings.status();
@@ -817,7 +858,7 @@ void World::Site::WatchValidation(IstiodRun& run) {
   pilot::ValidationController::Options with;
   if (const std::string& revision = run.process->istiod().options().revision; !revision.empty())
     with.revision = revision;
-  with.system_namespace = std::string(kSystemNamespace);
+  with.system_namespace = run.process->istiod().options().system_namespace;
   with.ca_bundle = [&run] { return run.process->istiod().ca_bundle_pem(); };
   with.dry_run = [this](const json& object) -> absl::Status {
     if (const fakekube::http::WebhookVerdict verdict = AskIstio(object); verdict.denied)
@@ -909,8 +950,7 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
     return finish(status);
   }
   // What the certificate must say: a Service's name, or the URL's host.
-  absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> tls =
-      place_.TlsTo(ca_bundle, target.url.empty() ? host : "istiod.istio-system.svc");
+  absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> tls = place_.TlsTo(ca_bundle, host);
   if (!tls.ok()) {
     return finish(absl::UnavailableError("its caBundle holds no certificate; has istiod patched it?"));
   }
@@ -920,7 +960,7 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
   dialling.from = api_server_;
   dialling.host = world_.host_;
   dialling.to = {addresses->front(), port};
-  dialling.sni = target.url.empty() ? host : "istiod.istio-system.svc";
+  dialling.sni = host;
   dialling.tls = *std::move(tls);
   dialling.timeout = 10s;  // timeoutSeconds
   auto opened = std::make_shared<std::weak_ptr<Channel>>();

@@ -34,16 +34,18 @@ void PrintPage() {
          "1.18.2 reads them\n(values, `valueFrom`, `$(NAME)`). Each variable of `pilot-discovery help` is a row: it "
          "*acts*, or the simulation is *so anyway*\nwhatever it says, or it has *no effect*, which `run`, `apply` "
          "and `check` note by name when a manifest sets another value than\nthe default (`--strict`: an error). "
-         "A value that cannot be read leaves the default, as in istiod. Where a scenario's `timing:`\nnames the "
-         "same quantity, it holds instead.\n\n"
+         "A value that cannot be read leaves the default, as in istiod, and is noted. Where a scenario's\n`timing:` "
+         "names the same quantity, it holds instead.\n\n"
          "| variable | type | default | effect here | |\n| --- | --- | --- | --- | --- |\n";
   for (const pilot::IstiodVariable& v : pilot::IstiodVariables()) {
     std::cout << fmt::format("| `{}` | {} | {} | {} | {} |\n", v.name, pilot::VariableTypeName(v.type),
                              v.default_value.empty() ? "" : fmt::format("`{}`", v.default_value), EffectName(v.effect),
                              v.meaning);
   }
-  std::cout << "\nOf the arguments of `pilot-discovery discovery`, `--clusterID`, `--clusterAliases`, `--domain` and "
-               "`--keepaliveMaxServerConnectionAge` act; those of\nlogging are so anyway; the others are noted.\n";
+  std::cout << "\nOf the arguments of `pilot-discovery discovery`, `--clusterID`, `--clusterAliases`, `--domain`, "
+               "`--namespace`, `--registries`,\n`--meshConfig`, `--networksConfig`, `--configDir`, `--caCertFile`, "
+               "`--tlsCertFile`, `--tlsKeyFile`, `--keepaliveMaxServerConnectionAge`,\n`--ctrlz_port` and those of "
+               "logging act; the others are noted. A value of another type keeps istiod from starting, as there.\n";
 }
 
 int PrintVariables(const VariableArguments& a) {

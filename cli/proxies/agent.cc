@@ -45,8 +45,7 @@ void AddAgent(CLI::App& app, Outcome& outcome) {
   serve::AgentArguments& a = run->arguments;
   auto words = std::make_shared<std::vector<std::string>>();
   verb->add_option("type", *words, "sidecar (default) or router; `proxy` in front of it is pilot-agent's own verb")
-      ->check(CLI::IsMember({"proxy", "sidecar", "router"}))
-      ->expected(0, 2);
+      ->expected(0, -1);
   verb->add_option("--domain", a.domain, "DNS domain suffix (default: $POD_NAMESPACE.svc.cluster.local)");
   verb->add_option("--proxyLogLevel", a.log_level, "Envoy's log level, with levels of components")
       ->capture_default_str();
@@ -68,9 +67,19 @@ void AddAgent(CLI::App& app, Outcome& outcome) {
       "Example: wavetank serve SCENARIO --profile upstream-envoy --pod-folders /tmp/pods &\n"
       "  cd /tmp/pods/POD; env -i sh -c 'set -a; . ./env; exec wavetank agent sidecar --upstream-envoy'");
   verb->callback([run, verb, words, &outcome] {
-    for (const std::string& word : *words) {
-      if (word != "proxy") run->arguments.type = word;
+    // The first word behind `proxy` is the type; what follows is of flags that pilot-agent does not know either
+    // (istiod: pilot/cmd/pilot-agent/app/cmd.go, initProxy).
+    std::vector<std::string> rest = *words;
+    if (!rest.empty() && rest.front() == "proxy") rest.erase(rest.begin());
+    if (!rest.empty()) {
+      run->arguments.type = rest.front();
+      rest.erase(rest.begin());
+      if (run->arguments.type != "sidecar" && run->arguments.type != "router") {
+        outcome.code = Complain(absl::InvalidArgumentError("Invalid proxy Type: " + run->arguments.type));
+        return;
+      }
     }
+    for (const std::string& word : rest) std::cerr << "note: " << word << " has no effect\n";
     run->environment = serve::ProcessEnvironment();
     run->log = [](agent::Level level, std::string_view scope, std::string_view text) {
       if (level != agent::Level::kDebug) std::cout << agent::LogLine(CalendarNow(), level, scope, text) << std::endl;

@@ -11,6 +11,7 @@
 #include "core/base/ip.h"
 #include "core/base/status.h"
 #include "core/base/text/parse_bool.h"
+#include "core/config/mesh/mesh_config_validation.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
 #include "fmt/format.h"
@@ -76,8 +77,10 @@ std::string Check(std::string_view name, const std::string& value) {
     return ArePorts(value) ? "" : "use ports separated by commas";
   }
   if (name == kProxyConfigAnnotation) {
-    nlohmann::json config = DefaultProxyConfig();
-    const absl::Status status = OverlayProxyConfigYaml(config, value, name);
+    // istiod: pkg/kube/inject/validate.go, validateProxyConfig.
+    nlohmann::json said = DefaultProxyConfig();
+    absl::Status status = OverlayProxyConfigYaml(said, value, name);
+    if (status.ok()) status = config::CheckProxyConfig(said, "ProxyConfig");
     return status.ok() ? "" : std::string(Message(status));
   }
   return "";

@@ -10,7 +10,10 @@
 #include "absl/strings/str_split.h"
 #include "core/base/bounds.h"
 #include "core/base/json_text.h"
+#include "core/base/status.h"
+#include "core/config/mesh/mesh_config_validation.h"
 #include "core/config/schema/proto_json.h"
+#include "core/inject/agent_variables.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
 #include "core/inject/token_manager.h"
@@ -457,6 +460,9 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   if (const auto it = annotations.find("status.sidecar.istio.io/port"); it != annotations.end()) {
     out.proxy_config["statusPort"] = std::atoi(it->second.c_str());
   }
+  if (absl::Status s = config::CheckProxyConfig(out.proxy_config, "ProxyConfig"); !s.ok()) {
+    return Invalid(fmt::format("failed to get proxy config: {}", Message(s)));
+  }
   if (!out.proxy_config.contains("concurrency")) {
     if (const int limit = std::atoi(Lookup(env, "ISTIO_CPU_LIMIT").c_str()); limit != 0) {
       out.proxy_config["concurrency"] = limit;
@@ -480,24 +486,17 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   } else {
     out.ca_san = DiscoveryHost(out.ca_address);
   }
-  if (const std::string ttl = Lookup(env, "SECRET_TTL"); !ttl.empty()) {
-    const std::optional<Duration> parsed = config::ParseGoDuration(ttl);
-    if (!parsed.has_value()) return Invalid(fmt::format("SECRET_TTL is no duration: {}", ttl));
-    out.secret_ttl = *parsed;
-  }
-  if (const std::string ratio = Lookup(env, "SECRET_GRACE_PERIOD_RATIO"); !ratio.empty()) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(ratio.data(), ratio.data() + ratio.size(), value);
-    if (error != std::errc() || end != ratio.data() + ratio.size() || value < 0 || value > 1) {
-      return Invalid(fmt::format("SECRET_GRACE_PERIOD_RATIO must be from 0 to 1: {}", ratio));
-    }
-    out.secret_rotation_grace_ppm = static_cast<int64_t>(value * 1e6 + 0.5);
-  }
+  const AgentVariables variables(env, &out.log);
+  out.secret_ttl = variables.Length("SECRET_TTL", out.secret_ttl);
+  // Above 1 the certificate is renewed at once, again and again, as there (secretcache.go, rotateTime).
+  const double ratio = variables.Number("SECRET_GRACE_PERIOD_RATIO", 0.5);
+  out.secret_rotation_grace_ppm = static_cast<int64_t>(std::clamp(ratio, 0.0, 1.0) * 1e6 + 0.5);
   double jitter = 0;
   if (absl::SimpleAtod(Lookup(env, "SECRET_GRACE_PERIOD_RATIO_JITTER"), &jitter) && !std::isnan(jitter)) {
     out.secret_rotation_jitter_ppm = static_cast<int64_t>(std::min(std::abs(jitter), 1.0) * 1e6 + 0.5);
   }
-  out.file_mounted_certs = IsTrue(Lookup(env, "FILE_MOUNTED_CERTS"));
+  out.file_mounted_certs = variables.Flag("FILE_MOUNTED_CERTS", false);
+  out.xds_plaintext = Text(out.proxy_config, "controlPlaneAuthPolicy") == "NONE";
   out.output_certs = Lookup(env, "OUTPUT_CERTS");
   out.dns_capture = IsTrue(Lookup(env, "ISTIO_META_DNS_CAPTURE"));
   out.dynamic_config = IsTrue(Lookup(env, "PROXY_CONFIG_XDS_AGENT"));

@@ -74,6 +74,8 @@ struct ProxyBootstrap {
 
   std::optional<Interception> interception;  // nullopt: nothing is intercepted (a gateway, or mode NONE)
   nlohmann::json proxy_config;               // effective
+  bool xds_plaintext = false;                // controlPlaneAuthPolicy NONE
+  std::vector<std::string> log;              // what of its environment the agent could not read
 };
 
 struct BootstrapOptions {

@@ -231,6 +231,9 @@ struct Istiod::Impl {
   void StartCaServer();
   // Whose certificate istiod shows, and whose roots it spreads: of one of its two authorities, or nobody's.
   bool HasCertificates() const { return server->ca != nullptr || server->external != nullptr; }
+  // Whether istiod's certificate is its own CA's (istiod: initIstiodCerts).
+  bool SignsForItself() const { return server->ca != nullptr && options.cert_provider == "istiod"; }
+  absl::Status CheckCertProvider() const;
   const security::ServingCertificate* Serving() const;
   const std::string& Bundle() const;
   void StartControllers();
@@ -319,6 +322,7 @@ void Istiod::Impl::Start() {
   mesh =
       std::make_unique<config::MeshWatcher>(client, host, options.system_namespace, MeshConfigMapName(options),
                                             std::move(fallback), config::ReadCaCertificateSources(options.mesh_config));
+  mesh->on_refused = [this](const absl::Status& why) { lines.Warn(std::string(Message(why))); };
   if (StartMeshFromFiles()) return;
   mesh->OnSynced(Guard([this] {
     lines.MeshRead(*mesh);
@@ -404,6 +408,7 @@ void Istiod::Impl::StartExternalCa() {
   external.system_namespace = options.system_namespace;
   external.dns_names = own.dns_names;
   external.max_workload_ttl = own.ca.max_workload_ttl;
+  external.api_server_roots_pem = surroundings.api_server_roots;
   external.serving_ttl = own.ca.self_signed_ttl;
   server->external = std::make_unique<security::ExternalCa>(
       host, client, std::move(external),
@@ -430,15 +435,32 @@ StartLines::Signer Istiod::Impl::Signer() const {
 
 const security::ServingCertificate* Istiod::Impl::Serving() const {
   if (serving_files) return serving_files->certificate().key == nullptr ? nullptr : &serving_files->certificate();
-  if (server->ca != nullptr) return server->ca->ca() == nullptr ? nullptr : &server->ca->serving_certificate();
+  if (SignsForItself()) return server->ca->ca() == nullptr ? nullptr : &server->ca->serving_certificate();
   if (server->external == nullptr || server->external->serving_certificate().key == nullptr) return nullptr;
   return &server->external->serving_certificate();
 }
 
 const std::string& Istiod::Impl::Bundle() const {
   if (serving_files) return serving_files->roots_pem();
-  if (server->ca != nullptr) return server->ca->ca_bundle_pem();
+  if (SignsForItself()) return server->ca->ca_bundle_pem();
   return server->external != nullptr ? server->external->ca_bundle_pem() : no_bundle;
+}
+
+// PILOT_CERT_PROVIDER names somebody who cannot make the certificate (istiod: initDNSCerts). Any other word than those
+// that it knows is fine with 1.18.2, which then shows no certificate at all.
+absl::Status Istiod::Impl::CheckCertProvider() const {
+  const bool others = server->external != nullptr && server->external->replaces_istiod_ca();
+  if (serving_files || others) return absl::OkStatus();
+  if (options.cert_provider == "kubernetes") {
+    return absl::NotFoundError(
+        "failed generating key and cert by kubernetes: unable to submit CSR request (). Error: the server could not "
+        "find the requested resource");
+  }
+  constexpr std::string_view kRoots = "./etc/certs/root-cert.pem";
+  if (options.cert_provider.starts_with("k8s.io/") && !files.Read(kRoots)) {
+    return absl::NotFoundError(fmt::format("failed reading {0}: open {0}: no such file or directory", kRoots));
+  }
+  return absl::OkStatus();
 }
 
 // In the order in which they are asked (istiod: NewServer).
@@ -510,6 +532,7 @@ void Istiod::Impl::StartControllers() {
   }
   if (absl::Status registries_known = CheckRegistries(); !registries_known.ok()) return Fail(registries_known);
   if (absl::Status bundle = StartTrustBundle(); !bundle.ok()) return Fail(bundle);
+  if (absl::Status provider = CheckCertProvider(); !provider.ok()) return Fail(provider);
   // What there is already is no change.
   mesh->AddMeshHandler([this] {
     PushRequest request;
@@ -1018,6 +1041,7 @@ void Istiod::CreateCertificate(security::PeerCredentials peer, security::Certifi
 
 const security::ServingCertificate* Istiod::serving_certificate() const { return impl_->Serving(); }
 const std::string& Istiod::ca_bundle_pem() const { return impl_->Bundle(); }
+absl::Status Istiod::mesh_problem() const { return impl_->mesh == nullptr ? absl::OkStatus() : impl_->mesh->status(); }
 absl::Status Istiod::trust_bundle_trouble() const {
   return impl_->spiffe_endpoints == nullptr ? absl::OkStatus() : impl_->spiffe_endpoints->trouble();
 }

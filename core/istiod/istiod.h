@@ -122,6 +122,7 @@ struct IstiodSurroundings {
   std::function<std::optional<std::string>(const std::string& url)> fetch;
   // Whether another istiod may lead at that cluster, now or before; without it none ever does (core/election).
   std::function<bool(std::string_view cluster)> contested;
+  std::string api_server_roots;   // PEM, by which its pod believes its own cluster's API server; may be empty
   LogSink log;                    // may be empty
   agent::Files* files = nullptr;  // what is mounted where it runs; may be null
   // How traces call the cluster of that ID; without, by its ID.
@@ -163,6 +164,8 @@ class Istiod {
   // For TLS on 15012 and 15017; null until the CA is there.
   const security::ServingCertificate* serving_certificate() const;
   const std::string& ca_bundle_pem() const;
+  // Why the mesh's ConfigMap was refused, wholly or partly, when it was last read; OK if it was not.
+  absl::Status mesh_problem() const;
   // What went wrong last with an endpoint of SPIFFE bundles; OK if nothing did.
   absl::Status trust_bundle_trouble() const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/assert.h"
+#include "core/base/text/go_duration.h"
 #include "fmt/format.h"
 
 namespace wavetank::security {
@@ -56,8 +57,9 @@ absl::StatusOr<SignedCertificate> IstioCa::Sign(std::string_view csr_pem, const 
   auto request = x509::ParseCsr(csr_pem, "the certificate signing request");
   if (!request.ok()) return request.status();
   if (ttl > options_.max_workload_ttl) {
-    return absl::InvalidArgumentError(fmt::format("requested TTL {}s is greater than the max allowed TTL {}s", ttl / 1s,
-                                                  options_.max_workload_ttl / 1s));
+    return absl::InvalidArgumentError(fmt::format("requested TTL {} is greater than the max allowed TTL {}",
+                                                  GoDurationText(ttl.count()),
+                                                  GoDurationText(options_.max_workload_ttl.count())));
   }
   if (ttl <= Duration::zero()) ttl = options_.default_workload_ttl;
   return Issue(request->public_key, sans, ttl, now);

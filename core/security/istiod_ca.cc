@@ -111,7 +111,16 @@ void IstiodCa::LoadPlugged() {
     if (!data.ok()) return RetryStart(data.status());
     const KeyCertNames& names = HasTlsNames(*data) ? kTlsNames : kIstioNames;
     if (!data->contains(names.key)) return LoadSelfSigned(kube::SecretEntry(*data, names.roots));
-    Use(PluggedPem(*data), fmt::format("Secret {}/{}", options_.system_namespace, kPluggedCaSecret), true);
+    const std::string what = fmt::format("Secret {}/{}", options_.system_namespace, kPluggedCaSecret);
+    // The file may be empty, but is opened (istiod: keycertbundle.go, NewVerifiedKeyCertBundleFromFile); of a TLS
+    // Secret it is the certificate's own.
+    if (!HasTlsNames(*data) && !data->contains(names.chain)) {
+      return Finish(absl::InvalidArgumentError(fmt::format(
+          "failed to create CA KeyCertBundle (open etc/cacerts/{0}: no such file or directory): {1}, key {0}, "
+          "is missing",
+          names.chain, what)));
+    }
+    Use(PluggedPem(*data), what, true);
   });
 }
 

@@ -20,58 +20,62 @@ using nlohmann::json;
 constexpr std::string_view kOfTheManifests[] = {"KUBECONFIG", "SERVICE_ACCOUNT", "ISTIOD_ADDR",
                                                 "GOMEMLIMIT", "GOMAXPROCS",      "PLATFORM"};
 
-// A flag of `pilot-discovery discovery`: its name without dashes.
+// A flag of `pilot-discovery discovery`: its name without dashes. One that is true or false stands without a value.
 struct Argument {
   std::string_view name, default_value;
   VariableEffect effect;
-  bool flag = false;  // stands without a value
+  VariableType type = VariableType::kText;
   // False: the value is none.
   bool (*apply)(const std::string& value, IstiodSettings* settings) = nullptr;
 };
 
 constexpr Argument kArguments[] = {
-    {"clusterID", "", VariableEffect::kActs, false,
+    {"clusterID", "", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->options.cluster_id = ClusterId(v);
        s->cluster_named = true;
        return true;
      }},
-    {"domain", "cluster.local", VariableEffect::kActs, false,
+    {"domain", "cluster.local", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->options.domain_suffix = v;
        return true;
      }},
-    {"keepaliveMaxServerConnectionAge", "", VariableEffect::kActs, false,
+    {"keepaliveMaxServerConnectionAge", "", VariableEffect::kActs, VariableType::kDuration,
      [](const std::string& v, IstiodSettings* s) {
        s->connection_age = ParseGoDuration(v);
        return s->connection_age.has_value();
      }},
-    {"namespace", "istio-system", VariableEffect::kNone},
+    {"namespace", "", VariableEffect::kActs, VariableType::kText,
+     [](const std::string& v, IstiodSettings* s) {
+       s->options.system_namespace = v;
+       return true;
+     }},
     {"clusterRegistriesNamespace", "istio-system", VariableEffect::kNone},
-    {"registries", "Kubernetes", VariableEffect::kActs, false,
+    {"registries", "Kubernetes", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->options.registries = absl::StrSplit(v, ',');
        return true;
      }},
     {"kubeconfig", "", VariableEffect::kNone},
-    {"meshConfig", "./etc/istio/config/mesh", VariableEffect::kActs, false,
+    {"meshConfig", "./etc/istio/config/mesh", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->options.mesh_config_file = v;
        return true;
      }},
-    {"networksConfig", "./etc/istio/config/meshNetworks", VariableEffect::kActs, false,
+    {"networksConfig", "./etc/istio/config/meshNetworks", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->options.networks_config_file = v;
        return true;
      }},
     // The process ends before it is over: only elections are waited for (istiod: Server.WaitUntilCompletion).
-    {"shutdownDuration", "10s", VariableEffect::kImplied},
-    {"configDir", "", VariableEffect::kActs, false,
+    {"shutdownDuration", "10s", VariableEffect::kImplied, VariableType::kDuration},
+    {"configDir", "", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->options.config_dir = v;
        return true;
      }},
-    {"clusterAliases", "", VariableEffect::kActs, false,
+    {"clusterAliases", "", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        // pflag: stringToString, pairs parted by commas.
        for (const absl::string_view pair : absl::StrSplit(v, ',', absl::SkipEmpty())) {
@@ -87,51 +91,51 @@ constexpr Argument kArguments[] = {
     {"grpcAddr", ":15010", VariableEffect::kNone},
     {"secureGRPCAddr", ":15012", VariableEffect::kNone},
     {"monitoringAddr", ":15014", VariableEffect::kNone},
-    {"profile", "true", VariableEffect::kImplied, true},
-    {"caCertFile", "", VariableEffect::kActs, false,
+    {"profile", "true", VariableEffect::kImplied, VariableType::kFlag},
+    {"caCertFile", "", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->options.ca_cert_file = v;
        return true;
      }},
-    {"tlsCertFile", "", VariableEffect::kActs, false,
+    {"tlsCertFile", "", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->options.tls_cert_file = v;
        return true;
      }},
-    {"tlsKeyFile", "", VariableEffect::kActs, false,
+    {"tlsKeyFile", "", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->options.tls_key_file = v;
        return true;
      }},
     {"tls-cipher-suites", "", VariableEffect::kNone},
-    {"kubernetesApiQPS", "80", VariableEffect::kNone},
-    {"kubernetesApiBurst", "160", VariableEffect::kNone},
-    {"keepaliveInterval", "30s", VariableEffect::kNone},
-    {"keepaliveTimeout", "10s", VariableEffect::kNone},
-    {"log_caller", "", VariableEffect::kActs, false,
+    {"kubernetesApiQPS", "80", VariableEffect::kNone, VariableType::kNumber},
+    {"kubernetesApiBurst", "160", VariableEffect::kNone, VariableType::kInteger},
+    {"keepaliveInterval", "30s", VariableEffect::kNone, VariableType::kDuration},
+    {"keepaliveTimeout", "10s", VariableEffect::kNone, VariableType::kDuration},
+    {"log_caller", "", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->log_caller = v;
        return true;
      }},
-    {"log_output_level", "default:info", VariableEffect::kActs, false,
+    {"log_output_level", "default:info", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->log_output_level = v;
        return true;
      }},
-    {"log_stacktrace_level", "default:none", VariableEffect::kActs, false,
+    {"log_stacktrace_level", "default:none", VariableEffect::kActs, VariableType::kText,
      [](const std::string& v, IstiodSettings* s) {
        s->log_stacktrace_level = v;
        return true;
      }},
     // Where and how istiod writes its log: there is no such process whose output one could read.
-    {"log_as_json", "false", VariableEffect::kImplied, true},
+    {"log_as_json", "false", VariableEffect::kImplied, VariableType::kFlag},
     {"log_rotate", "", VariableEffect::kImplied},
-    {"log_rotate_max_age", "30", VariableEffect::kImplied},
-    {"log_rotate_max_backups", "1000", VariableEffect::kImplied},
-    {"log_rotate_max_size", "104857600", VariableEffect::kImplied},
+    {"log_rotate_max_age", "30", VariableEffect::kImplied, VariableType::kInteger},
+    {"log_rotate_max_backups", "1000", VariableEffect::kImplied, VariableType::kInteger},
+    {"log_rotate_max_size", "104857600", VariableEffect::kImplied, VariableType::kInteger},
     {"log_target", "stdout", VariableEffect::kImplied},
     {"vklog", "", VariableEffect::kImplied},
-    {"ctrlz_port", "9876", VariableEffect::kActs, false,
+    {"ctrlz_port", "9876", VariableEffect::kActs, VariableType::kInteger,
      [](const std::string& v, IstiodSettings* s) {
        int port = 0;
        if (!absl::SimpleAtoi(v, &port) || port < 0 || port > 65535) return false;
@@ -269,25 +273,95 @@ absl::Status AddReference(const json& pod, const std::string& name, const json& 
   return absl::OkStatus();
 }
 
-// Name and value of each flag; the value is missing where a flag needs none.
-std::vector<std::pair<std::string, std::optional<std::string>>> Flags(const std::vector<std::string>& arguments) {
-  std::vector<std::pair<std::string, std::optional<std::string>>> out;
+// A command line as pflag takes it apart.
+struct CommandLine {
+  std::vector<std::pair<std::string, std::optional<std::string>>> flags;  // the value is missing where none stands
+  std::vector<std::string> words;                                         // what is no flag, and no flag's value
+};
+
+CommandLine TakeApart(const std::vector<std::string>& arguments) {
+  CommandLine out;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string_view text = arguments[i];
-    if (!text.starts_with('-') || text == "-" || text == "--") continue;
+    if (!text.starts_with('-') || text == "-" || text == "--") {
+      if (text != "--") out.words.emplace_back(text);
+      continue;
+    }
     text.remove_prefix(text.starts_with("--") ? 2 : 1);
     if (const size_t equals = text.find('='); equals != std::string_view::npos) {
-      out.emplace_back(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
+      out.flags.emplace_back(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
       continue;
     }
     const Argument* const row = FindArgument(text);
     // An unknown flag takes what follows with it, unless that is a flag itself (pflag: stripUnknownFlagValue).
-    const bool takes = row != nullptr ? !row->flag : i + 1 < arguments.size() && !arguments[i + 1].starts_with('-');
+    const bool takes = row != nullptr ? row->type != VariableType::kFlag
+                                      : i + 1 < arguments.size() && !arguments[i + 1].starts_with('-');
     std::optional<std::string> value;
     if (takes && i + 1 < arguments.size()) value = arguments[++i];
-    out.emplace_back(std::string(text), std::move(value));
+    out.flags.emplace_back(std::string(text), std::move(value));
   }
   return out;
+}
+
+// Go: time.ParseDuration, what it says of a text that is none.
+std::string DurationComplaint(const std::string& text) {
+  const auto in_number = [](char c) { return c == '.' || (c >= '0' && c <= '9'); };
+  size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  while (at < text.size() && in_number(text[at])) {
+    while (at < text.size() && in_number(text[at])) ++at;
+    size_t end = at;
+    while (end < text.size() && !in_number(text[end])) ++end;
+    const std::string unit = text.substr(at, end - at);
+    if (unit.empty()) return fmt::format("time: missing unit in duration \"{}\"", text);
+    if (!ParseGoDuration("1" + unit)) return fmt::format("time: unknown unit \"{}\" in duration \"{}\"", unit, text);
+    at = end;
+  }
+  return fmt::format("time: invalid duration \"{}\"", text);
+}
+
+// What pflag says of a value that is none of the flag's type.
+std::string Complaint(const Argument& row, const std::string& value) {
+  switch (row.type) {
+    case VariableType::kText:
+      return fmt::format("{} must be formatted as key=value", value);  // of a list of pairs, the one text that may fail
+    case VariableType::kFlag:
+      return fmt::format("strconv.ParseBool: parsing \"{}\": invalid syntax", value);
+    case VariableType::kInteger:
+      return fmt::format("strconv.ParseInt: parsing \"{}\": invalid syntax", value);
+    case VariableType::kNumber:
+      return fmt::format("strconv.ParseFloat: parsing \"{}\": invalid syntax", value);
+    case VariableType::kDuration:
+      return DurationComplaint(value);
+  }
+  return {};
+}
+
+// istiod: pilot/cmd/pilot-discovery/app/cmd.go: cobra.ExactArgs(0) of command discovery; unknown flags are let pass.
+absl::Status ApplyArguments(const std::vector<std::string>& arguments, IstiodSettings* settings) {
+  const CommandLine line = TakeApart(arguments);
+  std::vector<std::string> words = line.words;
+  if (!words.empty() && words.front().ends_with("pilot-discovery")) words.erase(words.begin());
+  if (!words.empty() && words.front() != "discovery") {
+    return absl::InvalidArgumentError(fmt::format("unknown command \"{}\" for \"pilot-discovery\"", words.front()));
+  }
+  std::string_view ignored;
+  for (const auto& [name, value] : line.flags) {
+    const Argument* const row = FindArgument(name);
+    if (row == nullptr) continue;
+    if (!value) {
+      if (row->type == VariableType::kFlag) continue;
+      return absl::InvalidArgumentError(fmt::format("flag needs an argument: --{}", name));
+    }
+    const bool readable = Parse(row->type, *value, &ignored).has_value();
+    if (!readable || (row->apply != nullptr && !row->apply(*value, settings))) {
+      return absl::InvalidArgumentError(
+          fmt::format("invalid argument \"{}\" for \"--{}\" flag: {}", *value, name, Complaint(*row, *value)));
+    }
+  }
+  if (words.size() > 1) {
+    return absl::InvalidArgumentError(fmt::format("accepts 0 arg(s), received {}", words.size() - 1));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -315,7 +389,7 @@ absl::StatusOr<ContainerSettings> ReadContainerSettings(const json& pod, std::st
   return out;
 }
 
-void Apply(const ContainerSettings& said, IstiodSettings* settings) {
+absl::Status Apply(const ContainerSettings& said, IstiodSettings* settings) {
   for (const auto& [name, text] : said.variables) {
     const IstiodVariable* const row = FindVariable(name);
     if (row == nullptr || row->apply == nullptr) continue;
@@ -328,12 +402,7 @@ void Apply(const ContainerSettings& said, IstiodSettings* settings) {
     }
   }
   // Arguments have the last word: their defaults are what the environment said.
-  for (const auto& [name, value] : Flags(said.arguments)) {
-    const Argument* const row = FindArgument(name);
-    if (row == nullptr || row->apply == nullptr || !value) continue;
-    if (!row->apply(*value, settings))
-      settings->log.push_back(fmt::format("invalid argument \"{}\" for \"--{}\" flag", *value, name));
-  }
+  return ApplyArguments(said.arguments, settings);
 }
 
 std::vector<std::string> UnheededSettings(const json& pod) {
@@ -347,8 +416,13 @@ std::vector<std::string> UnheededSettings(const json& pod) {
       out.push_back(fmt::format("variable {}, which pilot-discovery 1.18.2 does not know", name));
       continue;
     }
-    if (row->effect != VariableEffect::kNone) continue;
     const json& value = At(variable, "value");
+    std::string_view expected;
+    if (value.is_string() && !Parse(row->type, Text(variable, "value"), &expected)) {
+      out.push_back(fmt::format("variable {}={}, where istiod expects {},", name, Text(variable, "value"), expected));
+      continue;
+    }
+    if (row->effect != VariableEffect::kNone) continue;
     if (value.is_string() && SaysTheDefault(*row, Text(variable, "value"))) continue;
     out.push_back(value.is_string() ? fmt::format("variable {}={}", name, Text(variable, "value"))
                                     : fmt::format("variable {}", name));
@@ -356,7 +430,7 @@ std::vector<std::string> UnheededSettings(const json& pod) {
   if (At(container, "envFrom").is_array()) out.emplace_back("envFrom");
   const absl::StatusOr<ContainerSettings> said = ReadContainerSettings(pod, "discovery", nullptr);
   if (said.ok()) {
-    for (const auto& [name, value] : Flags(said->arguments)) {
+    for (const auto& [name, value] : TakeApart(said->arguments).flags) {
       const Argument* const row = FindArgument(name);
       if (row == nullptr) {
         out.push_back(fmt::format("argument --{}, which pilot-discovery 1.18.2 does not know", name));

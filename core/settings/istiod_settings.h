@@ -43,6 +43,7 @@ struct IstiodSettings {
   bool external_said = false;              // EXTERNAL_ISTIOD is set
   bool resolves_gateways = true;           // RESOLVE_HOSTNAME_GATEWAYS
   bool patches_validation = true;          // VALIDATION_WEBHOOK_CONFIG_NAME names one
+  bool injects = true;                     // INJECT_ENABLED
   std::optional<Duration> connection_age;  // --keepaliveMaxServerConnectionAge
   // Which scopes of the log print, and how (core/debug/log_scopes.h); empty: as by default.
   std::string log_output_level, log_stacktrace_level, log_caller;
@@ -79,8 +80,9 @@ using KeySource =
 absl::StatusOr<ContainerSettings> ReadContainerSettings(const nlohmann::json& pod, std::string_view container,
                                                         const KeySource& keys);
 
-// Unreadable values leave the default and a line in `log`.
-void Apply(const ContainerSettings& said, IstiodSettings* settings);
+// Unreadable values of variables leave the default and a line in `log`. InvalidArgument: the process ends at once, in
+// the words of its command line.
+absl::Status Apply(const ContainerSettings& said, IstiodSettings* settings);
 
 // What container `discovery` of a pod, or of a pod's template, says without effect here: "variable PILOT_HTTP10=true",
 // "argument --profile". In order of name.

@@ -75,6 +75,7 @@ constexpr Setter kSetters[] = {
        s->options.external = v.flag;
        s->external_said = true;
      }},
+    {"INJECT_ENABLED", [](const Value& v, Settings* s) { s->injects = v.flag; }},
     {"ISTIOD_CUSTOM_HOST", [](const Value& v, Settings* s) { s->options.custom_hosts = SplitAtCommas(v.text); }},
     {"ISTIO_DUAL_STACK", [](const Value& v, Settings* s) { s->options.profile.Set(Change::kDualStack, v.flag); }},
     {"ISTIO_MULTIROOT_MESH", [](const Value& v, Settings* s) { s->options.multi_root = v.flag; }},
@@ -115,6 +116,7 @@ constexpr Setter kSetters[] = {
      [](const Value& v, Settings* s) { s->options.status_update_interval = std::max<Duration>(v.duration, 1ms); }},
     {"PILOT_USE_ENDPOINT_SLICE", [](const Value& v, Settings* s) { s->options.endpoints_only = !v.flag; }},
     {"PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", [](const Value& v, Settings* s) { s->options.entry_grace = v.duration; }},
+    {"POD_NAMESPACE", [](const Value& v, Settings* s) { s->options.system_namespace = v.text; }},
     {"PRIORITIZED_LEADER_ELECTION", [](const Value& v, Settings* s) { s->options.prioritized_election = v.flag; }},
     {"REQUIRE_3P_TOKEN", [](const Value& v, Settings* s) { s->options.tokens.require_third_party = v.flag; }},
     {"RESOLVE_HOSTNAME_GATEWAYS", [](const Value& v, Settings* s) { s->resolves_gateways = v.flag; }},

@@ -10,10 +10,12 @@
 #include "scenarios/actions/action.h"
 #include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
+#include "scenarios/mesh/system_namespaces.h"
 #include "sim/inputs/kinds/install.h"
 #include "sim/inputs/kinds/objects.h"
 #include "sim/inputs/kinds/remote_secret.h"
 #include "sim/inputs/kinds/web.h"
+#include "sim/mending/installation.h"
 
 namespace wavetank::scenario {
 
@@ -27,18 +29,20 @@ using sim::inputs::SetRemoteSecret;
 
 namespace {
 
+bool InSystemNamespace(const json& object, const SystemNamespaceSet& system) {
+  return system.contains(TextOf(At(object, {"metadata", "namespace"})));
+}
+
 // What must be there before pods are: the control plane and what it reads.
-bool BelongsToControlPlane(const json& object) {
+bool BelongsToControlPlane(const json& object, const SystemNamespaceSet& system) {
   const std::string kind = Text(object, "kind");
   if (fakekube::ClusterScoped(kind)) return true;
-  if (TextOf(At(object, {"metadata", "namespace"})) != "istio-system") return false;
+  if (!InSystemNamespace(object, system)) return false;
   if (kind == "Deployment") {
     return TextOf(At(object, {"spec", "template", "metadata", "labels", "app"})) == "istiod";
   }
   return kind == "ConfigMap" || kind == "Secret" || kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding";
 }
-
-bool InSystemNamespace(const json& object) { return TextOf(At(object, {"metadata", "namespace"})) == "istio-system"; }
 
 }  // namespace
 
@@ -62,15 +66,19 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     // Namespaces first: their labels decide what becomes of everything in them.
     std::stable_partition(objects->begin(), objects->end(),
                           [](const json& object) { return Text(object, "kind") == "Namespace"; });
+    const SystemNamespaceSet own = SystemNamespaces(*objects);
+    out.system_namespaces.insert(own.begin(), own.end());
     const bool roots = scenario.ca_said || scenario.mending.Does(sim::Mend::kRoots, true);
-    if (scenario.ca != CaPlan::kSelfSigned && roots && cluster.primary()) {
-      out.phases[0].push_back(
-          PlugInCa{cluster.name, scenario.ca == CaPlan::kOwnRoots ? "root-" + cluster.name : "root"});
-    }
+    const bool plugs_in = scenario.ca != CaPlan::kSelfSigned && roots && cluster.primary();
+    const PlugInCa plugged{cluster.name, scenario.ca == CaPlan::kOwnRoots ? "root-" + cluster.name : "root"};
+    // Where it belongs is known by the istiod, if that is elsewhere.
+    const bool elsewhere = MainOf(own) != sim::kSystemNamespace;
+    if (plugs_in && !elsewhere) out.phases[0].push_back(plugged);
     for (json& object : *objects) {
-      const int phase = BelongsToControlPlane(object) ? 0 : InSystemNamespace(object) ? 1 : 2;
+      const int phase = BelongsToControlPlane(object, own) ? 0 : InSystemNamespace(object, own) ? 1 : 2;
       out.phases[phase].push_back(ApplyObject{cluster.name, std::move(object)});
     }
+    if (plugs_in && elsewhere) out.phases[0].push_back(plugged);
     out.phases[0].push_back(Install{cluster.name});
   }
   for (const json& set : scenario.key_sets) {

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/mesh/certificate_date.h"
+#include "scenarios/mesh/system_namespaces.h"
 #include "sim/inputs/input.h"
 
 namespace wavetank::scenario {
@@ -17,6 +18,7 @@ struct StartPhases {
   std::vector<sim::Input> phases[3];
   std::vector<std::string> notes;  // on its manifests and those of its steps
   Validity certificates;           // of its manifests
+  SystemNamespaceSet system_namespaces;
 };
 // Errors are those of manifests (scenarios/mesh/manifests.h), of the steps' too.
 absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario);

@@ -16,6 +16,7 @@
 #include "scenarios/answers/failure_words.h"
 #include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
+#include "scenarios/mesh/system_namespaces.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/results/nacks.h"
 #include "scenarios/runner/start.h"
@@ -34,13 +35,13 @@ constexpr Duration kRequestLimit = 1min;
 const json& LabelsOf(const json& object) { return At(object, {"metadata", "labels"}); }
 
 // The network that a cluster's manifests speak of: the label of its system namespace, or of its east-west gateway.
-std::string NetworkOf(const std::vector<json>& objects, bool* labelled) {
+std::string NetworkOf(const std::vector<json>& objects, const SystemNamespaceSet& system, bool* labelled) {
   std::string gateway;
   *labelled = false;
   for (const json& object : objects) {
     const std::string network = Text(LabelsOf(object), kNetworkLabel);
     if (network.empty()) continue;
-    if (Text(object, "kind") == "Namespace" && Text(At(object, "metadata"), "name") == "istio-system") {
+    if (Text(object, "kind") == "Namespace" && system.contains(Text(At(object, "metadata"), "name"))) {
       *labelled = true;
       return network;
     }
@@ -50,9 +51,9 @@ std::string NetworkOf(const std::vector<json>& objects, bool* labelled) {
 }
 
 // Whether an istiod among them is told anything.
-bool BringsControlPlane(const std::vector<json>& objects) {
+bool BringsControlPlane(const std::vector<json>& objects, const SystemNamespaceSet& system) {
   for (const json& object : objects) {
-    if (Text(object, "kind") != "Deployment" || Text(At(object, "metadata"), "namespace") != "istio-system") continue;
+    if (Text(object, "kind") != "Deployment" || !system.contains(Text(At(object, "metadata"), "namespace"))) continue;
     for (const json& container : Items(At(object, {"spec", "template", "spec", "containers"}))) {
       if (Text(container, "name") == "discovery" && !Items(At(container, "env")).empty()) return true;
     }
@@ -79,6 +80,7 @@ class Surveyor {
     if (!plan.ok()) return plan.status();
     scenario_ = std::move(plan->scenario);
     survey_.notes = plan->start.notes;
+    system_ = plan->start.system_namespaces;
     absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(MakeWorldOptions(scenario_));
     if (!world.ok()) return world.status();
     world_ = *std::move(world);
@@ -93,7 +95,8 @@ class Surveyor {
         }
       }
       if (!world_->RunUntilSettled(world_->Now() + kSurveySettleLimit)) {
-        survey_.notes.push_back("the mesh has not settled after 5 minutes");
+        const std::string_view waits = "the mesh has not settled after 5 minutes";
+        if (!std::count(survey_.notes.begin(), survey_.notes.end(), waits)) survey_.notes.emplace_back(waits);
       }
     }
     for (const std::string& complaint : world_->Complaints()) survey_.notes.push_back(complaint);
@@ -123,7 +126,7 @@ class Surveyor {
   void TellOfPodsWithoutSidecar() {
     std::map<std::pair<std::string, std::string>, std::set<std::string>> apps;  // by cluster and namespace
     for (const sim::PodProcess* pod : world_->Pods()) {
-      if (pod->app().empty() || pod->app() == "istiod" || pod->bootstrap().has_value()) continue;
+      if (pod->app().empty() || pod->app() == "istiod" || pilot::HasProxy(pod->pod()->body)) continue;
       if (!world_->WhyLeftOut(*pod).empty()) continue;  // LeftOut() says why it has none
       apps[{pod->site().name, pod->pod()->meta.ns}].insert(pod->app());
     }
@@ -137,12 +140,14 @@ class Surveyor {
     }
   }
 
+  bool OfTheSystem(const std::string& ns) const { return ns == "kube-system" || system_.contains(ns); }
+
   // Simulated applications listen on the ports that their containers declare; real ones may on others.
   void TellOfUndeclaredPorts() {
     for (const ClusterSpec& cluster : scenario_.clusters) {
       for (const kube::ObjectRef& object : world_->cluster(cluster.name).api().List("Service")) {
         const kube::Service& service = kube::ParseService(*object);
-        if (!service.has_selector || object->meta.ns == "istio-system" || object->meta.ns == "kube-system") continue;
+        if (!service.has_selector || OfTheSystem(object->meta.ns)) continue;
         const std::vector<const sim::PodProcess*> pods = PodsOf(cluster.name, *object, service);
         if (pods.empty()) continue;
         std::vector<int> refused;
@@ -184,7 +189,7 @@ class Surveyor {
     std::set<std::tuple<std::string, std::string, int>> targets;  // namespace, Service, port
     for (const ClusterSpec& cluster : scenario_.clusters) {
       for (const kube::ObjectRef& object : world_->cluster(cluster.name).api().List("Service")) {
-        if (object->meta.ns == "istio-system" || object->meta.ns == "kube-system") continue;
+        if (OfTheSystem(object->meta.ns)) continue;
         for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
           if (port.protocol == "TCP") targets.insert({object->meta.ns, object->meta.name, port.port});
         }
@@ -280,6 +285,7 @@ class Surveyor {
 
   const SurveyOptions& options_;
   Scenario scenario_;
+  SystemNamespaceSet system_;
   std::unique_ptr<sim::World> world_;
   Survey survey_;
   std::optional<AddressNames> addresses_;
@@ -302,7 +308,8 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
   bool brings_secrets = false, sketch = true;
   out.scenario.mending = options.mending;
   out.scenario.date = options.date;
-  std::vector<std::string> to_label, notes;
+  std::vector<std::pair<std::string, std::string>> to_label;  // cluster, namespace
+  std::vector<std::string> notes;
   for (const SurveyCluster& c : options.clusters) {
     ClusterSpec spec;
     spec.name = c.name;
@@ -321,9 +328,10 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     if (!ranges->load_balancers.empty()) spec.load_balancer_cidr = ranges->load_balancers;
     for (const std::string& note : ranges->notes) notes.push_back(fmt::format("{}: {}", c.name, note));
     bool labelled = false;
-    spec.network = NetworkOf(*objects, &labelled);
-    if (BringsControlPlane(*objects) || BringsRoots(*objects)) sketch = false;
-    if (!spec.network.empty() && !labelled) to_label.push_back(spec.name);
+    const SystemNamespaceSet system = SystemNamespaces(*objects);
+    spec.network = NetworkOf(*objects, system, &labelled);
+    if (BringsControlPlane(*objects, system) || BringsRoots(*objects)) sketch = false;
+    if (!spec.network.empty() && !labelled) to_label.emplace_back(spec.name, MainOf(system));
     if (spec.network.empty()) spec.network = "network1";
     brings_secrets = brings_secrets || std::any_of(objects->begin(), objects->end(), IsRemoteSecret);
     out.scenario.clusters.push_back(std::move(spec));
@@ -353,14 +361,13 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
   }
   if (!options.calendar) DateByCertificates(*start, &out.scenario, &notes);
   // The guides label the system namespace by hand, which no manifest shows.
-  for (const std::string& name : to_label) {
+  for (const auto& [name, ns_name] : to_label) {
     const ClusterSpec& cluster = *out.scenario.FindCluster(name);
-    notes.push_back(fmt::format("{}: namespace istio-system was labelled {}={}, as its gateway is", name, kNetworkLabel,
+    notes.push_back(fmt::format("{}: namespace {} was labelled {}={}, as its gateway is", name, ns_name, kNetworkLabel,
                                 cluster.network));
-    const json ns = {
-        {"apiVersion", "v1"},
-        {"kind", "Namespace"},
-        {"metadata", {{"name", "istio-system"}, {"labels", {{std::string(kNetworkLabel), cluster.network}}}}}};
+    const json ns = {{"apiVersion", "v1"},
+                     {"kind", "Namespace"},
+                     {"metadata", {{"name", ns_name}, {"labels", {{std::string(kNetworkLabel), cluster.network}}}}}};
     start->phases[0].insert(start->phases[0].begin(), sim::inputs::ApplyObject{name, ns});
   }
   out.start = *std::move(start);

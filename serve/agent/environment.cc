@@ -34,25 +34,10 @@ std::string Variable(const Environment& environment, std::string_view name, std:
   const auto it = environment.find(name);
   return it == environment.end() || it->second.empty() ? std::string(otherwise) : it->second;
 }
-bool Flag(const Environment& environment, std::string_view name, bool otherwise = false) {
-  const std::string text = Variable(environment, name);
-  if (text.empty()) return otherwise;
-  return text == "true" || text == "TRUE" || text == "True" || text == "1" || text == "t" || text == "T";
-}
-absl::StatusOr<int> Number(const Environment& environment, std::string_view name, int otherwise, int low, int high) {
-  const std::string text = Variable(environment, name);
-  int value = otherwise;
-  if (!text.empty() && (!absl::SimpleAtoi(text, &value) || value < low || value > high)) {
-    return BadSetup(fmt::format("{} must be a number from {} to {}: {}", name, low, high, text));
-  }
-  return value;
-}
-absl::StatusOr<Duration> Length(const Environment& environment, std::string_view name, Duration otherwise) {
-  const std::string text = Variable(environment, name);
-  if (text.empty()) return otherwise;
-  const std::optional<Duration> value = ParseGoDuration(text);
-  if (!value || *value < Duration::zero()) return BadSetup(fmt::format("{} is no duration: {}", name, text));
-  return *value;
+absl::StatusOr<int> PortOf(const pilot::AgentVariables& variables, std::string_view name, int otherwise) {
+  const int64_t port = variables.Integer(name, otherwise);
+  if (port < 0 || port > 65535) return BadSetup(fmt::format("{} must be a port: {}", name, port));
+  return static_cast<int>(port);
 }
 
 bool IsThere(agent::Files& files, const std::string& path) { return files.Read(path).ok(); }
@@ -90,37 +75,6 @@ json PodOf(const Environment& environment, const AgentArguments& arguments, agen
           {"spec",
            {{"serviceAccountName", Variable(environment, "SERVICE_ACCOUNT")},
             {"containers", json::array({std::move(container)})}}}};
-}
-
-// istiod: pkg/istio-agent/agent.go, FindRootCAForXDS and FindRootCAForCA.
-absl::StatusOr<std::string> FindRoots(const Environment& environment, agent::Files& files, bool xds, bool mounted) {
-  const char* what = xds ? "XDS" : "CA";
-  const std::string asked = Variable(environment, xds ? "XDS_ROOT_CA" : "CA_ROOT_CA");
-  const std::string provider = Variable(environment, "PILOT_CERT_PROVIDER", "istiod");
-  const std::string provisioned = Variable(environment, "PROV_CERT");
-  constexpr char kWellKnown[] = "./etc/certs/root-cert.pem";
-  std::string path;
-  if (asked == "SYSTEM") return std::string();
-  if (!asked.empty()) {
-    path = asked;
-  } else if (xds && IsThere(files, kWellKnown)) {
-    return std::string(kWellKnown);
-  } else if (provider == "kubernetes") {
-    path = "./var/run/secrets/istio/kubernetes/ca.crt";
-    if (!IsThere(files, path)) path = "./var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
-  } else if (!xds && provider == "custom") {
-    path = kWellKnown;
-  } else if (!provisioned.empty()) {
-    return provisioned + "/root-cert.pem";
-  } else if (xds && mounted) {
-    path = Variable(environment, "ISTIO_META_TLS_CLIENT_ROOT_CERT");
-  } else if (provider == "none") {
-    return BadSetup(fmt::format("root CA file for {} required but configured provider as none", what));
-  } else {
-    path = "var/run/secrets/istio/root-cert.pem";
-  }
-  if (!IsThere(files, path)) return BadSetup(fmt::format("root CA file for {} does not exist {}", what, path));
-  return path;
 }
 
 }  // namespace
@@ -183,20 +137,15 @@ std::vector<std::string> MachineAddresses() {
   return out;
 }
 
-absl::StatusOr<x509::KeyPairRef> MakeRealKey(const KeyOptions& options) {
+absl::StatusOr<x509::KeyPairRef> MakeRealKey(const agent::KeyRequest& options) {
+  if (absl::Status status = agent::CheckKeyRequest(options); !status.ok()) return status;
   using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
   Key key(nullptr, EVP_PKEY_free);
-  if (options.ecdsa) {
-    if (options.curve != "P256" && options.curve != "P384") {
-      return BadSetup(fmt::format("ECC_CURVE must be P256 or P384: {}", options.curve));
-    }
-    key.reset(EVP_EC_gen(options.curve == "P256" ? "P-256" : "P-384"));
+  if (!options.ecc_algorithm.empty()) {
+    key.reset(EVP_EC_gen(options.curve == "P384" ? "P-384" : "P-256"));
   } else {
-    // pki/util/generate_csr.go refuses what is shorter.
-    if (options.rsa_bits < 2048 || options.rsa_bits > 8192) {
-      return BadSetup(fmt::format("requested key size does not meet the minimum required size of 2048 (requested: {})",
-                                  options.rsa_bits));
-    }
+    // More bits take minutes.
+    if (options.rsa_bits > 8192) return BadSetup(fmt::format("no key of {} bits is made here", options.rsa_bits));
     key.reset(EVP_RSA_gen(static_cast<unsigned int>(options.rsa_bits)));
   }
   std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new(BIO_s_secmem()), BIO_free);
@@ -239,27 +188,24 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
   out.admin_port = static_cast<uint16_t>(wavetank::Number(config, "proxyAdminPort", 15000));
   out.status_port = out.proxy.status_port;
   out.cluster_id = Variable(environment, "ISTIO_META_CLUSTER_ID");
-  const std::string policy = Variable(environment, "JWT_POLICY", "third-party-jwt");
-  if (policy == "third-party-jwt") out.token_path = "./var/run/secrets/tokens/istio-token";
-  if (policy == "first-party-jwt") out.token_path = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+  const pilot::AgentVariables variables(environment, &out.notes);
+  out.token_path = agent::TokenPath(variables);
 
   const bool mounted = out.proxy.file_mounted_certs;
   out.xds_plaintext = Text(config, "controlPlaneAuthPolicy") == "NONE";
   if (!out.xds_plaintext) {
-    absl::StatusOr<std::string> roots = FindRoots(environment, files, true, mounted);
+    absl::StatusOr<std::string> roots = agent::FindRoots(variables, files, agent::RootsOf::kXds, mounted);
     if (!roots.ok()) return roots.status();
     out.xds_roots = *std::move(roots);
   }
   out.ca_plaintext = out.proxy.ca_address.ends_with(":15010");
   if (!mounted && !out.ca_plaintext) {
-    absl::StatusOr<std::string> roots = FindRoots(environment, files, false, mounted);
+    absl::StatusOr<std::string> roots = agent::FindRoots(variables, files, agent::RootsOf::kCa, mounted);
     if (!roots.ok()) return roots.status();
     out.ca_roots = *std::move(roots);
   }
   out.ca_provisioned = Variable(environment, "PROV_CERT");
-  if (mounted && !out.ca_provisioned.empty()) {
-    return BadSetup("invalid options: PROV_CERT and FILE_MOUNTED_CERTS are mutually exclusive");
-  }
+  if (absl::Status sources = agent::CheckIdentitySources(variables, mounted); !sources.ok()) return sources;
   for (const auto& [name, value] : environment) {
     if (name.starts_with("XDS_HEADER_")) out.xds_headers[name.substr(11)] = value;
   }
@@ -273,25 +219,25 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
   out.xds_headers = std::move(headers);
 
   // Bootstrap and process.
-  const auto status = Number(environment, "ENVOY_STATUS_PORT", 15021, 0, 65535);
-  const auto prometheus = Number(environment, "ENVOY_PROMETHEUS_PORT", 15090, 0, 65535);
+  const auto status = PortOf(variables, "ENVOY_STATUS_PORT", 15021);
+  const auto prometheus = PortOf(variables, "ENVOY_PROMETHEUS_PORT", 15090);
   for (const auto* each : {&status, &prometheus}) {
     if (!each->ok()) return each->status();
   }
   out.bootstrap.status_port = static_cast<uint16_t>(*status);
-  out.bootstrap_of_istiod = Flag(environment, "BOOTSTRAP_XDS_AGENT");
-  const auto tap = Number(environment, "PROXY_XDS_DEBUG_VIA_AGENT_PORT", 15004, 0, 65535);
+  out.bootstrap_of_istiod = variables.Flag("BOOTSTRAP_XDS_AGENT", false);
+  const auto tap = PortOf(variables, "PROXY_XDS_DEBUG_VIA_AGENT_PORT", 15004);
   if (!tap.ok()) return tap.status();
-  out.tap_port = Flag(environment, "PROXY_XDS_DEBUG_VIA_AGENT", true) ? static_cast<uint16_t>(*tap) : uint16_t{0};
+  out.tap_port = variables.Flag("PROXY_XDS_DEBUG_VIA_AGENT", true) ? static_cast<uint16_t>(*tap) : uint16_t{0};
   out.bootstrap.prometheus_port = static_cast<uint16_t>(*prometheus);
   metadata["ENVOY_STATUS_PORT"] = *status;
   metadata["ENVOY_PROMETHEUS_PORT"] = *prometheus;
   out.bootstrap.upstream_envoy = arguments.upstream_envoy;
-  out.bootstrap.delta = Flag(environment, "ISTIO_DELTA_XDS");
+  out.bootstrap.delta = variables.Flag("ISTIO_DELTA_XDS", false);
   out.bootstrap.outlier_log_path = arguments.outlier_log_path;
   if (!arguments.outlier_log_path.empty()) metadata["OUTLIER_LOG_PATH"] = arguments.outlier_log_path;
   out.bootstrap.host_ip = Variable(environment, "HOST_IP");
-  out.bootstrap.exit_on_zero_active_connections = Flag(environment, "EXIT_ON_ZERO_ACTIVE_CONNECTIONS");
+  out.bootstrap.exit_on_zero_active_connections = variables.Flag("EXIT_ON_ZERO_ACTIVE_CONNECTIONS", false);
   if (out.bootstrap.exit_on_zero_active_connections) metadata["EXIT_ON_ZERO_ACTIVE_CONNECTIONS"] = "true";
   if (Text(config, "controlPlaneAuthPolicy", "MUTUAL_TLS") == "NONE") metadata.erase("PILOT_SAN");
 
@@ -312,12 +258,7 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
     }
   }
   out.life.termination_drain = out.proxy.termination_drain;
-  const auto minimum = Length(environment, "MINIMUM_DRAIN_DURATION", 5s);
-  const auto debounce = Length(environment, "FILE_DEBOUNCE_DURATION", 100ms);
-  for (const auto* each : {&minimum, &debounce}) {
-    if (!each->ok()) return each->status();
-  }
-  out.life.minimum_drain = *minimum;
+  out.life.minimum_drain = std::max<Duration>(Duration::zero(), variables.Length("MINIMUM_DRAIN_DURATION", 5s));
   out.life.exit_on_zero_active_connections = out.bootstrap.exit_on_zero_active_connections;
   out.life.status_port = out.bootstrap.status_port;
   out.life.prometheus_port = out.bootstrap.prometheus_port;
@@ -327,7 +268,7 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
   out.secrets.identity = {out.proxy.trust_domain, out.proxy.ns, out.proxy.service_account};
   out.secrets.secret_ttl = out.proxy.secret_ttl;
   out.secrets.rotation_grace_ppm = out.proxy.secret_rotation_grace_ppm;
-  out.secrets.file_debounce = *debounce;
+  out.secrets.file_debounce = std::max<Duration>(Duration::zero(), variables.Length("FILE_DEBOUNCE_DURATION", 100ms));
   out.secrets.file_mounted_certs = mounted;
   out.secrets.output_dir = out.proxy.output_certs;
   for (const char* path :
@@ -344,12 +285,8 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
     out.secrets.key_path = fmt::format("{}/key.pem", kIdentity);
     out.secrets.root_path = fmt::format("{}/root-cert.pem", kIdentity);
   }
-  const auto bits = Number(environment, "WORKLOAD_RSA_KEY_SIZE", 2048, 1, 65536);
-  if (!bits.ok()) return bits.status();
-  out.key.rsa_bits = *bits;
-  out.secrets.pkcs8_keys = Flag(environment, "PKCS8_KEY");
-  out.key.ecdsa = Variable(environment, "ECC_SIGNATURE_ALGORITHM") == "ECDSA";
-  out.key.curve = Variable(environment, "ECC_CURVE", "P256");
+  out.secrets.pkcs8_keys = variables.Flag("PKCS8_KEY", false);
+  out.key = agent::ReadKeyRequest(variables);
 
   if (const std::string text = Variable(environment, "ISTIO_KUBE_APP_PROBERS"); !text.empty()) {
     absl::StatusOr<agent::AppProbers> probers = agent::ParseAppProbers(text);
@@ -396,7 +333,8 @@ absl::StatusOr<AgentSetup> ReadSetup(const Environment& environment, const Agent
   for (const auto& [name, why] : kWithout) {
     if (!Variable(environment, name).empty()) out.notes.push_back(fmt::format("{} has no effect: {}", name, why));
   }
-  if (const std::string provider = Variable(environment, "CA_PROVIDER", "Citadel"); provider != "Citadel") {
+  // Any other word is Citadel for 1.18.2, too (agent.go, newSecretManager).
+  if (const std::string provider = Variable(environment, "CA_PROVIDER", "Citadel"); provider.starts_with("Google")) {
     return BadSetup(fmt::format("CA_PROVIDER {} is not there; only Citadel is", provider));
   }
   return out;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/agent/agent_setup.h"
 #include "core/agent/bootstrap.h"
 #include "core/agent/dns_table.h"
 #include "core/agent/envoy_life.h"
@@ -36,14 +37,8 @@ struct AgentArguments {
   bool upstream_envoy = false;                                           // the program is no Envoy of Istio's
 };
 
-// A key as the variables want it.
-struct KeyOptions {
-  bool ecdsa = false;          // ECC_SIGNATURE_ALGORITHM=ECDSA
-  std::string curve = "P256";  // ECC_CURVE
-  int rsa_bits = 2048;         // WORKLOAD_RSA_KEY_SIZE
-};
-// InvalidArgument: no such size or curve.
-absl::StatusOr<x509::KeyPairRef> MakeRealKey(const KeyOptions& options);
+// InvalidArgument: there is no such key.
+absl::StatusOr<x509::KeyPairRef> MakeRealKey(const agent::KeyRequest& options);
 
 struct AgentSetup {
   pilot::ProxyBootstrap proxy;
@@ -52,7 +47,7 @@ struct AgentSetup {
   agent::EnvoyLifeOptions life;
   agent::SecretOptions secrets;  // without what only a driver has
   agent::AppProbers probers;
-  KeyOptions key;
+  agent::KeyRequest key;
 
   std::string config_path, binary;  // folder of the bootstrap and of the ADS socket; Envoy's program
   uint16_t admin_port = 15000, status_port = 15020;

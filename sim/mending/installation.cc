@@ -29,25 +29,31 @@ absl::Status Ensure(fakekube::ApiServer& api, json object) {
   return api.Apply(std::move(object)).status();
 }
 
-json Named(const char* api_version, const char* kind, const char* name) {
-  return {{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", name}, {"namespace", kSystemNamespace}}}};
+json Named(const char* api_version, const char* kind, const char* name, const std::string& ns = kSystemNamespace) {
+  return {{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", name}, {"namespace", ns}}}};
 }
 
-absl::Status EnsureBase(fakekube::ApiServer& api) {
-  json ns = {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", kSystemNamespace}}}};
+absl::Status EnsureBase(fakekube::ApiServer& api, const std::string& system) {
+  json ns = {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", system}}}};
   if (absl::Status status = Ensure(api, std::move(ns)); !status.ok()) return status;
-  return Ensure(api, Named("v1", "ServiceAccount", std::string(security::kReaderServiceAccount).c_str()));
+  return Ensure(api, Named("v1", "ServiceAccount", std::string(security::kReaderServiceAccount).c_str(), system));
+}
+
+// What is said of istiods' pods, with the namespace, by what is there.
+void ForEachIstiod(const fakekube::ApiServer& api,
+                   const std::function<void(const json& pod, const std::string& ns)>& tell) {
+  for (const char* kind : {"Deployment", "Pod"}) {
+    for (const kube::ObjectRef& object : api.List(kind)) {
+      const json& pod = kind[0] == 'P' ? object->body : At(object->body, {"spec", "template"});
+      if (IsIstiod(pod, object->meta.ns)) tell(pod, object->meta.ns);
+    }
+  }
 }
 
 bool HasIstiod(const fakekube::ApiServer& api) {
-  for (const char* kind : {"Deployment", "Pod"}) {
-    for (const kube::ObjectRef& object : api.List(kind, kSystemNamespace)) {
-      const json& body = object->body;
-      const json& of_pod = kind[0] == 'P' ? body : At(body, {"spec", "template"});
-      if (At(of_pod, {"metadata", "labels", "app"}) == "istiod") return true;
-    }
-  }
-  return false;
+  bool found = false;
+  ForEachIstiod(api, [&](const json&, const std::string&) { found = true; });
+  return found;
 }
 
 // Some webhook configuration leads to an injector that is there: others, a revision's that is gone or another
@@ -72,33 +78,55 @@ json PortOf(const char* name, int port, int target) {
 
 }  // namespace
 
-bool IsSketch(const fakekube::ApiServer& api) {
-  bool stub = false;  // an istiod that is told nothing
-  for (const char* kind : {"Deployment", "Pod"}) {
-    for (const kube::ObjectRef& object : api.List(kind, kSystemNamespace)) {
-      const json& of_pod = kind[0] == 'P' ? object->body : At(object->body, {"spec", "template"});
-      if (At(of_pod, {"metadata", "labels", "app"}) != "istiod") continue;
-      stub = true;
-      for (const json& container : Items(At(of_pod, {"spec", "containers"}))) {
-        if (Text(container, "name") == "discovery" && !Items(At(container, "env")).empty()) return false;
-      }
-    }
+bool IsIstiod(const json& pod, std::string_view ns) {
+  if (At(pod, {"metadata", "labels", "app"}) != "istiod") return false;
+  if (ns == kSystemNamespace) return true;
+  for (const json& container : Items(At(pod, {"spec", "containers"}))) {
+    if (Text(container, "name") == "discovery") return true;
   }
+  return false;
+}
+
+std::string SystemNamespaceOf(const fakekube::ApiServer& api) {
+  std::string out;
+  ForEachIstiod(api, [&](const json&, const std::string& ns) {
+    if (out.empty() || ns == kSystemNamespace) out = ns;
+  });
+  if (!out.empty()) return out;
+  const std::string annotation(security::kControlPlaneClustersAnnotation);
+  for (const kube::ObjectRef& ns : api.List("Namespace")) {
+    if (ns->meta.annotations.count(annotation) != 0) return ns->meta.name;
+  }
+  return kSystemNamespace;
+}
+
+bool IsSketch(const fakekube::ApiServer& api) {
+  bool stub = false, told = false;  // an istiod that is told nothing, or something
+  ForEachIstiod(api, [&](const json& pod, const std::string&) {
+    stub = true;
+    for (const json& container : Items(At(pod, {"spec", "containers"})))
+      told = told || (Text(container, "name") == "discovery" && !Items(At(container, "env")).empty());
+  });
+  if (told) return false;
   return stub || (api.List(kWebhookKind).empty() && api.Get("Service", {kSystemNamespace, "istiod"}) == nullptr);
 }
 
 absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) {
   if (!what.mending.Does(Mend::kIstiod, IsSketch(api))) return absl::OkStatus();
   what.mended(Mend::kIstiod);
-  if (absl::Status status = EnsureBase(api); !status.ok()) return status;
+  const std::string system = SystemNamespaceOf(api);
+  if (absl::Status status = EnsureBase(api, system); !status.ok()) return status;
   // The Helm values: what injection writes into proxies, and what `istioctl analyze` reads of them.
-  json injector = Named("v1", "ConfigMap", std::string(pilot::InjectorConfigMapName("")).c_str());
-  injector["data"] = {
-      {"config", "policy: enabled\n"},
-      {"values", JsonText(pilot::InjectionConfig::Default(what.cluster, what.network, "mesh1", what.profile).values)}};
-  // istiod does without it, istioctl does not.
-  json mesh = Named("v1", "ConfigMap", "istio");
-  mesh["data"] = {{"mesh", what.mesh_config.empty() ? "rootNamespace: istio-system\n" : what.mesh_config}};
+  json values = pilot::InjectionConfig::Default(what.cluster, what.network, "mesh1", what.profile).values;
+  values["global"]["istioNamespace"] = system;
+  json injector = Named("v1", "ConfigMap", std::string(pilot::InjectorConfigMapName("")).c_str(), system);
+  injector["data"] = {{"config", "policy: enabled\n"}, {"values", JsonText(values)}};
+  // istiod does without it, istioctl does not; elsewhere istiod's address is another than the usual one.
+  json mesh = Named("v1", "ConfigMap", "istio", system);
+  std::string says = fmt::format("rootNamespace: {}\n", system);
+  if (system != kSystemNamespace)
+    says += fmt::format("defaultConfig: {{discoveryAddress: 'istiod.{}.svc:15012'}}\n", system);
+  mesh["data"] = {{"mesh", what.mesh_config.empty() ? says : what.mesh_config}};
   for (json& map : std::vector<json>{std::move(injector), std::move(mesh)}) {
     if (absl::Status status = Ensure(api, std::move(map)); !status.ok()) return status;
   }
@@ -129,7 +157,9 @@ absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) 
     }
   }
   if (HasInjector(api)) return absl::OkStatus();
-  return Ensure(api, pilot::MakeMutatingWebhookConfiguration({}));
+  pilot::WebhookInstallation webhook;
+  webhook.ns = system;
+  return Ensure(api, pilot::MakeMutatingWebhookConfiguration(webhook));
 }
 
 absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what) {
@@ -137,7 +167,7 @@ absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what) {
   const std::string annotation(security::kControlPlaneClustersAnnotation);
   const bool installs = what.mending.Does(Mend::kIstiod, sketch);
   if (installs) {
-    if (absl::Status status = EnsureBase(api); !status.ok()) return status;
+    if (absl::Status status = EnsureBase(api, kSystemNamespace); !status.ok()) return status;
   }
   const kube::ObjectRef ns = api.Get("Namespace", {"", kSystemNamespace});
   if (what.mending.Does(Mend::kControlPlane, sketch) && ns != nullptr && ns->meta.annotations.count(annotation) == 0) {
@@ -176,7 +206,8 @@ Subscription ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::Ap
       remote.Apply(std::move(endpoints)).IgnoreError();
       return;
     }
-    // A host name: the Service becomes an alias of it, and the webhook, whose port an alias cannot change, a URL.
+    // A host name: the Service becomes an alias of it, which changes no port: the webhook names the alias's own
+    // (kube-apiserver: apiserver/pkg/util/proxy, ResolveCluster).
     const std::string& hostname = service.ingress.front().hostname;
     remote
         .Patch(
@@ -188,10 +219,7 @@ Subscription ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::Ap
       json webhooks = Items(At(configuration->body, "webhooks"));
       for (json& webhook : webhooks) {
         if (!At(webhook, {"clientConfig", "service"}).is_object()) continue;
-        json& client = webhook["clientConfig"];
-        const std::string path = Text(client["service"], "path", "/inject");
-        client.erase("service");
-        client["url"] = fmt::format("https://{}:15017{}", hostname, path);
+        webhook["clientConfig"]["service"]["port"] = 15017;
       }
       remote.Patch(kWebhookKind, {"", configuration->meta.name}, {{"webhooks", std::move(webhooks)}}).IgnoreError();
     }

@@ -15,7 +15,15 @@
 
 namespace wavetank::sim {
 
-inline constexpr const char* kSystemNamespace = "istio-system";  // of every installation here
+inline constexpr const char* kSystemNamespace = "istio-system";  // of what is installed here
+
+// A pod, or a template of pods, that runs an istiod: its label and its container are the chart's. Where the world's own
+// installations are, the label does.
+bool IsIstiod(const nlohmann::json& pod, std::string_view ns);
+
+// Where the cluster's control plane is installed: the namespace of its istiod, or what a remote cluster's says that
+// names one; else where the world would put it.
+std::string SystemNamespaceOf(const fakekube::ApiServer& api);
 
 struct Installation {
   std::string cluster, network, control_plane;

@@ -1,4 +1,5 @@
 // The commands of docs/seeds.md, each as a reader types it.
+#include <algorithm>
 #include <fstream>
 #include <set>
 
@@ -33,7 +34,10 @@ TEST_F(Seeds, EveryCommandOfThePageAnswers) {
   for (const std::string& command : commands) {
     const Ran ran = Call(absl::StrReplaceAll(command, {{"scenarios/", scenarios}}));
     EXPECT_EQ(ran.code, 0) << command << "\n" << ran.error;
-    EXPECT_FALSE(ran.output.empty()) << command;
+    // A table's head alone shows nothing.
+    const bool says =
+        command.starts_with("manifest diff") || std::count(ran.output.begin(), ran.output.end(), '\n') > 1;
+    EXPECT_TRUE(says) << command << "\n" << ran.output;
   }
 }
 

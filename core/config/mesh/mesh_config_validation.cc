@@ -115,7 +115,10 @@ void ReadMessage(ProtoJson& in, Tracers& out) {
   in.Field("datadog", out.datadog);
 }
 
-// Of ProxyConfig, what is checked, with istiod's defaults.
+enum class AuthPolicy : uint8_t { kNone, kMutualTls };
+enum class InterceptionMode : uint8_t { kRedirect, kTproxy, kNone };
+
+// Of ProxyConfig, what is checked, with istiod's defaults; the last of it for its types alone.
 struct CheckedProxyConfig {
   std::string config_path = "./etc/istio/proxy", binary_path = "/usr/local/bin/envoy", service_cluster = "istio-proxy";
   std::string discovery_address = "istiod.istio-system.svc:15012";
@@ -125,6 +128,13 @@ struct CheckedProxyConfig {
   Tracers tracing;
   AddressOf metrics_service, access_log_service;
   std::optional<PrivateKeyProvider> private_key_provider;
+
+  AuthPolicy auth_policy = AuthPolicy::kMutualTls;
+  InterceptionMode interception_mode = InterceptionMode::kRedirect;
+  std::optional<int32_t> concurrency, stat_name_length;
+  Duration termination_drain{}, parent_shutdown{};
+  bool hold_application = false;
+  std::map<std::string, std::string> metadata, runtime_values;
 };
 void ReadMessage(ProtoJson& in, CheckedProxyConfig& out) {
   in.Field("configPath", out.config_path);
@@ -140,17 +150,31 @@ void ReadMessage(ProtoJson& in, CheckedProxyConfig& out) {
   in.Field("envoyMetricsService", out.metrics_service);
   in.Field("envoyAccessLogService", out.access_log_service);
   in.Field("privateKeyProvider", out.private_key_provider);
+  in.Enum("controlPlaneAuthPolicy", out.auth_policy,
+          {{"NONE", AuthPolicy::kNone}, {"MUTUAL_TLS", AuthPolicy::kMutualTls}});
+  in.Enum("interceptionMode", out.interception_mode,
+          {{"REDIRECT", InterceptionMode::kRedirect},
+           {"TPROXY", InterceptionMode::kTproxy},
+           {"NONE", InterceptionMode::kNone}});
+  in.Field("concurrency", out.concurrency);
+  in.Field("statNameLength", out.stat_name_length);
+  in.Field("terminationDrainDuration", out.termination_drain);
+  in.Field("parentShutdownDuration", out.parent_shutdown);
+  in.Field("holdApplicationUntilProxyStarts", out.hold_application);
+  in.Field("proxyMetadata", out.metadata);
+  in.Field("runtimeValues", out.runtime_values);
 }
 
-// istiod: ValidateMeshConfigProxyConfig.
-absl::Status ValidateProxyConfig(const nlohmann::json& json) {
+}  // namespace
+
+absl::Status CheckProxyConfig(const nlohmann::json& config, const std::string& path) {
   CheckedProxyConfig proxy;
   absl::Status status;
-  ProtoJson fields(json, "mesh.defaultConfig", status);
+  ProtoJson fields(config, path, status);
   if (status.ok()) ReadMessage(fields, proxy);
   if (!status.ok()) return status;
-  const auto bad = [](std::string_view field, std::string_view what) {
-    return RefusedMesh(fmt::format("defaultConfig.{}", field), what);
+  const auto bad = [&path](std::string_view field, std::string_view what) {
+    return absl::InvalidArgumentError(fmt::format("{}.{}: {}", path, field, what));
   };
   for (const auto& [name, value] : {std::pair("configPath", &proxy.config_path),
                                     {"binaryPath", &proxy.binary_path},
@@ -191,8 +215,6 @@ absl::Status ValidateProxyConfig(const nlohmann::json& json) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::Status ValidateMeshConfig(const MeshConfig& mesh) {
   // 1.18.2 looks at proxyListenPort alone (istiod: pkg/config/validation/validation.go, ValidateMeshConfig). It takes
   // any proxyInboundListenPort: with 0 sidecars are told to listen at a pipe named like the wildcard address.
@@ -206,7 +228,7 @@ absl::Status ValidateMeshConfig(const MeshConfig& mesh) {
     return RefusedMesh("protocolDetectionTimeout", "expected whole milliseconds");
   }
   if (const auto proxy = mesh.raw.find("defaultConfig"); proxy != mesh.raw.end() && !proxy->is_null()) {
-    if (absl::Status status = ValidateProxyConfig(*proxy); !status.ok()) return status;
+    if (absl::Status status = CheckProxyConfig(*proxy, "mesh.defaultConfig"); !status.ok()) return status;
   }
   if (mesh.locality_lb_setting) {
     if (absl::Status status = ValidateLocalityLbSetting(*mesh.locality_lb_setting); !status.ok()) return status;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/status.h"
 #include "core/kube/types.h"
 
 namespace wavetank::config {
@@ -51,23 +52,20 @@ void MeshWatcher::Read(const kube::Object& config_map) {
   status_ = absl::OkStatus();
   if (const auto it = data.find("meshNetworks"); it != data.end()) {
     absl::StatusOr<MeshNetworks> networks = ParseMeshNetworks(it->second);
-    if (!networks.ok()) {
-      status_ = networks.status();
-      return;
-    }
+    if (!networks.ok()) return Refuse("failed reading MeshNetworks config", networks.status());
     SetNetworks(*std::move(networks));
   }
   const auto it = data.find("mesh");
-  if (it == data.end()) {
-    status_ = absl::InvalidArgumentError(fmt::format("{}: data: key 'mesh' is missing", config_map.Key()));
-    return;
-  }
+  if (it == data.end()) return Refuse("", absl::InvalidArgumentError("missing ConfigMap key \"mesh\""));
   absl::StatusOr<MeshConfigRef> mesh = ApplyMeshConfigDefaults(it->second);
-  if (!mesh.ok()) {
-    status_ = mesh.status();
-    return;
-  }
+  if (!mesh.ok()) return Refuse("failed reading MeshConfig config", mesh.status());
   SetMesh(*std::move(mesh), ReadCaCertificateSources(it->second));
+}
+
+void MeshWatcher::Refuse(std::string_view doing, const absl::Status& why) {
+  status_ = absl::Status(why.code(), fmt::format("failed to read mesh config from ConfigMap: {}{}{}", doing,
+                                                 doing.empty() ? "" : ": ", Message(why)));
+  if (on_refused != nullptr) on_refused(status_);
 }
 
 void MeshWatcher::SetMesh(MeshConfigRef mesh, CaCertificateSources sources) {

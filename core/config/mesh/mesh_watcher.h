@@ -50,11 +50,13 @@ class MeshWatcher {
   void AddMeshHandler(Handler handler) { mesh_handlers_.push_back(std::move(handler)); }
   void AddNetworksHandler(Handler handler) { networks_handlers_.push_back(std::move(handler)); }
 
-  // Why the last ConfigMap was refused, wholly or partly; OK otherwise.
+  // Why the last ConfigMap was refused, wholly or partly, as istiod logs it; OK otherwise.
   const absl::Status& status() const { return status_; }
+  std::function<void(const absl::Status& why)> on_refused;  // may be null
 
  private:
   void Read(const kube::Object& config_map);
+  void Refuse(std::string_view doing, const absl::Status& why);
   void SetMesh(MeshConfigRef mesh, CaCertificateSources sources);
   void SetNetworks(MeshNetworks networks);
 

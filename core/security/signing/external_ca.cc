@@ -82,10 +82,11 @@ void ExternalCa::LoadRoots(StatusDone done) {
         if (!options_.signer_domain.empty()) return done(use(""));
         const kube::ListOptions map{options_.system_namespace, "", fmt::format("metadata.name={}", kApiServerRoots)};
         client_.List(kube::kinds::kConfigMap, map,
-                     [use, alive, done = std::move(done)](absl::StatusOr<kube::ObjectList> maps) mutable {
+                     [this, use, alive, done = std::move(done)](absl::StatusOr<kube::ObjectList> maps) mutable {
                        if (alive.expired()) return;
                        if (!maps.ok()) return done(maps.status());
-                       done(use(maps->items.empty() ? "none" : Text(At(maps->items.front()->body, "data"), "ca.crt")));
+                       done(use(maps->items.empty() ? options_.api_server_roots_pem
+                                                    : Text(At(maps->items.front()->body, "data"), "ca.crt")));
                      });
       });
 }

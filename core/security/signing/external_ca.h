@@ -29,6 +29,7 @@ class ExternalCa {
     std::string cluster;  // of istiod; keys derive from it
     std::string system_namespace = "istio-system";
     std::vector<std::string> dns_names;
+    std::string api_server_roots_pem;  // where nothing publishes kube-root-ca.crt
     Duration max_workload_ttl{}, serving_ttl{};
   };
   // `client` is the config cluster's. Both outlive it.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/base/text/go_duration.h"
 #include "core/x509/x509.h"
 #include "fmt/format.h"
 
@@ -21,8 +22,9 @@ absl::Status KubernetesRa::MaySign(const SigningRequest& request) const {
   }
   if (!own) return absl::InvalidArgumentError("unable to validate SAN Identities in CSR");
   if (request.ttl > options_.max_ttl) {
-    return absl::InvalidArgumentError(fmt::format("requested TTL {}s is greater than the max allowed TTL {}s",
-                                                  request.ttl / 1s, options_.max_ttl / 1s));
+    return absl::InvalidArgumentError(fmt::format("requested TTL {} is greater than the max allowed TTL {}",
+                                                  GoDurationText(request.ttl.count()),
+                                                  GoDurationText(options_.max_ttl.count())));
   }
   if (options_.signer_domain.empty() && !request.cert_signer.empty()) {
     return absl::InternalError(fmt::format("certSignerDomain is requiered for signer {}", request.cert_signer));

@@ -104,11 +104,12 @@ absl::StatusOr<std::string> RootNamed(InputTarget& target, const std::string& cl
   const std::string where = name == kOwn ? cluster : name.substr(kOwn.size() + 1);
   absl::StatusOr<World::Site*> site = target.FindSite(where);
   if (!site.ok()) return site.status();
-  const kube::ObjectRef secret =
-      (*site)->cluster().api().Get("Secret", {kSystemNamespace, std::string(security::kSelfSignedCaSecret)});
+  const fakekube::ApiServer& api = (*site)->cluster().api();
+  const std::string ns = SystemNamespaceOf(api);
+  const kube::ObjectRef secret = api.Get("Secret", {ns, std::string(security::kSelfSignedCaSecret)});
   if (secret == nullptr) {
-    return absl::InvalidArgumentError(fmt::format(
-        "trusts: {} has no Secret {}/{}; its istiod has signed no root itself", where, kSystemNamespace, kOwn));
+    return absl::InvalidArgumentError(
+        fmt::format("trusts: {} has no Secret {}/{}; its istiod has signed no root itself", where, ns, kOwn));
   }
   const absl::StatusOr<kube::SecretData> data = kube::ReadSecretData(*secret);
   if (!data.ok()) return data.status();
@@ -133,11 +134,8 @@ absl::Status PlugInCa::Apply(InputTarget& target) const {
     if (!pem.ok()) return pem.status();
     data["root-cert.pem"] += *pem;
   }
-  return (*site)
-      ->cluster()
-      .api()
-      .Apply(kube::MakeSecret(kSystemNamespace, security::kPluggedCaSecret, data)->body)
-      .status();
+  fakekube::ApiServer& api = (*site)->cluster().api();
+  return api.Apply(kube::MakeSecret(SystemNamespaceOf(api), security::kPluggedCaSecret, data)->body).status();
 }
 
 }  // namespace wavetank::sim::inputs

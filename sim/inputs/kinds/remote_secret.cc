@@ -22,17 +22,19 @@ absl::Status SetRemoteSecret::Apply(InputTarget& target) const {
   if (!reader.ok()) return reader.status();
   fakekube::ApiServer& api = (*reader)->cluster().api();
   const std::string named = secret.empty() ? "istio-remote-secret-" + of : secret;
-  if (state == "deleted") return api.Delete("Secret", {kSystemNamespace, named});
+  const std::string ns = SystemNamespaceOf(api);
+  if (state == "deleted") return api.Delete("Secret", {ns, named});
   if (state != "present" && state != "restored" && state != "rotated" && state != "broken") {
     return absl::InvalidArgumentError(fmt::format("a remote Secret cannot be '{}'", state));
   }
   int& generation = target.secret_generations[{of, in}];
   if (state == "rotated") ++generation;
   kube::TokenClaims claims;
-  claims.ns = kSystemNamespace;
+  claims.ns = SystemNamespaceOf((*read)->cluster().api());
   claims.service_account = security::kReaderServiceAccount;
   claims.issued = claims.expires = Time{} + std::chrono::seconds(generation);
   security::RemoteSecretFields fields;
+  fields.system_namespace = ns;
   fields.cluster = of;
   fields.server = ApiServerUrl(of);
   fields.ca_pem = (*read)->ca_pem();

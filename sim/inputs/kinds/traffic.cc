@@ -114,7 +114,8 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
     std::vector<PodProcess*> out;
     for (const auto& [key, process] : s->pods()) {
       const bool meant = only.empty() ? process->app() == wanted : key.name == only;
-      if (key.ns == wanted_ns && meant && (process->envoy() == nullptr || process->envoy()->live())) {
+      const bool runs = process->failure().ok() && (process->envoy() == nullptr || process->envoy()->live());
+      if (key.ns == wanted_ns && meant && runs) {
         out.push_back(process.get());
       }
     }

@@ -33,7 +33,7 @@ IstiodSettings SettingsOf(const json& pod) {
   const absl::StatusOr<ContainerSettings> said = ReadContainerSettings(pod, "discovery", nullptr);
   EXPECT_TRUE(said.ok()) << said.status();
   IstiodSettings settings;
-  Apply(*said, &settings);
+  EXPECT_TRUE(Apply(*said, &settings).ok());
   return settings;
 }
 
@@ -103,6 +103,46 @@ TEST(IstiodSettings, WhatCannotBeReadLeavesTheDefaultAndALineOfTheLog) {
   EXPECT_EQ(settings.options.debounce_after, IstiodOptions().debounce_after);
   EXPECT_THAT(settings.log, ElementsAre("Invalid environment variable value `soon`, expecting a duration, defaulting "
                                         "to 100ms"));
+}
+
+// What the command line's library says (pflag 1.0.5, cobra 1.7.0); nothing: istiod starts.
+std::string Refusal(const std::vector<json>& args) {
+  const absl::StatusOr<ContainerSettings> said = ReadContainerSettings(PodWith({}, args), "discovery", nullptr);
+  IstiodSettings settings;
+  return said.ok() ? std::string(Message(Apply(*said, &settings))) : "unreadable";
+}
+
+TEST(IstiodSettings, AnArgumentOfAnotherTypeKeepsItFromStarting) {
+  EXPECT_EQ(Refusal({"discovery", "--shutdownDuration", "5"}),
+            "invalid argument \"5\" for \"--shutdownDuration\" flag: time: missing unit in duration \"5\"");
+  EXPECT_EQ(Refusal({"discovery", "--keepaliveMaxServerConnectionAge=1d"}),
+            "invalid argument \"1d\" for \"--keepaliveMaxServerConnectionAge\" flag: time: unknown unit \"d\" in "
+            "duration \"1d\"");
+  EXPECT_EQ(Refusal({"discovery", "--kubernetesApiBurst=many"}),
+            "invalid argument \"many\" for \"--kubernetesApiBurst\" flag: strconv.ParseInt: parsing \"many\": invalid "
+            "syntax");
+  EXPECT_EQ(Refusal({"discovery", "--clusterAliases=old"}),
+            "invalid argument \"old\" for \"--clusterAliases\" flag: old must be formatted as key=value");
+  EXPECT_EQ(Refusal({"discovery", "--domain"}), "flag needs an argument: --domain");
+}
+
+TEST(IstiodSettings, AWordThatIsNoFlagsValueKeepsItFromStarting) {
+  EXPECT_EQ(Refusal({"discovery", "--log_as_json", "true"}), "accepts 0 arg(s), received 1");
+  EXPECT_EQ(Refusal({"discover", "--domain", "a.b"}), "unknown command \"discover\" for \"pilot-discovery\"");
+  EXPECT_EQ(Refusal({"discovery", "--of-another-release", "value", "--domain", "a.b"}), "");
+}
+
+TEST(IstiodSettings, AValueThatVariablesCannotHaveIsTold) {
+  EXPECT_THAT(UnheededSettings(PodWith({Variable("PILOT_DEBOUNCE_AFTER", "5 s"), Variable("XDS_AUTH", "yes")})),
+              ElementsAre("variable PILOT_DEBOUNCE_AFTER=5 s, where istiod expects a duration,",
+                          "variable XDS_AUTH=yes, where istiod expects true/false,"));
+}
+
+TEST(IstiodSettings, ItsNamespaceIsWhatItIsTold) {
+  EXPECT_EQ(SettingsOf(PodWith({})).options.system_namespace, "istio-system");
+  EXPECT_EQ(SettingsOf(PodWith({Variable("POD_NAMESPACE", "mesh")})).options.system_namespace, "mesh");
+  const json told = PodWith({Variable("POD_NAMESPACE", "mesh")}, {"discovery", "-n", "m2"});
+  EXPECT_EQ(SettingsOf(told).options.system_namespace, "m2");
 }
 
 TEST(IstiodSettings, ReferencesAreResolved) {

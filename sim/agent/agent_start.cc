@@ -1,0 +1,87 @@
+#include "sim/agent/agent_start.h"
+
+#include <utility>
+
+#include "core/agent/agent_setup.h"
+#include "core/base/status.h"
+#include "core/x509/x509.h"
+#include "fmt/format.h"
+
+namespace wavetank::sim {
+namespace {
+
+// The pod's files, and what pods have that the world mounts nowhere.
+class FilesAtStart final : public agent::Files {
+ public:
+  FilesAtStart(PodFiles& pod, const AgentStart::Pem& mesh_roots, const std::string& api_server_roots)
+      : pod_(pod), mesh_roots_(mesh_roots), api_server_roots_(api_server_roots) {}
+
+  absl::StatusOr<std::string> Read(std::string_view path) override {
+    absl::StatusOr<std::string> mounted = pod_.Read(path);
+    if (mounted.ok()) return mounted;
+    std::string_view plain = path;
+    if (plain.starts_with("./")) plain.remove_prefix(2);
+    if (plain.starts_with('/')) plain.remove_prefix(1);
+    if (plain == "var/run/secrets/istio/root-cert.pem") return mesh_roots_();
+    const bool api_server = plain == "var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+    return api_server && !api_server_roots_.empty() ? absl::StatusOr<std::string>(api_server_roots_) : mounted;
+  }
+  std::vector<std::string> List(std::string_view folder) override { return pod_.List(folder); }
+  absl::Status Write(std::string_view path, std::string_view bytes) override { return pod_.Write(path, bytes); }
+
+ private:
+  PodFiles& pod_;
+  const AgentStart::Pem& mesh_roots_;
+  const std::string& api_server_roots_;
+};
+
+// What a machine trusts: none of the world's authorities is among them.
+const std::string& SystemRoots() {
+  static const auto* const pem =
+      new std::string(x509::MakeRootCa(0, "a public authority", Time{}, std::chrono::hours(24 * 36500)).root->ToPem());
+  return *pem;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> AgentStart::Roots(const std::string& path) const {
+  if (path.empty()) return SystemRoots();
+  return FilesAtStart(*files_, mesh_roots_, api_server_roots_).Read(path);
+}
+
+// istiod: pkg/istio-agent/agent.go, Run().
+absl::Status AgentStart::Look(const pilot::ProxyBootstrap& bootstrap, const pilot::ProxyEnvironment& environment) {
+  const pilot::AgentVariables variables(environment, nullptr);
+  const bool mounted = bootstrap.file_mounted_certs;
+  if (absl::Status sources = agent::CheckIdentitySources(variables, mounted); !sources.ok()) return sources;
+  const std::string_view token = agent::TokenPath(variables);
+  token_ = token.empty() ? Token::kNone : token == agent::kFirstPartyToken ? Token::kOfTheAccount : Token::kProjected;
+  key_ = agent::CheckKeyRequest(agent::ReadKeyRequest(variables));
+  FilesAtStart files(*files_, mesh_roots_, api_server_roots_);
+  // Each is read once more when it is used: a path that is not looked at may lead nowhere, too.
+  const auto find = [&](agent::RootsOf of, std::string* path) -> absl::Status {
+    absl::StatusOr<std::string> found = agent::FindRoots(variables, files, of, mounted);
+    if (!found.ok()) return found.status();
+    *path = *std::move(found);
+    return path->empty() ? absl::OkStatus() : files.Read(*path).status();
+  };
+  if (!mounted && !bootstrap.ca_address.ends_with(":15010")) {
+    if (absl::Status roots = find(agent::RootsOf::kCa, &ca_roots_); !roots.ok()) {
+      return absl::InvalidArgumentError(fmt::format(
+          "failed to start SDS server: failed to start workload secret manager failed to find root CA cert for CA: {}",
+          Message(roots)));
+    }
+  }
+  if (!bootstrap.xds_plaintext) {
+    if (absl::Status roots = find(agent::RootsOf::kXds, &xds_roots_); !roots.ok()) {
+      return absl::InvalidArgumentError(fmt::format(
+          "failed to start xds proxy: failed to get TLS options to talk to upstream: failed to find root CA cert for "
+          "XDS: {}",
+          Message(roots)));
+    }
+  }
+  if (mounted) ca_roots_ = xds_roots_;  // no CA is asked
+  return absl::OkStatus();
+}
+
+}  // namespace wavetank::sim

@@ -1,0 +1,172 @@
+// Installations as the documents at the origin describe them, with other names and with mistakes of their readers: what
+// a real istiod and pilot-agent would make of them, as a user sees it.
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_replace.h"
+#include "tests/cli/program.h"
+
+namespace wavetank {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kSketches = std::string(WAVETANK_SOURCE_DIR) + "/scenarios/manifests/";
+
+// Two primaries whose istiods are told what they are. `namespace_` is where they are installed.
+class Variants : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              ("variants-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // In the first cluster istiod's container says `more` ("env: [...], args: [...]") beside its cluster's name, and
+  // sleep has the annotations `sleep`.
+  void Make(const std::string& more_env = "", const std::string& args = "[discovery]", const std::string& sleep = "") {
+    for (const std::string n : {"1", "2"}) {
+      std::filesystem::create_directories(folder_ / ("c" + n));
+      for (const std::string& file :
+           {"network" + n, "eastwest-network" + n, std::string("expose-services"), std::string("sample"),
+            std::string("helloworld-service"), "helloworld-v" + n, std::string("sleep"), std::string("istiod")}) {
+        std::ifstream in(kSketches + file + ".yaml");
+        std::string text((std::istreambuf_iterator<char>(in)), {});
+        const bool first = n == "1";
+        const std::string env = "[{name: CLUSTER_ID, value: c" + n + "}, {name: POD_NAMESPACE, value: " + namespace_ +
+                                "}" + (first ? more_env : "") + "]";
+        text = absl::StrReplaceAll(
+            text, {{"istio-system", namespace_},
+                   {"image: example/pilot:1.18.2",
+                    "image: example/pilot:1.18.2\n          args: " + (first ? args : std::string("[discovery]")) +
+                        "\n          env: " + env}});
+        if (file == "sleep" && first && !sleep.empty()) {
+          constexpr const char* kLabels = "      labels: {app: sleep}\n    spec";
+          text = absl::StrReplaceAll(text, {{kLabels, "      annotations: " + sleep + "\n" + kLabels}});
+        }
+        std::ofstream(folder_ / ("c" + n) / (file + ".yaml")) << text;
+      }
+    }
+  }
+  void Write(const std::string& file, const std::string& text) { std::ofstream(folder_ / file) << text; }
+  Ran Apply(const std::string& mend = "istiod,rbac,roots,tokens,network,servers") {
+    return Call("apply -n sample --requests 8 --mend " + mend + " " + (folder_ / "c1").string() + " " +
+                (folder_ / "c2").string());
+  }
+
+  std::string namespace_ = "istio-system";
+  std::filesystem::path folder_;
+};
+
+TEST_F(Variants, AnInstallationIsWhereItsNamespaceIs) {
+  namespace_ = "mesh-control";
+  Make();
+  const Ran ran = Apply();
+  EXPECT_EQ(ran.code, 0) << ran.output << ran.error;
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("172.30.1.1:15443"), HasSubstr("172.30.2.1:15443"),
+                                HasSubstr("istiod.mesh-control.svc.cluster.local"), Not(HasSubstr("not ready"))));
+}
+
+TEST_F(Variants, AnArgumentOfAnotherTypeKeepsIstiodFromStarting) {
+  Make("", "[discovery, --shutdownDuration, '5']");
+  const Ran ran = Apply();
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output,
+              HasSubstr("does not start: invalid argument \"5\" for \"--shutdownDuration\" flag: time: missing "
+                        "unit in duration \"5\""));
+}
+
+TEST_F(Variants, AVariableThatCannotBeReadIsNoted) {
+  Make(", {name: PILOT_DEBOUNCE_AFTER, value: 5 s}");
+  const Ran ran = Apply();
+  EXPECT_EQ(ran.code, 0) << ran.output;
+  EXPECT_THAT(ran.output + ran.error,
+              HasSubstr("variable PILOT_DEBOUNCE_AFTER=5 s, where istiod expects a duration, has no effect here"));
+}
+
+TEST_F(Variants, ACertificateProviderThatKubernetesTookAwayKeepsIstiodFromStarting) {
+  Make(", {name: PILOT_CERT_PROVIDER, value: kubernetes}");
+  EXPECT_THAT(Apply().output, HasSubstr("does not start: failed generating key and cert by kubernetes: "));
+}
+
+TEST_F(Variants, WithACertificateProviderOfNobodysIstiodShowsNoCertificate) {
+  Make(", {name: PILOT_CERT_PROVIDER, value: custom}");
+  const Ran ran = Apply();
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output, HasSubstr("was not admitted: failed calling webhook"));
+}
+
+TEST_F(Variants, WithoutInjectionIstiodNeverGetsReady) {
+  Make(", {name: INJECT_ENABLED, value: 'false'}");
+  EXPECT_THAT(Apply().output, HasSubstr("does not start: sidecar injector is not ready: Skipping sidecar injector"));
+}
+
+TEST_F(Variants, WithoutItsInjectorsConfigMapIstiodNeverGetsReady) {
+  Make();
+  EXPECT_THAT(Apply("rbac,roots,tokens,network,servers").output,
+              HasSubstr("template not found: ConfigMap istio-system/istio-sidecar-injector is not there"));
+}
+
+TEST_F(Variants, AMeshConfigThatIsRefusedIsTold) {
+  Make();
+  Write("c1/mesh.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio, namespace: istio-system}\n"
+        "data: {mesh: \"connectTimeout: '10'\"}\n");
+  const Ran ran = Apply();
+  EXPECT_THAT(ran.output + ran.error, HasSubstr("failed to read mesh config from ConfigMap: failed reading MeshConfig "
+                                                "config: mesh.connectTimeout: expected a duration"));
+}
+
+TEST_F(Variants, APodWithoutWhatItMountsDoesNotStart) {
+  Make();
+  Write("c1/client.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: client, namespace: sample, labels: {app: client}}\n"
+        "spec:\n  containers: [{name: c, image: example/c, volumeMounts: [{name: v, mountPath: /v}]}]\n"
+        "  volumes: [{name: v, secret: {secretName: nobody}}]\n");
+  const Ran ran = Apply();
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output, HasSubstr("MountVolume.SetUp failed for volume \"v\" : secret \"nobody\" not found"));
+}
+
+TEST_F(Variants, AnAnnotationThatIsNoProxyConfigRefusesThePod) {
+  Make("", "[discovery]", "{proxy.istio.io/config: 'concurrency: many'}");
+  EXPECT_THAT(Apply().output, HasSubstr("for annotation 'proxy.istio.io/config': ProxyConfig.concurrency: expected an "
+                                        "integer"));
+}
+
+// Each as pilot-agent 1.18.2 ends or complains (pkg/istio-agent/agent.go, security/pkg/pki/util/generate_csr.go).
+TEST_F(Variants, AnAgentThatCannotDoAsItIsToldSaysSo) {
+  const std::pair<const char*, const char*> kTold[] = {
+      {"XDS_ROOT_CA: /etc/nowhere.pem",
+       "failed to start xds proxy: failed to get TLS options to talk to upstream: failed to find root CA cert for XDS: "
+       "root CA file for XDS does not exist /etc/nowhere.pem"},
+      {"CA_ROOT_CA: SYSTEM", "x509: certificate signed by unknown authority"},
+      {"ECC_SIGNATURE_ALGORITHM: ED25519",
+       "failed to warm certificate: failed to generate workload certificate: csr cert generation fails due to "
+       "unsupported EC signature algorithm"},
+      {"WORKLOAD_RSA_KEY_SIZE: \"1024\"", "requested key size does not meet the minimum requied size of 2048"},
+      {"JWT_POLICY: first-party-jwt", "code = Unauthenticated"},
+      {"SECRET_TTL: 8760h", "requested TTL 8760h0m0s is greater than the max allowed TTL 2160h0m0s"},
+  };
+  for (const auto& [variable, words] : kTold) {
+    Make("", "[discovery]", "{proxy.istio.io/config: 'proxyMetadata: {" + std::string(variable) + "}'}");
+    const Ran ran = Apply();
+    EXPECT_EQ(ran.code, 1) << variable;
+    EXPECT_THAT(ran.output, AllOf(HasSubstr(words), Not(HasSubstr("without a sidecar")))) << variable;
+  }
+}
+
+TEST_F(Variants, AnAgentsVariableThatCannotBeReadIsItsDefault) {
+  Make("", "[discovery]", "{proxy.istio.io/config: 'proxyMetadata: {SECRET_TTL: 1d}'}");
+  const Ran ran = Apply();
+  EXPECT_EQ(ran.code, 0) << ran.output;
+  EXPECT_THAT(ran.output + ran.error, HasSubstr("Invalid environment variable value `1d`, expecting a duration, "
+                                                "defaulting to 24h0m0s"));
+}
+
+}  // namespace
+}  // namespace wavetank
