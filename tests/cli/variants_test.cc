@@ -150,6 +150,9 @@ TEST_F(Variants, AnAgentThatCannotDoAsItIsToldSaysSo) {
        "unsupported EC signature algorithm"},
       {"WORKLOAD_RSA_KEY_SIZE: \"1024\"", "requested key size does not meet the minimum requied size of 2048"},
       {"JWT_POLICY: first-party-jwt", "code = Unauthenticated"},
+      {"SERVICE_ACCOUNT: admin",
+       "authorization failed: no identities ([spiffe://cluster.local/ns/sample/sa/sleep]) matched"},
+      {"CA_PROVIDER: GoogleCA", "x509: certificate signed by unknown authority"},
       {"SECRET_TTL: 8760h", "requested TTL 8760h0m0s is greater than the max allowed TTL 2160h0m0s"},
   };
   for (const auto& [variable, words] : kTold) {
@@ -158,6 +161,12 @@ TEST_F(Variants, AnAgentThatCannotDoAsItIsToldSaysSo) {
     EXPECT_EQ(ran.code, 1) << variable;
     EXPECT_THAT(ran.output, AllOf(HasSubstr(words), Not(HasSubstr("without a sidecar")))) << variable;
   }
+}
+
+TEST_F(Variants, AnEnvoyThatIsToldToLogAtNoLevelEnds) {
+  Make("", "[discovery]", "{sidecar.istio.io/logLevel: debugg}");
+  EXPECT_THAT(Apply().output, HasSubstr("Envoy exited with error: exit status 1 (error: invalid log level specified "
+                                        "'debugg')"));
 }
 
 TEST_F(Variants, AnAgentsVariableThatCannotBeReadIsItsDefault) {
