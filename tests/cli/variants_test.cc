@@ -71,6 +71,18 @@ TEST_F(Variants, AnInstallationIsWhereItsNamespaceIs) {
                                 HasSubstr("istiod.mesh-control.svc.cluster.local"), Not(HasSubstr("not ready"))));
 }
 
+TEST_F(Variants, ItsRemoteSecretsAreWatchedThere) {
+  namespace_ = "mesh-control";
+  Make();
+  Write("c1/remote.yaml", Call("create-remote-secret --cluster c2 -n mesh-control").output);
+  Write("c2/remote.yaml", Call("create-remote-secret --cluster c1 -n istio-system").output);
+  const Ran ran = Call("check " + (folder_ / "c1").string() + " " + (folder_ / "c2").string());
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("c2/remote.yaml"),
+                                HasSubstr("is in namespace istio-system instead of "
+                                          "mesh-control"),
+                                Not(HasSubstr("instead of istio-system"))));
+}
+
 TEST_F(Variants, AnArgumentOfAnotherTypeKeepsIstiodFromStarting) {
   Make("", "[discovery, --shutdownDuration, '5']");
   const Ran ran = Apply();
