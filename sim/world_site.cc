@@ -764,10 +764,11 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
     options.external = true;
     world_.Mended(Mend::kExternal, config_.name);
   }
-  if (!sketch && !config_.observed && !run.files->Read(pilot::kInjectConfigFile).ok()) {
+  if (!config_.observed && !run.files->Read(pilot::kInjectConfigFile).ok()) {
     const kube::ObjectRef map =
         cluster_->api().Get("ConfigMap", {options.system_namespace, pilot::InjectorConfigMapName(options.revision)});
-    if (absl::Status injector = CheckInjector(settings, map.get()); !injector.ok()) return injector;
+    if (absl::Status injector = CheckInjector(settings, map.get()); !injector.ok() && (!sketch || map != nullptr))
+      return injector;
   }
   return settings;
 }

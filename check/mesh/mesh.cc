@@ -7,12 +7,11 @@
 #include "core/model/labels.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
+#include "sim/mending/installation.h"
 #include "sim/world_site.h"
 
 namespace wavetank::check {
 namespace {
-
-constexpr std::string_view kSystem = "istio-system";
 
 std::string PlaceKey(std::string_view cluster, std::string_view kind, std::string_view ns, std::string_view name) {
   return fmt::format("{}\n{}\n{}\n{}", cluster, kind, ns, name);
@@ -49,7 +48,8 @@ Mesh::Mesh(SettledMesh settled) : settled_(std::move(settled)) {
       cluster->istiod = &process->istiod();
       cluster->push = process->istiod().discovery().push_context();
     }
-    if (const kube::ObjectRef ns = Get(*cluster, "Namespace", "", kSystem); ns != nullptr) {
+    cluster->system_namespace = sim::SystemNamespaceOf(world().cluster(options.name).api());
+    if (const kube::ObjectRef ns = Get(*cluster, "Namespace", "", cluster->system_namespace); ns != nullptr) {
       const auto label = ns->meta.labels.find(pilot::kNetworkLabel);
       if (label != ns->meta.labels.end()) cluster->label = label->second;
     }
@@ -65,6 +65,10 @@ Mesh::Mesh(SettledMesh settled) : settled_(std::move(settled)) {
 }
 
 Mesh::~Mesh() = default;
+
+bool Mesh::HoldsControlPlane(std::string_view ns) const {
+  return std::any_of(clusters_.begin(), clusters_.end(), [&](const auto& c) { return c->system_namespace == ns; });
+}
 
 const MeshCluster* Mesh::Find(std::string_view cluster) const {
   const auto it = std::find_if(clusters_.begin(), clusters_.end(), [&](const auto& c) { return c->name == cluster; });

@@ -25,9 +25,10 @@ struct Place {
 
 struct MeshCluster {
   std::string name;
-  std::string network;        // physical, its site: pods of one reach each other
-  std::string label;          // topology.istio.io/network of istio-system; empty without
-  std::string control_plane;  // the cluster whose istiod serves its proxies
+  std::string network;                            // physical, its site: pods of one reach each other
+  std::string label;                              // topology.istio.io/network of its system namespace; empty without
+  std::string system_namespace = "istio-system";  // where its control plane is installed
+  std::string control_plane;                      // the cluster whose istiod serves its proxies
   bool primary = true;
   bool recorded = false;            // what is not in it may be there: who recorded it had not the right to see it
   config::ConfigStore configs;      // parsed configuration that stands in this cluster
@@ -49,6 +50,8 @@ class Mesh {
 
   const std::vector<std::unique_ptr<MeshCluster>>& clusters() const { return clusters_; }
   const MeshCluster* Find(std::string_view cluster) const;  // null: there is none
+  // Whether some cluster's control plane is there.
+  bool HoldsControlPlane(std::string_view ns) const;
   // As the cluster's API server has them now. `kind` as fakes/kube reads it: "Service", "Gateway.networking.istio.io".
   std::vector<kube::ObjectRef> List(const MeshCluster& cluster, std::string_view kind, std::string_view ns = {}) const;
   kube::ObjectRef Get(const MeshCluster& cluster, std::string_view kind, std::string_view ns,

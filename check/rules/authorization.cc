@@ -148,7 +148,7 @@ void HttpRulesOnTcp(const Mesh& mesh, Findings& findings) {
       for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
         const kube::Service& service = kube::ParseService(*object);
         const auto tcp = std::find_if(service.ports.begin(), service.ports.end(), IsTcp);
-        if (tcp == service.ports.end() || IsSystemNamespace(object->meta.ns)) continue;
+        if (tcp == service.ports.end() || IsSystemNamespace(mesh, object->meta.ns)) continue;
         return findings.Add(cluster, policy,
                             fmt::format("asks for {}, which port {} of Service {} does not have, as it is TCP: {}",
                                         field, tcp->port, object->meta.name,

@@ -268,7 +268,7 @@ void HostsNotExposed(const Mesh& mesh, Findings& findings) {
     std::string missing;
     int count = 0;
     for (const kube::ObjectRef& service : mesh.List(cluster, "Service")) {
-      if (IsSystemNamespace(service->meta.ns) || Behind(mesh, cluster, *service).empty()) continue;
+      if (IsSystemNamespace(mesh, service->meta.ns) || Behind(mesh, cluster, *service).empty()) continue;
       const std::string host = FullHost(service->meta.name, service->meta.ns);
       const bool exposed = std::any_of(servers.begin(), servers.end(), [&](const auto& s) {
         return std::any_of(s.second->hosts.begin(), s.second->hosts.end(),

@@ -103,7 +103,7 @@ void Uneven(const Mesh& mesh, Findings& findings) {
     for (const kube::ObjectRef& ns : mesh.List(*cluster, "Namespace")) {
       bool pods = false;
       for (const sim::PodProcess* pod : mesh.Pods(*cluster)) pods = pods || pod->pod()->meta.ns == ns->meta.name;
-      if (!IsSystemNamespace(ns->meta.name) && pods)
+      if (!IsSystemNamespace(mesh, ns->meta.name) && pods)
         by_namespace[ns->meta.name].emplace(GetsSidecars(mesh, *cluster, *ns), cluster.get());
     }
   }
@@ -174,7 +174,7 @@ void PortsBypassed(const Mesh& mesh, Findings& findings) {
     std::set<std::string> told;
     std::map<int, std::string> ports;  // of Services, with one of them
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
-      if (IsSystemNamespace(object->meta.ns) || object->meta.ns == "default") continue;
+      if (IsSystemNamespace(mesh, object->meta.ns) || object->meta.ns == "default") continue;
       for (const kube::ServicePort& port : kube::ParseService(*object).ports)
         ports.emplace(port.port, object->meta.ns + "/" + object->meta.name);
     }
@@ -218,7 +218,7 @@ void PortsBypassed(const Mesh& mesh, Findings& findings) {
       }
       if (const std::string* included = given("includeOutboundIPRanges"); included != nullptr && *included != "*") {
         for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
-          if (IsSystemNamespace(object->meta.ns) || object->meta.ns == "default") continue;
+          if (IsSystemNamespace(mesh, object->meta.ns) || object->meta.ns == "default") continue;
           const std::string& ip = kube::ParseService(*object).cluster_ip;
           if (ip.empty() || ip == "None" || AnyCovers(*included, ip)) continue;
           findings.Add(
@@ -232,7 +232,7 @@ void PortsBypassed(const Mesh& mesh, Findings& findings) {
       }
       if (const std::string* excluded = given("excludeOutboundIPRanges")) {
         for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
-          if (IsSystemNamespace(object->meta.ns) || object->meta.ns == "default") continue;
+          if (IsSystemNamespace(mesh, object->meta.ns) || object->meta.ns == "default") continue;
           const std::string& ip = kube::ParseService(*object).cluster_ip;
           if (!AnyCovers(*excluded, ip)) continue;
           findings.Add(
@@ -273,7 +273,7 @@ constexpr int kSidecarPorts[] = {15000, 15001, 15004, 15006, 15008, 15020, 15021
 void PortsOfTheSidecar(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
-      if (IsSystemNamespace(object->meta.ns)) continue;
+      if (IsSystemNamespace(mesh, object->meta.ns)) continue;
       for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
         const int target = port.Target();
         if (std::find(std::begin(kSidecarPorts), std::end(kSidecarPorts), target) == std::end(kSidecarPorts)) continue;

@@ -19,6 +19,10 @@ bool IsSystemNamespace(std::string_view ns) {
   return ns == kSystemNamespace || ns == "kube-system" || ns == "kube-public" || ns == "kube-node-lease";
 }
 
+bool IsSystemNamespace(const Mesh& mesh, std::string_view ns) {
+  return IsSystemNamespace(ns) || mesh.HoldsControlPlane(ns);
+}
+
 bool Selects(const kube::Labels& selector, const kube::Labels& labels) {
   for (const auto& [key, value] : selector) {
     const auto it = labels.find(key);

@@ -13,7 +13,8 @@ namespace wavetank::check {
 inline constexpr std::string_view kSystemNamespace = "istio-system";
 
 // istiod's own and Kubernetes' namespaces, of which lint asks less.
-bool IsSystemNamespace(std::string_view ns);
+bool IsSystemNamespace(std::string_view ns);  // in any mesh
+bool IsSystemNamespace(const Mesh& mesh, std::string_view ns);
 
 // All labels of `selector` are among `labels`.
 bool Selects(const kube::Labels& selector, const kube::Labels& labels);

@@ -149,7 +149,7 @@ void ForgottenGateway(const Mesh& mesh, Findings& findings) {
       const kube::Object& from = *gateways.front()->pod();
       const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", from.meta.ns);
       for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
-        if (IsSystemNamespace(object->meta.ns)) continue;
+        if (IsSystemNamespace(mesh, object->meta.ns)) continue;
         const kube::Service& service = kube::ParseService(*object);
         for (const sim::PodProcess* pod : Behind(mesh, *cluster, *object)) {
           const Isolation in = IsolationOf(policies, *pod, "Ingress", "ingress");

@@ -46,7 +46,7 @@ GatewayPlace WhereGatewayIsMissing(const Mesh& mesh, std::string_view network) {
       const bool leads = std::any_of(ports.begin(), ports.end(), [](const auto& p) { return p.port == 15443; });
       if (leads || NetworkOfGateway(*service) == network) return {cluster.get(), service};
     }
-    if (out.cluster == nullptr) out = {cluster.get(), mesh.Get(*cluster, "Namespace", "", kSystemNamespace)};
+    if (out.cluster == nullptr) out = {cluster.get(), mesh.Get(*cluster, "Namespace", "", cluster->system_namespace)};
   }
   if (out.object != nullptr) return out;
   // A name that pods alone have, from a label of their own or of their gateway.
@@ -124,7 +124,8 @@ GatewayPlace WhyPodAddresses(const Mesh& mesh, const MeshCluster& here, const Me
                              const sim::PodProcess& pod) {
   const MeshCluster& unsaid = here.label.empty() ? here : far;
   if (unsaid.label.empty() || here.label == far.label) {
-    if (kube::ObjectRef ns = mesh.Get(unsaid, "Namespace", "", kSystemNamespace); ns != nullptr) return {&unsaid, ns};
+    if (kube::ObjectRef ns = mesh.Get(unsaid, "Namespace", "", unsaid.system_namespace); ns != nullptr)
+      return {&unsaid, ns};
   }
   if (here.istiod != nullptr &&
       here.istiod->registries().networks().Gateways()->ForNetwork(pilot::NetworkId(far.label)).empty()) {
@@ -167,7 +168,7 @@ GatewayPlace WhoTells(const Mesh& mesh, const std::string& address) {
         return {cluster.get(),
                 mesh.Get(*cluster, "WorkloadEntry.networking.istio.io", entry->meta.ns, entry->meta.name)};
     }
-    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", kSystemNamespace, "istio");
+    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", cluster->system_namespace, "istio");
     if (map == nullptr) continue;
     const auto data = kube::ConfigMapData(*map);
     if (const auto networks = data.find("meshNetworks");
@@ -195,7 +196,7 @@ void NetworkNameShared(const Mesh& mesh, Findings& findings) {
   for (const auto& [label, clusters] : by_label) {
     for (const MeshCluster* cluster : clusters) {
       if (cluster->network == clusters.front()->network) continue;
-      const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", kSystemNamespace);
+      const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", cluster->system_namespace);
       findings.Add(*cluster, *ns,
                    fmt::format("{} and {} are both labelled {}={}, and their pods do not reach each other",
                                clusters.front()->name, cluster->name, pilot::kNetworkLabel, label));
@@ -211,19 +212,19 @@ void NetworkLabelMissing(const Mesh& mesh, Findings& findings) {
   if (unnamed && KeptApart(mesh, true).empty()) return;
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->label.empty()) continue;
-    const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", kSystemNamespace);
+    const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", cluster->system_namespace);
     if (ns == nullptr) continue;
     findings.Add(
         *cluster, *ns,
         fmt::format("namespace {} has no label {}: the cluster's pods are in no network, and every network's pod "
                     "addresses are sent to them",
-                    kSystemNamespace, pilot::kNetworkLabel));
+                    cluster->system_namespace, pilot::kNetworkLabel));
   }
 }
 
 void UnknownMeshNetworksRegistry(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
-    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", kSystemNamespace, "istio");
+    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", cluster->system_namespace, "istio");
     if (map == nullptr) continue;
     const auto data = kube::ConfigMapData(*map);
     const auto text = data.find("meshNetworks");
@@ -248,7 +249,7 @@ void ZonesBehindOneGateway(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->istiod == nullptr) continue;
     for (const auto& [key, shards] : cluster->istiod->discovery().endpoints().Sorted()) {
-      if (IsSystemNamespace(key.substr(0, key.find('/')))) continue;
+      if (IsSystemNamespace(mesh, key.substr(0, key.find('/')))) continue;
       for (const auto& [shard, endpoints] : shards->shards) {
         const MeshCluster* far = mesh.Find(shard.cluster.str());
         if (far == nullptr || far->network == cluster->network) continue;

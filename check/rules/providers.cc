@@ -73,7 +73,8 @@ void EachUse(const Mesh& mesh, Fn fn) {
     const auto all = [&](const kube::Object& object, const std::vector<std::string>& names, Purpose purpose) {
       for (const std::string& name : names) fn(*cluster, object, name, purpose);
     };
-    if (const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", kSystemNamespace, "istio"); map != nullptr) {
+    if (const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", cluster->system_namespace, "istio");
+        map != nullptr) {
       const config::MeshConfig::DefaultProviders& defaults = cluster->push->mesh().default_providers;
       all(*map, defaults.tracing, Purpose::kTracing);
       all(*map, defaults.metrics, Purpose::kMetrics);
@@ -212,7 +213,7 @@ void EachUnansweredKeySet(const Mesh& mesh, Fn fn) {
 
 std::string KeySetTrouble(const Mesh& mesh, const MeshCluster& cluster, const KeyServer& server) {
   if (server.host.empty()) return "it is no URL that istiod can fetch";
-  const std::string service = ServiceNameOf(mesh, cluster, server.host, kSystemNamespace);
+  const std::string service = ServiceNameOf(mesh, cluster, server.host, cluster.system_namespace);
   return service.empty() ? std::string() : KeepsIstiodFrom(mesh, cluster, service, server.port);
 }
 

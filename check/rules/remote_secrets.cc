@@ -20,7 +20,9 @@ bool IsLabelled(const kube::Object& secret) {
   return it != secret.meta.labels.end() && it->second == "true";
 }
 
-bool IsWatched(const kube::Object& secret) { return IsLabelled(secret) && secret.meta.ns == kSystemNamespace; }
+bool IsWatched(const MeshCluster& cluster, const kube::Object& secret) {
+  return IsLabelled(secret) && secret.meta.ns == cluster.system_namespace;
+}
 
 bool HoldsKubeConfig(const kube::Object& secret) {
   const auto data = kube::ReadSecretData(secret);
@@ -44,10 +46,10 @@ void EachSecret(const Mesh& mesh, Fn fn) {
 
 void NotWatched(const Mesh& mesh, Findings& findings) {
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
-    if (!LooksLikeOne(secret) || IsWatched(secret)) return;
-    const std::string wrong = !IsLabelled(secret)
-                                  ? fmt::format("has no label {}=true", security::kMultiClusterLabel)
-                                  : fmt::format("is in namespace {} instead of {}", secret.meta.ns, kSystemNamespace);
+    if (!LooksLikeOne(secret) || IsWatched(cluster, secret)) return;
+    const std::string wrong =
+        !IsLabelled(secret) ? fmt::format("has no label {}=true", security::kMultiClusterLabel)
+                            : fmt::format("is in namespace {} instead of {}", secret.meta.ns, cluster.system_namespace);
     findings.Add(cluster, secret, fmt::format("looks like a remote Secret, but {}: istiod does not read it", wrong));
   });
 }
@@ -55,7 +57,7 @@ void NotWatched(const Mesh& mesh, Findings& findings) {
 // kind and minikube write kubeconfigs for the machine that they run on; a pod that dials such a server dials itself.
 void ServerOfItsOwnMachine(const Mesh& mesh, Findings& findings) {
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
-    if (!IsWatched(secret)) return;
+    if (!IsWatched(cluster, secret)) return;
     const auto data = kube::ReadSecretData(secret);
     if (!data.ok()) return;
     for (const auto& [id, text] : *data) {
@@ -74,7 +76,7 @@ void ServerOfItsOwnMachine(const Mesh& mesh, Findings& findings) {
 
 void IdMismatch(const Mesh& mesh, Findings& findings) {
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
-    if (!IsWatched(secret)) return;
+    if (!IsWatched(cluster, secret)) return;
     const auto data = kube::ReadSecretData(secret);
     if (!data.ok()) return;
     for (const auto& [id, text] : *data) {
@@ -98,7 +100,7 @@ void IdMismatch(const Mesh& mesh, Findings& findings) {
   });
   for (const auto& cluster : mesh.clusters()) {
     for (const kube::ObjectRef& deployment : mesh.List(*cluster, "Deployment")) {
-      if (deployment->meta.ns != kSystemNamespace) continue;
+      if (deployment->meta.ns != cluster->system_namespace) continue;
       for (const auto& container : Items(At(deployment->body, {"spec", "template", "spec", "containers"}))) {
         for (const auto& variable : Items(At(container, "env"))) {
           const std::string id = Text(variable, "value");
@@ -114,7 +116,7 @@ void IdMismatch(const Mesh& mesh, Findings& findings) {
 
 void Unreadable(const Mesh& mesh, Findings& findings) {
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
-    if (!IsWatched(secret)) return;
+    if (!IsWatched(cluster, secret)) return;
     const auto data = kube::ReadSecretData(secret);
     if (!data.ok() || data->empty()) {
       return findings.Add(cluster, secret, data.ok() ? "holds no kubeconfig" : std::string(Message(data.status())));
@@ -128,14 +130,14 @@ void Unreadable(const Mesh& mesh, Findings& findings) {
 
 void SameClusterTwice(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
-    std::vector<kube::ObjectRef> secrets = mesh.List(*cluster, "Secret", kSystemNamespace);
+    std::vector<kube::ObjectRef> secrets = mesh.List(*cluster, "Secret", cluster->system_namespace);
     // Of two, the one that a person can mend is told: the one with a file.
     std::stable_partition(secrets.begin(), secrets.end(),
                           [&](const auto& secret) { return mesh.Where(cluster->name, *secret).file.empty(); });
     std::map<std::string, std::string> first;
     for (const kube::ObjectRef& secret : secrets) {
       const auto data = kube::ReadSecretData(*secret);
-      if (!IsWatched(*secret) || !data.ok()) continue;
+      if (!IsWatched(*cluster, *secret) || !data.ok()) continue;
       for (const auto& [id, text] : *data) {
         if (id == cluster->name) {
           findings.Add(*cluster, *secret, fmt::format("names its own cluster {}: istiod ignores it", id));
@@ -153,7 +155,7 @@ void OneWay(const Mesh& mesh, Findings& findings) {
   std::map<std::string, std::set<std::string>> reads;  // control plane -> clusters
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
     const auto data = kube::ReadSecretData(secret);
-    if (!IsWatched(secret) || !data.ok()) return;
+    if (!IsWatched(cluster, secret) || !data.ok()) return;
     for (const auto& [id, text] : *data) reads[cluster.name].insert(id);
   });
   for (const auto& a : mesh.clusters()) {
@@ -173,7 +175,7 @@ const std::vector<Rule>& RemoteSecretRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT201", "RemoteSecretNotWatched", Level::kError,
        "istiod watches Secrets with the label istio/multiCluster=true in its own namespace only",
-       "apply what `istioctl create-remote-secret` prints, in istio-system", "istio/istio#49780", NotWatched},
+       "apply what `istioctl create-remote-secret` prints, in istiod's namespace", "istio/istio#49780", NotWatched},
       {"WT202", "ClusterIdMismatch", Level::kError, "the name in the Secret and the cluster's own must be one",
        "create it with `istioctl create-remote-secret --name CLUSTER_ID`", "istio/istio#42516, #31464", IdMismatch},
       {"WT206", "RemoteServerIsLoopback", Level::kError, "istiod lists nothing of that cluster",

@@ -24,7 +24,7 @@ std::map<std::pair<std::string, std::string>, std::vector<Found>> Namesakes(cons
   std::map<std::pair<std::string, std::string>, std::vector<Found>> out;
   for (const auto& cluster : mesh.clusters()) {
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
-      if (IsSystemNamespace(object->meta.ns) || object->meta.name == "kubernetes") continue;
+      if (IsSystemNamespace(mesh, object->meta.ns) || object->meta.name == "kubernetes") continue;
       out[{object->meta.ns, object->meta.name}].push_back({cluster.get(), object, &kube::ParseService(*object)});
     }
   }
@@ -146,7 +146,7 @@ void EachSharedPod(const Mesh& mesh, Fn fn) {
   for (const auto& cluster : mesh.clusters()) {
     std::map<std::string, std::vector<std::pair<kube::ObjectRef, const sim::PodProcess*>>> by_namespace;
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
-      if (IsSystemNamespace(object->meta.ns)) continue;
+      if (IsSystemNamespace(mesh, object->meta.ns)) continue;
       const auto pods = Behind(mesh, *cluster, *object);
       if (!pods.empty()) by_namespace[object->meta.ns].push_back({object, pods.front()});
     }
@@ -297,7 +297,7 @@ void Hidden(const Mesh& mesh, Findings& findings) {
 void AppProtocolAgainstName(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
-      if (IsSystemNamespace(object->meta.ns)) continue;
+      if (IsSystemNamespace(mesh, object->meta.ns)) continue;
       for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
         if (port.app_protocol.empty()) continue;
         const pilot::Protocol named = ProtocolNamed(port);

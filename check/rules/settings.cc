@@ -22,7 +22,7 @@ using nlohmann::json;
 template <class Fn>
 void EachMeshConfig(const Mesh& mesh, Fn fn) {
   for (const auto& cluster : mesh.clusters()) {
-    for (const kube::ObjectRef& map : mesh.List(*cluster, "ConfigMap", kSystemNamespace)) {
+    for (const kube::ObjectRef& map : mesh.List(*cluster, "ConfigMap", cluster->system_namespace)) {
       if (map->meta.name != "istio" && !map->meta.name.starts_with("istio-")) continue;
       const auto data = kube::ConfigMapData(*map);
       if (const auto text = data.find("mesh"); text != data.end()) fn(*cluster, *map, text->second);
@@ -54,7 +54,7 @@ void NamespacesNotDiscovered(const Mesh& mesh, Findings& findings) {
       });
       if (!read) ++outside[ns->meta.name];
     }
-    const kube::ObjectRef map = mesh.Get(*primary, "ConfigMap", kSystemNamespace, "istio");
+    const kube::ObjectRef map = mesh.Get(*primary, "ConfigMap", primary->system_namespace, "istio");
     for (const auto& [ns, pods] : outside) {
       const std::string message = fmt::format(
           "discoverySelectors leave out namespace {} of {}, in which {} pod{} with a proxy: their Services "
@@ -76,7 +76,7 @@ bool IsClusterLocalByItself(const pilot::Service& service) {
 void ClusterLocalHosts(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->push == nullptr || cluster->istiod == nullptr) continue;
-    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", kSystemNamespace, "istio");
+    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", cluster->system_namespace, "istio");
     for (const pilot::ServiceRef& service : cluster->push->GetAllServices()) {
       if (IsClusterLocalByItself(*service) || !cluster->push->IsClusterLocal(*service)) continue;
       const auto* shards = cluster->istiod->discovery().endpoints().Find(service->hostname, service->attributes.ns);

@@ -117,7 +117,7 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
     without.insert(cluster->name);
     const MeshCluster* primary = mesh.Find(cluster->control_plane);
     const MeshCluster& at = primary == nullptr ? *cluster : *primary;
-    const kube::ObjectRef deployment = WorkloadFor(mesh, at, std::string(kSystemNamespace), {{"app", "istiod"}});
+    const kube::ObjectRef deployment = WorkloadFor(mesh, at, at.system_namespace, {{"app", "istiod"}});
     const std::string message =
         fmt::format("no istiod serves {}: what depends on its view was not looked at", cluster->name);
     if (deployment == nullptr) {

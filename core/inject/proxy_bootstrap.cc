@@ -314,7 +314,8 @@ absl::Status FillMetadata(const json& pod, const json& container, const Env& env
   meta["INSTANCE_IPS"] = std::move(ips);
   meta["NAME"] = out.pod;
   meta["NAMESPACE"] = out.ns;
-  if (env.contains("SERVICE_ACCOUNT")) meta["SERVICE_ACCOUNT"] = out.service_account;
+  // The variable's word, which istiod compares with who the token says it is (xds: checkConnectionIdentity).
+  if (env.contains("SERVICE_ACCOUNT")) meta["SERVICE_ACCOUNT"] = Lookup(env, "SERVICE_ACCOUNT");
   meta["ENVOY_STATUS_PORT"] = 15021;
   meta["ENVOY_PROMETHEUS_PORT"] = 15090;
   meta["PILOT_SAN"] = json::array({DiscoveryHost(out.discovery_address)});
@@ -348,6 +349,20 @@ void ReadVolumes(const json& spec, const json& container, ProxyBootstrap& out) {
       out.token_expiration_seconds = bounds::Seconds(NumberOf(seconds, 3600)) / 1s;
     }
   }
+}
+
+// A level that Envoy does not know, among "warning,misc:error" and levels of components; empty: it knows all
+// (envoy: source/server/options_impl_base.cc, parseAndValidateLogLevel).
+std::string BadLogLevel(const std::string& levels, const std::string& of_components) {
+  constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warning", "warn", "error", "critical", "off"};
+  for (const std::string& said : {levels, of_components}) {
+    for (const std::string& item : Split(said, ',')) {
+      if (item.empty()) continue;
+      const std::string level = item.substr(item.find(':') + 1);  // all of it without a component
+      if (std::find(std::begin(kLevels), std::end(kLevels), level) == std::end(kLevels)) return level;
+    }
+  }
+  return {};
 }
 
 void ReadReadiness(const json& container, ProxyBootstrap& out) {
@@ -440,6 +455,11 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   if (sts_port > 0 || !Lookup(env, "XDS_AUTH_PROVIDER").empty()) {
     const std::string plugin = argument("--tokenManagerPlugin", std::string(kGoogleTokenExchange));
     if (absl::Status s = CheckTokenManager(plugin, Lookup(env, "GCP_METADATA")); !s.ok()) return s;
+  }
+  if (std::string level = BadLogLevel(argument("--proxyLogLevel", ""), argument("--proxyComponentLogLevel", ""));
+      !level.empty()) {
+    return Invalid(
+        fmt::format("Envoy exited with error: exit status 1 (error: invalid log level specified '{}')", level));
   }
   if (out.domain.empty()) out.domain = out.ns + ".svc.cluster.local";
   out.node_id = fmt::format("{}~{}~{}.{}~{}", args[1], out.ip, out.pod, out.ns, out.domain);

@@ -341,6 +341,10 @@ absl::Status ApplyArguments(const std::vector<std::string>& arguments, IstiodSet
   const CommandLine line = TakeApart(arguments);
   std::vector<std::string> words = line.words;
   if (!words.empty() && words.front().ends_with("pilot-discovery")) words.erase(words.begin());
+  if (words.empty() && !arguments.empty()) {
+    return absl::InvalidArgumentError(
+        "no command: pilot-discovery prints its help and ends; its first argument is discovery");
+  }
   if (!words.empty() && words.front() != "discovery") {
     return absl::InvalidArgumentError(fmt::format("unknown command \"{}\" for \"pilot-discovery\"", words.front()));
   }

@@ -64,7 +64,10 @@ std::string UnreadInjector(const json& object) {
   if (!map.ok()) return {};
   const absl::StatusOr<pilot::InjectionConfig> read = pilot::InjectionConfig::FromConfigMap(**map, {});
   if (read.ok()) return {};
-  return fmt::format("{}; the built-in templates inject, and it has no effect here", Message(read.status()));
+  const std::string why(Message(read.status()));
+  // What is no injector in reality either keeps istiod down, which says so itself (sim/world_site.cc, CheckInjector).
+  if (why.find(" not defined") == why.npos) return why + "; an istiod that injects by it does not start";
+  return why + "; the built-in templates inject, and it has no effect here";
 }
 
 }  // namespace

@@ -59,13 +59,15 @@ absl::Status AgentStart::Look(const pilot::ProxyBootstrap& bootstrap, const pilo
   key_ = agent::CheckKeyRequest(agent::ReadKeyRequest(variables));
   FilesAtStart files(*files_, mesh_roots_, api_server_roots_);
   // Each is read once more when it is used: a path that is not looked at may lead nowhere, too.
+  // Google's authorities, which no world has, are believed by the system's roots (agent.go, newSecretManager).
+  const bool google = variables.Text("CA_PROVIDER", "Citadel").starts_with("Google");
   const auto find = [&](agent::RootsOf of, std::string* path) -> absl::Status {
     absl::StatusOr<std::string> found = agent::FindRoots(variables, files, of, mounted);
     if (!found.ok()) return found.status();
     *path = *std::move(found);
     return path->empty() ? absl::OkStatus() : files.Read(*path).status();
   };
-  if (!mounted && !bootstrap.ca_address.ends_with(":15010")) {
+  if (!google && !mounted && !bootstrap.ca_address.ends_with(":15010")) {
     if (absl::Status roots = find(agent::RootsOf::kCa, &ca_roots_); !roots.ok()) {
       return absl::InvalidArgumentError(fmt::format(
           "failed to start SDS server: failed to start workload secret manager failed to find root CA cert for CA: {}",

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/base/ip.h"
 #include "core/x509/x509.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -35,6 +36,10 @@ std::string WhyRefused(const std::vector<x509::CertificateRef>& chain, std::stri
   if (std::string why = OutOfDate(*chain.front(), now); !why.empty()) return why;
   const std::vector<std::string>& names = chain.front()->sans().dns_names;
   if (san_mismatch || !IsFor(names, server_name)) {
+    // Go: crypto/x509/verify.go, HostnameError. Istio's certificates name no addresses.
+    if (IpAddress::Parse(server_name).ok()) {
+      return fmt::format("cannot validate certificate for {} because it doesn't contain any IP SANs", server_name);
+    }
     if (names.empty())
       return fmt::format("certificate is not valid for any names, but wanted to match {}", server_name);
     return fmt::format("certificate is valid for {}, not {}", fmt::join(names, ", "), server_name);

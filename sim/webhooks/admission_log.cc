@@ -106,6 +106,12 @@ std::string AdmissionLog::WhyWithoutSidecar(const kube::Object& pod, const fakek
       return fmt::format("created when the API server {}; {}", it->second, RemedyFor(pod, api));
     }
     if (left_out_.contains(key)) {
+      for (const auto* said : {&pod.meta.labels, &pod.meta.annotations}) {
+        const auto it = said->find("sidecar.istio.io/inject");
+        if (it == said->end()) continue;
+        return fmt::format("istiod's webhook was asked and left it out, as its {} sidecar.istio.io/inject={} says",
+                           said == &pod.meta.labels ? "label" : "annotation", it->second);
+      }
       return "istiod's webhook was asked and left it out (policy or selectors of its injection, or hostNetwork)";
     }
   }

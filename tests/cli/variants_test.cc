@@ -71,6 +71,18 @@ TEST_F(Variants, AnInstallationIsWhereItsNamespaceIs) {
                                 HasSubstr("istiod.mesh-control.svc.cluster.local"), Not(HasSubstr("not ready"))));
 }
 
+TEST_F(Variants, ItsRemoteSecretsAreWatchedThere) {
+  namespace_ = "mesh-control";
+  Make();
+  Write("c1/remote.yaml", Call("create-remote-secret --cluster c2 -n mesh-control").output);
+  Write("c2/remote.yaml", Call("create-remote-secret --cluster c1 -n istio-system").output);
+  const Ran ran = Call("check " + (folder_ / "c1").string() + " " + (folder_ / "c2").string());
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("c2/remote.yaml"),
+                                HasSubstr("is in namespace istio-system instead of "
+                                          "mesh-control"),
+                                Not(HasSubstr("instead of istio-system"))));
+}
+
 TEST_F(Variants, AnArgumentOfAnotherTypeKeepsIstiodFromStarting) {
   Make("", "[discovery, --shutdownDuration, '5']");
   const Ran ran = Apply();
@@ -150,6 +162,9 @@ TEST_F(Variants, AnAgentThatCannotDoAsItIsToldSaysSo) {
        "unsupported EC signature algorithm"},
       {"WORKLOAD_RSA_KEY_SIZE: \"1024\"", "requested key size does not meet the minimum requied size of 2048"},
       {"JWT_POLICY: first-party-jwt", "code = Unauthenticated"},
+      {"SERVICE_ACCOUNT: admin",
+       "authorization failed: no identities ([spiffe://cluster.local/ns/sample/sa/sleep]) matched"},
+      {"CA_PROVIDER: GoogleCA", "x509: certificate signed by unknown authority"},
       {"SECRET_TTL: 8760h", "requested TTL 8760h0m0s is greater than the max allowed TTL 2160h0m0s"},
   };
   for (const auto& [variable, words] : kTold) {
@@ -158,6 +173,12 @@ TEST_F(Variants, AnAgentThatCannotDoAsItIsToldSaysSo) {
     EXPECT_EQ(ran.code, 1) << variable;
     EXPECT_THAT(ran.output, AllOf(HasSubstr(words), Not(HasSubstr("without a sidecar")))) << variable;
   }
+}
+
+TEST_F(Variants, AnEnvoyThatIsToldToLogAtNoLevelEnds) {
+  Make("", "[discovery]", "{sidecar.istio.io/logLevel: debugg}");
+  EXPECT_THAT(Apply().output, HasSubstr("Envoy exited with error: exit status 1 (error: invalid log level specified "
+                                        "'debugg')"));
 }
 
 TEST_F(Variants, AnAgentsVariableThatCannotBeReadIsItsDefault) {

@@ -71,7 +71,8 @@ class NamedRefs {
   std::vector<Ref> All() const {
     std::vector<Ref> out;
     out.reserve(size_);
-    for (const auto& [ns, space] : spaces_) out.insert(out.end(), space.begin(), space.end());
+    for (const auto& [ns, space] : spaces_)  // order: sorted below
+      out.insert(out.end(), space.begin(), space.end());
     std::sort(out.begin(), out.end(), [](const Ref& a, const Ref& b) {
       return std::pair(Names::NamespaceOf(a), Names::NameOf(a)) < std::pair(Names::NamespaceOf(b), Names::NameOf(b));
     });

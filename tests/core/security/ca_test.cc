@@ -115,7 +115,7 @@ TEST(IstioCa, LifetimesAreBounded) {
   const std::string csr = x509::CreateCsr(*x509::KeyPair::Derive(1, "w"), {}, {});
   EXPECT_TRUE(ca->Sign(csr, {"x"}, 24h * 90, kStart).ok());
   const auto long_lived = ca->Sign(csr, {"x"}, 24h * 90 + 1s, kStart);
-  EXPECT_THAT(std::string(Message(long_lived.status())), HasSubstr("requested TTL 7776001s is greater than the max"));
+  EXPECT_THAT(std::string(Message(long_lived.status())), HasSubstr("requested TTL 2160h0m1s is greater than the max"));
   // Close to the end of the chain, the default shrinks to what is left of it.
   const auto late = IstioCa::Create(KeyCertBundle::Create(Pem(Cluster1()), kStart + 2 * kYear - 1h, "x").value(), {},
                                     kStart + 2 * kYear - 1h);

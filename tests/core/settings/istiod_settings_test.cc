@@ -129,6 +129,8 @@ TEST(IstiodSettings, AnArgumentOfAnotherTypeKeepsItFromStarting) {
 TEST(IstiodSettings, AWordThatIsNoFlagsValueKeepsItFromStarting) {
   EXPECT_EQ(Refusal({"discovery", "--log_as_json", "true"}), "accepts 0 arg(s), received 1");
   EXPECT_EQ(Refusal({"discover", "--domain", "a.b"}), "unknown command \"discover\" for \"pilot-discovery\"");
+  EXPECT_THAT(Refusal({"--domain", "a.b"}), HasSubstr("no command"));
+  EXPECT_EQ(Refusal({}), "");  // a sketch
   EXPECT_EQ(Refusal({"discovery", "--of-another-release", "value", "--domain", "a.b"}), "");
 }
 
