@@ -597,9 +597,9 @@ TEST(Architecture, NoClockNoChanceNoSurroundingsWhereTheTraceIsMade) {
       {"fakes/kube/http/transport/http1.cc", {"std::mutex", "steady_clock"}},
       {"core/base/buggify/buggify.cc", {"std::mutex"}},    // of the table of runs: worlds live in threads of their own
       {"core/gen/rds/gateway_routes.cc", {"std::hash<"}},  // of a table that is never iterated
-      {"core/base/containers/named_refs.h", {"absl::Hash"}},      // of tables that are listed sorted
-      {"core/registry/kube/pod_addresses.h", {"absl::Hash"}},     // of tables that are never iterated
-      {"fakes/envoy/match/string_map.h", {"std::hash<"}},  // of a table that is never iterated
+      {"core/base/containers/named_refs.h", {"absl::Hash"}},   // of tables that are listed sorted
+      {"core/registry/kube/pod_addresses.h", {"absl::Hash"}},  // of tables that are never iterated
+      {"fakes/envoy/match/string_map.h", {"std::hash<"}},      // of a table that is never iterated
   };
   for (const SourceFile& file : Cpp()) {
     if (!Under(file.path, "core") && !Under(file.path, "fakes") && !Under(file.path, "sim")) continue;
