@@ -370,6 +370,7 @@ Step ParseStep(const Json& json) {
                     {},
                     b.value("echo", std::vector<std::string>{}),
                     b.value("body", 0),
+                    b.value("body_ms", 0),
                     b.value("grpc_status", 0),
                     b.value("grpc_message", ""),
                     {}};

@@ -38,6 +38,7 @@
 //                             "headers": {"x-a": "b"}}},           // what it says besides
 //                {"backend": {"name": "a", "allow": true}},       // it allows everything
 //                {"backend": {"name": "a", "body": 5000}},        // bytes of its answers, at least
+//                {"backend": {"name": "a", "body_ms": 400}},      // until the last of them, half with the head
 //                {"backend": {"name": "g", "grpc_status": 14, "grpc_message": "gone"}},   // of a gRPC backend
 //                {"backend": {"name": "g", "trailers": {"x-a": "b"}}},    // beside its status; of a gRPC backend
 //                {"backend": {"name": "a", "echo": [":path", "x-a"]}},  // its answer's body tells what it was sent;
@@ -131,6 +132,7 @@ struct BackendState {
   std::vector<std::pair<std::string, std::string>> headers;
   std::vector<std::string> echo;
   int body = 0;  // bytes of its answers at least
+  int body_ms = 0;
   int grpc_status = 0;
   std::string grpc_message;
   std::vector<std::pair<std::string, std::string>> trailers;

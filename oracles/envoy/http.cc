@@ -258,7 +258,13 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
     }
   } else if (!length.empty() && method != "HEAD") {
     const size_t n = std::strtoul(length.c_str(), nullptr, 10);
-    if (ReadN(fd_, &buffer, n)) answer.body = buffer.substr(0, n);
+    // A part of an answer is none.
+    if (ReadN(fd_, &buffer, n)) {
+      answer.body = buffer.substr(0, n);
+    } else {
+      answer.code = 0;
+      keep_alive = false;
+    }
   }
   answer.close = HeaderValue(headers_text, "connection") == "close";
   if (answer.close || !keep_alive) Close();
@@ -386,10 +392,20 @@ void HttpServer::Serve(int fd) {
       break;
     }
     const bool head_only = request.starts_with("HEAD ");
+    const size_t at_once = state.body_ms > 0 ? body.size() / 2 : body.size();
     if (!SendAll(fd, fmt::format("HTTP/1.1 {} X\r\n{}content-length: {}\r\n\r\n{}", denied ? 403 : code.load(), headers,
-                                 body.size(), head_only ? "" : body))) {
+                                 body.size(), head_only ? "" : body.substr(0, at_once)))) {
       break;
     }
+    if (head_only || at_once == body.size()) continue;
+    for (int waited = 0; waited < state.body_ms && running_; waited += 5) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::min(5, state.body_ms - waited)));
+    }
+    if (!running_) {
+      Reset(fd);
+      break;
+    }
+    if (!SendAll(fd, body.substr(at_once))) break;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   open_.erase(fd);

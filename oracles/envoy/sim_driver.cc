@@ -165,6 +165,7 @@ class Backend final : public Application {
     for (const auto& [name, value] : state.headers) AddHeaderLine(name, value, &headers);
     AddHeaderLine("content-length", std::to_string(body.size()), &headers);
     if (!headers.empty()) out.headers = said_.emplace_back(std::move(headers));
+    out.body_pace.takes = out.body_pace.gap = std::chrono::milliseconds(state.body_ms);
     return out;
   }
   BackendState state;

@@ -80,6 +80,9 @@ AppBehaviour BehaviourOf(const Arguments& a) {
     answer.value = given.Text("value");
     out.answers.push_back(std::move(answer));
   }
+  const Arguments body(a.Json("body"), a.line());
+  out.body_over = body.Time("over").value_or(0ns);
+  out.body_pieces = body.Integer("pieces", 1);
   out.ready = !a.Has("ready") || a.Flag("ready");
   out.ready_for = a.Time("readyFor").value_or(0ns);
   out.unready_for = a.Time("unreadyFor").value_or(0ns);
@@ -105,6 +108,7 @@ std::string DescribeBehaviour(const Arguments& a) {
     how += fmt::format(" {}{}", answer.Flag("reset") ? "reset" : answer.Text("code"),
                        answer.Has("share") ? " (" + answer.Text("share") + ")" : "");
   }
+  if (const Arguments body(a.Json("body"), a.line()); body.Has("over")) how += " bodies over " + body.Text("over");
   if (a.Has("ready")) how += a.Flag("ready") ? " ready" : " not ready";
   if (a.Has("readyFor")) how += fmt::format(" ready {}, unready {}", a.Text("readyFor"), a.Text("unreadyFor"));
   std::vector<std::string> called;
@@ -130,6 +134,10 @@ std::vector<MappingRow> InnerRows() {
                      row::Other("reset", FieldType::kFlag, "The connection is reset instead"),
                      row::Other("share", FieldType::kShare, "Of the requests; all if left out"),
                      row::Text("header", "Only to requests with this header"), row::Text("value", "and this value")}};
+  MappingRow body{"behaviour.body",
+                  "How its answers' bodies come: half with the head, the rest in pieces, evenly over a time",
+                  {row::Other("over", FieldType::kDuration, "From the head to the last byte").Required(),
+                   row::Integer("pieces", 1, 1'000, "How many come over that time; one if left out")}};
   MappingRow call{"behaviour.call",
                   "A request to another service before it answers",
                   {row::Text("to", "host:port as the application writes it").Required(),
@@ -140,7 +148,7 @@ std::vector<MappingRow> InnerRows() {
                    row::Other("timeout", FieldType::kDuration, "Of an attempt; none if left out"),
                    row::Mapping("retries", "retries", "Its own retries; none if left out"),
                    row::Other("optional", FieldType::kFlag, "Its failure is not the application's")}};
-  return {std::move(latency), std::move(answer), std::move(call)};
+  return {std::move(latency), std::move(answer), std::move(body), std::move(call)};
 }
 
 }  // namespace
@@ -154,6 +162,7 @@ void RegisterBehaviour(std::vector<ActionKind>& table) {
                 row::Text("version", "Their label version; every one if left out"),
                 row::Mapping("latency", "behaviour.latency", "Time of service"),
                 row::Mappings("answers", "behaviour.answer", "The first that fits is given; 200 if none does"),
+                row::Mapping("body", "behaviour.body", "Of its answers; at once if left out"),
                 row::Mappings("calls", "behaviour.call", "Whom it calls before it answers 200, in order"),
                 row::Other("parallel", FieldType::kFlag, "All calls at once instead of one after the other"),
                 row::Integer("callFailed", 400, 599, "The answer when a call failed; 502 if left out"),
@@ -167,7 +176,8 @@ void RegisterBehaviour(std::vector<ActionKind>& table) {
        .what =
            "applications of those pods take so long and answer so (200 if nothing fits; `reset: true` resets the "
            "connection; `header` and `value`: only to such requests); also `ready: false`, `readyFor`, `unreadyFor`, "
-           "`slowStart`. `calls: [{to: backend.sample:5000, timeout: 1s, retries: {attempts: 3}}]` come before the "
+           "`slowStart`; `body: {over: 2s, pieces: 4}`, answers that come over time after their head. `calls: [{to: "
+           "backend.sample:5000, timeout: 1s, retries: {attempts: 3}}]` come before the "
            "answer; the sixteenth of a circle is answered with 508. The latest rule for a pod is in force; one without "
            "any of these ends it",
        .check = CheckBehaviour,

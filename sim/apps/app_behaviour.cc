@@ -40,6 +40,7 @@ void Behave(const AppBehaviour& behaviour, const envoysim::InboundCall& call, Du
     const int64_t left = (behaviour.slow_start - age) / 1ms, all = std::max<int64_t>(behaviour.slow_start / 1ms, 1);
     reply->delay += reply->delay * (behaviour.slow_factor - 1) / all * left;
   }
+  reply->body_pace = {behaviour.body_over, behaviour.body_over / std::max<int64_t>(behaviour.body_pieces, 1)};
   for (const AppAnswer& answer : behaviour.answers) {
     if (!Fits(answer, call.spec, random)) continue;
     reply->code = answer.reset ? 0 : answer.code;

@@ -47,6 +47,9 @@ struct AppBehaviour {
   std::vector<Quantile> latency;   // in order of their shares
   std::vector<AppAnswer> answers;  // the first that fits is given
   bool ready = true;
+  // From the head of an answer to its last byte, in so many pieces after the first.
+  Duration body_over{};
+  int64_t body_pieces = 1;
   // Not zero: it is ready and unready in turn, beginning with `ready`.
   Duration ready_for{}, unready_for{};
   // A pod that has just started takes `slow_factor` times as long, and evenly less until `slow_start` is over.

@@ -388,7 +388,7 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
     case LogCommand::kResponseDuration:
       return entry.response_after ? LogMillis(*entry.response_after, kept) : LogValue{};
     case LogCommand::kResponseTxDuration:
-      return entry.response_after ? LogNumber(0, kept) : LogValue{};
+      return entry.response_after ? LogMillis(entry.response_took, kept) : LogValue{};
     case LogCommand::kAttempts:
       return LogNumber(entry.attempts, kept);
     case LogCommand::kUpstreamHost:

@@ -44,6 +44,7 @@ struct AccessLogEntry {
   bool text_body = false;                                      // a local reply with a body of its own
   std::optional<uint64_t> bytes_received = 0, bytes_sent = 0;  // nothing: not modelled
   std::optional<Duration> response_after;                      // until the upstream's answer came
+  Duration response_took{};                                    // from then to its last byte
   std::optional<Duration> service_time;                        // the same, counted from the router's beginning
   uint32_t attempts = 0;
   SocketAddress upstream_host, upstream_remote, upstream_local;  // empty: unknown

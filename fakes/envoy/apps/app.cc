@@ -107,6 +107,13 @@ class ServerConnection final : public ConnectionHandler {
       return;
     }
     const Reply reply = ReplyOf(app, spec.method != "HEAD");
+    if (reply.has_body && app.body_pace.takes > Duration::zero()) {
+      state_->host.RunAfter(lead + app.delay,
+                            [weak = std::weak_ptr<ServerConnection*>(Self()), exchange, reply, pace = app.body_pace] {
+                              if (const auto alive = weak.lock()) (*alive)->AnswerOver(exchange, reply, pace);
+                            });
+      return;
+    }
     if (app.delay <= kInlineService) {
       state_->fabric.Answer(exchange, reply, lead + app.delay);
       return;
@@ -114,6 +121,14 @@ class ServerConnection final : public ConnectionHandler {
     Fabric* fabric = &state_->fabric;  // an answer of a server that is gone meanwhile finds its connection closed
     state_->host.RunAfter(lead + app.delay,
                           [fabric, exchange, reply] { fabric->Answer(exchange, reply, Duration::zero()); });
+  }
+  // The head, and later the last byte.
+  void AnswerOver(ExchangeId exchange, const Reply& reply, const BodyPace& pace) {
+    Reply head = reply;
+    head.pace = pace;
+    state_->fabric.AnswerBegins(exchange, head);
+    Fabric* fabric = &state_->fabric;
+    state_->host.RunAfter(pace.takes, [fabric, exchange, reply] { fabric->Answer(exchange, reply, Duration::zero()); });
   }
   void OnClose(ConnectionId, CloseKind, std::string_view) override { delete this; }
 
@@ -137,7 +152,10 @@ std::function<void(const AppReply&)> ServerConnection::LaterAnswer::Later() {
     if (alive == nullptr) return;
     ServerConnection& connection = **alive;
     if (app.code == 0) return connection.Close(CloseKind::kReset);
-    connection.state_->fabric.Answer(exchange, ReplyOf(app, may_have_body), Duration::zero());
+    const Reply reply = ReplyOf(app, may_have_body);
+    if (reply.has_body && app.body_pace.takes > Duration::zero())
+      return connection.AnswerOver(exchange, reply, app.body_pace);
+    connection.state_->fabric.Answer(exchange, reply, Duration::zero());
   };
 }
 
@@ -288,6 +306,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
       record.body = reply.body;
       record.headers = reply.headers;
       record.trailers = reply.trailers;
+      if (reply.code == 0) record.details = "answer broken off";
       record.server = reply.server;
       record.server_flags = reply.flags;
       record.server_details = reply.details;

@@ -36,6 +36,7 @@ struct InboundCall {
 struct AppReply {
   uint16_t code = 200;      // 0: resets the connection instead of answering
   Duration delay{};         // service time
+  BodyPace body_pace;       // how its body comes after its head
   NameId server = kNoName;  // which instance answered
   // Of an authorizer; the texts outlive the world.
   std::string_view body;

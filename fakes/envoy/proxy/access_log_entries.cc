@@ -114,8 +114,10 @@ void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration le
   if (BodyIsHere(s, entry.end)) entry.bytes_received = BodyLength(*s.spec).value_or(0);
   entry.bytes_sent = record.body.size();
   if (record.details == "via_upstream") {
-    entry.response_after = entry.end - entry.start;
-    entry.service_time = entry.end - s.log->routed;
+    const Time head = s.begun != 0 ? s.begun_at : entry.end;
+    entry.response_after = head - entry.start;
+    entry.response_took = entry.end - head;
+    entry.service_time = head - s.log->routed;
   } else {
     entry.text_body = !record.body.empty();
   }

@@ -326,6 +326,7 @@ void Router::LimitDuration(StreamId id, Duration lead) {
     ++late->envoy->Counter(fmt::format("http.{}.downstream_rq_max_duration_reached", late->manager->stat_prefix));
     late->looped = true;
     EndTry(*late, id, /*reset=*/true);
+    if (late->begun != 0) return BreakOff(id, kNoFlags, "max_duration_timeout");
     constexpr uint16_t kDeadlineExceeded = 4;
     Local(id, TimeoutCode(*late), kNoFlags, "max_duration_timeout", "downstream duration timeout", Duration::zero(), {},
           kDeadlineExceeded);
@@ -333,10 +334,30 @@ void Router::LimitDuration(StreamId id, Duration lead) {
 }
 
 // Each piece of a body, and its end, begin it anew. Envoy: conn_manager_impl.cc, onIdleTimeout, refreshIdleTimeout
+Duration Router::SilenceLimit(const Stream& s) {
+  return s.route != nullptr && s.route->idle_timeout ? *s.route->idle_timeout : s.manager->stream_idle_timeout;
+}
+
+// Each piece of an answer is heard.
+void Router::LimitSilenceOfAnswer(StreamId id, const BodyPace& pace) {
+  Stream& s = *streams_.Get(id);
+  s.envoy->host().Cancel(s.silence);
+  s.silence = kNoTimer;
+  const Duration limit = SilenceLimit(s);
+  if (limit <= Duration::zero() || pace.gap <= limit) return;
+  s.silence = s.envoy->host().RunAfter(limit, [this, id] {
+    Stream* const late = streams_.Get(id);
+    if (late == nullptr) return;
+    late->silence = kNoTimer;
+    ++late->envoy->Counter(fmt::format("http.{}.downstream_rq_idle_timeout", late->manager->stat_prefix));
+    EndTry(*late, id, /*reset=*/true);
+    BreakOff(id, kStreamIdleTimeout, "stream_idle_timeout");
+  });
+}
+
 void Router::LimitSilence(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
-  const Duration limit =
-      s.route != nullptr && s.route->idle_timeout ? *s.route->idle_timeout : s.manager->stream_idle_timeout;
+  const Duration limit = SilenceLimit(s);
   if (limit <= Duration::zero()) return;
   const Duration heard = s.body_gap > limit ? lead : UntilBodyIsHere(s, lead);
   s.silence = s.envoy->host().RunAfter(heard + limit, [this, id] {

@@ -463,6 +463,13 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->upstream_exchange = kNoExchange;
+  if (s->begun != 0 || reply.code == 0) {
+    const bool stream_alone = s->upstream != nullptr && s->upstream->multiplexes();
+    if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
+    EndTry(*s, id, /*reset=*/reply.code == 0 || !BodyIsHere(*s, s->envoy->host().Now() + lead));
+    if (reply.code != 0) return Finish(id, reply, "via_upstream", lead);
+    return Failed(id, stream_alone ? ResetReason::kRemoteReset : ResetReason::kConnectionTermination, {}, lead);
+  }
   if (reply.refused) {
     s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
     EndTry(*s, id, /*reset=*/false);
@@ -488,6 +495,44 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   // shouldRetry
   if (s->attempts > 1 && !retriable) s->cluster->Count(ClusterStat::kRqRetrySuccess);
   Finish(id, reply, "via_upstream", lead);
+}
+
+// Envoy: router.cc, onUpstreamHeaders
+void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
+  const StreamId id = static_cast<StreamId>(cookie);
+  Stream* s = streams_.Get(id);
+  if (s == nullptr || s->begun != 0) return;
+  const bool grpc = head.grpc_status != kNoGrpcStatus && head.code == 200 && IsGrpc(*s->spec);
+  s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
+                     grpc ? HttpStatusOfGrpc(head.grpc_status) : head.code);
+  const bool retriable = Retriable(*s, head);
+  if (retriable && MayRetry(*s)) EndTry(*s, id, /*reset=*/true);
+  std::string_view said;
+  if (retriable && head.from_proxy) said = plane_.configs().Keep(std::string(head.details));
+  if (retriable && MaybeRetry(id, {.code = head.code, .server_details = said}, Duration::zero())) {
+    s->cluster->CountCode(head.code, /*retried=*/true);
+    return;
+  }
+  CountCode(*s, head.code);
+  if (s->attempts > 1 && !retriable) s->cluster->Count(ClusterStat::kRqRetrySuccess);
+  s->begun = head.code;
+  s->begun_at = s->envoy->host().Now();
+  // What has begun may take as long as the route lets it. Envoy: router.cc, onPerTryTimeoutCommon
+  s->envoy->host().Cancel(s->per_try);
+  s->per_try = kNoTimer;
+  if (s->downstream == nullptr) return;  // mirrored, or a question
+  LimitSilenceOfAnswer(id, head.pace);
+  plane_.fabric().AnswerBegins(s->exchange, head);
+}
+
+void Router::BreakOff(StreamId id, ResponseFlags flags, std::string_view details) {
+  Stream& s = *streams_.Get(id);
+  s.flags |= flags;
+  s.broken = true;
+  if (s.downstream != nullptr && s.spec->protocol != HttpProtocol::kHttp2) s.downstream->CloseAfterAnswer();
+  Reply reply;
+  reply.code = s.downstream == nullptr ? 0 : s.begun;
+  Finish(id, reply, details, Duration::zero());
 }
 
 void Router::EndTry(Stream& s, StreamId id, bool reset) {
@@ -602,6 +647,12 @@ void Router::Failed(StreamId id, ResetReason reason, const TransportFailure& fai
   const std::string raw(failure.text);
   s.transport_failure = raw.empty() ? std::string_view() : plane_.configs().Keep(Underscored(raw));
   s.tls_finding = failure.finding.empty() ? std::string_view() : plane_.configs().Keep(std::string(failure.finding));
+  if (s.begun != 0) {
+    EndTry(s, id, /*reset=*/true);
+    return BreakOff(id, FlagOf(reason),
+                    plane_.configs().Keep(fmt::format("upstream_reset_after_response_started{{{}}}",
+                                                      Underscored(std::string(ResetReasonName(reason))))));
+  }
   const bool retriable = Retriable(s, reason);
   EndTry(s, id, /*reset=*/true);
   if (retriable && MaybeRetry(id, {.flags = FlagOf(reason), .reason = ResetReasonName(reason)}, lead)) return;
@@ -632,6 +683,10 @@ void Router::OnTimeout(StreamId id) {
   s->timeout = kNoTimer;
   s->looped = true;
   s->cluster->Count(ClusterStat::kRqTimeout);
+  if (s->begun != 0) {
+    EndTry(*s, id, /*reset=*/true);
+    return BreakOff(id, kUpstreamRequestTimeout, "response_timeout");
+  }
   if (s->upstream_host != nullptr && s->upstream != nullptr) {
     s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
   }
@@ -663,6 +718,7 @@ void Router::OnUpstreamDuration(StreamId id) {
   s->upstream_longest = kNoTimer;
   s->cluster->Count(ClusterStat::kRqMaxDurationReached);
   EndTry(*s, id, /*reset=*/true);
+  if (s->begun != 0) return BreakOff(id, kMaxDurationReached, "upstream_max_stream_duration_reached");
   if (Retriable(*s, ResetReason::kLocalReset) &&
       MaybeRetry(id, {.code = 504, .flags = kMaxDurationReached}, Duration::zero())) {
     return;
@@ -830,11 +886,13 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
                        record.latency.count(), std::string_view(text, std::min(end.size, sizeof(text)))});
   }
   if (s.log != nullptr) WriteLogs(s, record, lead);
+  // Its client has a part of it, which is no answer.
+  if (s.broken) record.code = upstream.code = 0;
   Reply reply = upstream;
   reply.record = &record;
   reply.headers = headers;
   reply.close = closes;
-  if (!passed_on) {
+  if (!passed_on && !s.broken) {
     reply.flags = s.flags;
     reply.details = details;
     reply.from_proxy = true;

@@ -104,6 +104,10 @@ class Router final : public ExchangeOwner, public PoolUser {
     bool counted = false;             // in the host's active requests
     ResponseFlags flags = kNoFlags;
     Time start{};
+    // Of an answer whose head has gone on to the client, and whose body is coming; 0: none.
+    uint16_t begun = 0;
+    Time begun_at{};
+    bool broken = false;  // it breaks off
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure, tls_finding;
     std::vector<FailedTry> failed_tries;
@@ -137,6 +141,9 @@ class Router final : public ExchangeOwner, public PoolUser {
   };
 
   void OnReply(uint64_t cookie, const Reply& reply, Duration lead) override;
+  void OnReplyHead(uint64_t cookie, const Reply& head) override;
+  // Of an answer that has begun, nothing more comes. Its try has ended.
+  void BreakOff(StreamId id, ResponseFlags flags, std::string_view details);
 
   const RouteDecision& Decide(DataPlaneView& envoy, const HttpConnectionManager& manager, const RequestSpec& spec);
   // The same without a memory, for a request that filters have changed or written something down about.
@@ -191,6 +198,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   void EntryOf(const Stream& stream, AccessLogEntry* entry) const;
   void LimitDuration(StreamId id, Duration lead);
   void LimitSilence(StreamId id, Duration lead);
+  void LimitSilenceOfAnswer(StreamId id, const BodyPace& pace);
+  static Duration SilenceLimit(const Stream& stream);
   // request_body.cc: whether a request was read to its end by then.
   static bool BodyIsHere(const Stream& stream, Time then);
   // The time until then, or until it is `lead` from now, if that is later.

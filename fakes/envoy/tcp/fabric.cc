@@ -488,6 +488,43 @@ void Fabric::SendReply(ExchangeId id, Duration delay) {
   }
 }
 
+void Fabric::AnswerBegins(ExchangeId exchange, const Reply& head) {
+  const Exchange* const x = exchanges_.Get(exchange);
+  if (x == nullptr || x->answered) return;
+  auto sent = std::make_shared<Reply>(head);
+  sent->record = nullptr;
+  SendHead(exchange, std::move(sent), Duration::zero(), 0);
+}
+
+void Fabric::SendHead(ExchangeId id, std::shared_ptr<const Reply> head, Duration delay, int tries) {
+  const Exchange* const x = exchanges_.Get(id);
+  if (x == nullptr || x->answered) return;  // its end has overtaken it
+  Time when = host_.Now() + delay;
+  bool local = true;
+  for (ConnectionId at = x->terminal;;) {
+    Connection* const c = connections_.Get(at);
+    if (c == nullptr) return;
+    if (!Cross(*c, End::kClient, &when, &local)) {
+      if (tries >= options_.data_retries) return;
+      ++counters_.retransmissions;
+      host_.RunAfter(RetryDelay(tries),
+                     [this, id, head = std::move(head), tries] { SendHead(id, head, Duration::zero(), tries + 1); });
+      return;
+    }
+    if (at == x->connection) break;
+    if (c->prev == kNoConnection) return;
+    when += options_.tcp_hop;
+    at = c->prev;
+  }
+  host_.RunAfter(when - host_.Now(), [this, id, head = std::move(head)] {
+    const Exchange* const begun = exchanges_.Get(id);
+    if (begun == nullptr) return;
+    const Connection* const c = connections_.Get(begun->connection);
+    if (c == nullptr || c->handler[Index(End::kClient)] == nullptr) return;
+    begun->owner->OnReplyHead(begun->cookie, *head);
+  });
+}
+
 void Fabric::DeliverReply(ExchangeId id, Duration lead) {
   Exchange* x = exchanges_.Get(id);
   if (x == nullptr) return;

@@ -116,6 +116,7 @@ struct Reply {
   // What else it says that some code here looks at: lines "name: value\n". Static or kept (ConfigStore::Keep).
   std::string_view headers;
   std::string_view trailers;  // what comes behind its body, the same way
+  BodyPace pace;              // of a head alone (OnReplyHead): what is still to come
   // What a proxy in the client's own pod logged; only during OnReply, and only over a local path.
   const RequestRecord* record = nullptr;
 };
@@ -149,6 +150,8 @@ class ExchangeOwner {
  public:
   virtual ~ExchangeOwner() = default;
   virtual void OnReply(uint64_t cookie, const Reply& reply, Duration lead) = 0;
+  // The head of an answer whose body takes its time: OnReply() comes with the last byte, unless it breaks off.
+  virtual void OnReplyHead(uint64_t cookie, const Reply& head) { (void)cookie, (void)head; }
 };
 
 class Fabric {
@@ -220,6 +223,8 @@ class Fabric {
   void Dispatch(ExchangeId exchange, Duration lead);
   // Server end that held a request back (a tcp_proxy waiting for its upstream): sends it on after Splice().
   void Resume(ExchangeId exchange, Duration lead);
+  // The head goes out now, and Answer() comes later. A head that is lost on a line that stays cut is never told.
+  void AnswerBegins(ExchangeId exchange, const Reply& head);
   // Server end: the answer leaves `delay` from now.
   void Answer(ExchangeId exchange, const Reply& reply, Duration delay);
   // The owner is no longer interested.
@@ -293,6 +298,7 @@ class Fabric {
   void SendNotice(ConnectionId id, const Http2Notice& notice, Duration lead, int tries);
   void DeliverRequest(ExchangeId id, Duration lead);
   void SendReply(ExchangeId id, Duration delay);
+  void SendHead(ExchangeId id, std::shared_ptr<const Reply> head, Duration delay, int tries);
   void DeliverReply(ExchangeId id, Duration lead);
   // Adds one transit over `connection` towards `to` to *when; false if the segment is lost.
   bool Cross(Connection& connection, End to, Time* when, bool* local);

@@ -1,5 +1,7 @@
 #include "sim/inputs/kinds/apps.h"
 
+#include <algorithm>
+
 #include "sim/inputs/fields.h"
 #include "sim/world_inputs.h"
 
@@ -82,6 +84,11 @@ void SetBehaviour::Fields(FieldVisitor& visitor) {
       visitor.Refuse("latency", "does not grow from point to point");
   }
   VisitList(visitor, "answers", b.answers, VisitAnswer);
+  visitor.Visit("bodyOverNs", Need::kSparse, b.body_over);
+  int64_t pieces = b.body_pieces == 1 ? 0 : b.body_pieces;
+  visitor.Visit("bodyPieces", Need::kSparse, pieces);
+  if (b.body_over < Duration::zero() || pieces < 0) visitor.Refuse("bodyOverNs", "is negative, or bodyPieces");
+  if (visitor.reading()) b.body_pieces = std::max<int64_t>(pieces, 1);
   visitor.Visit("ready", Need::kLenient, b.ready);
   visitor.Visit("readyForNs", Need::kSparse, b.ready_for);
   visitor.Visit("unreadyForNs", Need::kSparse, b.unready_for);

@@ -84,6 +84,34 @@ TEST(Clients, SendBodiesOverTimeForWhichNoRoutesTimeoutCounts) {
   EXPECT_GE(slow.p50, 700ms);
 }
 
+// Of an answer, the timeout of its rule is over with its last byte. Envoy: source/common/router/router.cc,
+// onResponseTimeout, onUpstreamAbort
+TEST(Clients, GetAnswersThatComeOverTimeAndBreakOffWhenTheRulesTimeIsOver) {
+  const std::string rule =
+      "{apply: {cluster: cluster1, objects: [{apiVersion: networking.istio.io/v1beta1, kind: VirtualService, metadata: "
+      "{name: h, namespace: sample}, spec: {hosts: [helloworld], http: [{timeout: 400ms, route: [{destination: {host: "
+      "helloworld}}]}]}}]}}";
+  const auto result = RunClients("rate: 20/s",
+                                 "  - {name: slow, do: [{behaviour: {app: helloworld, body: {over: 300ms}}}], then: "
+                                 "[{flow: f, requests: 20}]}\n"
+                                 "  - {name: within, do: [" +
+                                     rule +
+                                     "], then: [{flow: f, requests: 20}]}\n"
+                                     "  - {name: too slow, do: [{behaviour: {app: helloworld, body: {over: 500ms}}}], "
+                                     "then: [{flow: f, requests: 20}]}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (size_t step : {0, 1}) {
+    const TrafficResult& well = result->steps[step].traffic[0];
+    EXPECT_EQ(well.failed, 0);
+    EXPECT_GE(well.p50, 300ms);
+    EXPECT_LT(well.p50, 350ms);
+  }
+  const TrafficResult& broken = result->steps[2].traffic[0];
+  EXPECT_EQ(broken.failed, 20);
+  EXPECT_EQ(broken.by_flags.at("UT"), 20);
+  EXPECT_LT(broken.max, 450ms);
+}
+
 TEST(Clients, OfARampChangeTheirRateEvenly) {
   const auto result =
       RunClients("rate: 10/s, ramp: {to: 90/s, over: 10s}",
