@@ -77,7 +77,7 @@ class EchoApp final : public Application {
   AppReply Serve(const InboundCall& call) override {
     ++served;
     last_source = call.connection.source;
-    return {code, delay, name_};
+    return {code, delay, {}, name_};
   }
   NameId name() const { return name_; }
   uint16_t code = 200;
