@@ -73,8 +73,10 @@ nlohmann::json DataOf(const std::string& page) {
 }
 
 std::string Drawn(const std::string& page) {
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  // Tests of two suites have one name, and ctest runs them side by side.
   const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+      std::filesystem::path(testing::TempDir()) / fmt::format("{}.{}", test.test_suite_name(), test.name());
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "page.html") << page;
