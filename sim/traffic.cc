@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/kube/types.h"
 #include "fmt/format.h"
 #include "sim/apps/arrivals.h"
 

@@ -15,6 +15,8 @@
 namespace wavetank::check {
 namespace {
 
+using nlohmann::json;
+
 bool Injects(const kube::Object& ns) {
   const auto label = ns.meta.labels.find("istio-injection");
   return (label != ns.meta.labels.end() && label->second == "enabled") || ns.meta.labels.contains("istio.io/rev");
