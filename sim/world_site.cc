@@ -61,7 +61,7 @@ absl::Status CheckInjector(const pilot::IstiodSettings& settings, const kube::Ob
   const absl::StatusOr<pilot::InjectionConfig> read = pilot::InjectionConfig::FromConfigMap(*map, {});
   // A function that this template engine lacks is no mistake of the user's: the built-in templates inject, and that is
   // noted with the manifests.
-  if (read.ok() || Message(read.status()).find(" not defined") != std::string_view::npos) return absl::OkStatus();
+  if (read.ok() || pilot::InjectionConfig::LacksFunction(read.status())) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("failed to create discovery service: error initializing sidecar injector: failed to create injection "
                   "webhook: {}",

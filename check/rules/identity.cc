@@ -68,7 +68,7 @@ void TrustDomainsDiffer(const Mesh& mesh, Findings& findings) {
       const MeshCluster* where = a.get();
       kube::ObjectRef written;
       for (const MeshCluster* one : {a.get(), b.get()}) {
-        const kube::ObjectRef map = mesh.Get(*one, "ConfigMap", one->system_namespace, "istio");
+        const kube::ObjectRef map = MeshConfigMap(mesh, *one);
         if (written != nullptr || map == nullptr || mesh.Where(one->name, *map).file.empty()) continue;
         where = one;
         written = map;

@@ -23,6 +23,14 @@ bool IsSystemNamespace(const Mesh& mesh, std::string_view ns) {
   return IsSystemNamespace(ns) || mesh.HoldsControlPlane(ns);
 }
 
+kube::ObjectRef SystemNamespace(const Mesh& mesh, const MeshCluster& cluster) {
+  return mesh.Get(cluster, "Namespace", "", cluster.system_namespace);
+}
+
+kube::ObjectRef MeshConfigMap(const Mesh& mesh, const MeshCluster& cluster) {
+  return mesh.Get(cluster, "ConfigMap", cluster.system_namespace, "istio");
+}
+
 bool Selects(const kube::Labels& selector, const kube::Labels& labels) {
   for (const auto& [key, value] : selector) {
     const auto it = labels.find(key);

@@ -15,6 +15,9 @@ inline constexpr std::string_view kSystemNamespace = "istio-system";
 // istiod's own and Kubernetes' namespaces, of which lint asks less.
 bool IsSystemNamespace(std::string_view ns);  // in any mesh
 bool IsSystemNamespace(const Mesh& mesh, std::string_view ns);
+// The namespace of a cluster's control plane, and the mesh's ConfigMap in it; null: it is not there.
+kube::ObjectRef SystemNamespace(const Mesh& mesh, const MeshCluster& cluster);
+kube::ObjectRef MeshConfigMap(const Mesh& mesh, const MeshCluster& cluster);
 
 // All labels of `selector` are among `labels`.
 bool Selects(const kube::Labels& selector, const kube::Labels& labels);

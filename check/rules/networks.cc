@@ -46,7 +46,7 @@ GatewayPlace WhereGatewayIsMissing(const Mesh& mesh, std::string_view network) {
       const bool leads = std::any_of(ports.begin(), ports.end(), [](const auto& p) { return p.port == 15443; });
       if (leads || NetworkOfGateway(*service) == network) return {cluster.get(), service};
     }
-    if (out.cluster == nullptr) out = {cluster.get(), mesh.Get(*cluster, "Namespace", "", cluster->system_namespace)};
+    if (out.cluster == nullptr) out = {cluster.get(), SystemNamespace(mesh, *cluster)};
   }
   if (out.object != nullptr) return out;
   // A name that pods alone have, from a label of their own or of their gateway.
@@ -124,8 +124,7 @@ GatewayPlace WhyPodAddresses(const Mesh& mesh, const MeshCluster& here, const Me
                              const sim::PodProcess& pod) {
   const MeshCluster& unsaid = here.label.empty() ? here : far;
   if (unsaid.label.empty() || here.label == far.label) {
-    if (kube::ObjectRef ns = mesh.Get(unsaid, "Namespace", "", unsaid.system_namespace); ns != nullptr)
-      return {&unsaid, ns};
+    if (kube::ObjectRef ns = SystemNamespace(mesh, unsaid); ns != nullptr) return {&unsaid, ns};
   }
   if (here.istiod != nullptr &&
       here.istiod->registries().networks().Gateways()->ForNetwork(pilot::NetworkId(far.label)).empty()) {
@@ -168,7 +167,7 @@ GatewayPlace WhoTells(const Mesh& mesh, const std::string& address) {
         return {cluster.get(),
                 mesh.Get(*cluster, "WorkloadEntry.networking.istio.io", entry->meta.ns, entry->meta.name)};
     }
-    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", cluster->system_namespace, "istio");
+    const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
     if (map == nullptr) continue;
     const auto data = kube::ConfigMapData(*map);
     if (const auto networks = data.find("meshNetworks");
@@ -196,7 +195,7 @@ void NetworkNameShared(const Mesh& mesh, Findings& findings) {
   for (const auto& [label, clusters] : by_label) {
     for (const MeshCluster* cluster : clusters) {
       if (cluster->network == clusters.front()->network) continue;
-      const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", cluster->system_namespace);
+      const kube::ObjectRef ns = SystemNamespace(mesh, *cluster);
       findings.Add(*cluster, *ns,
                    fmt::format("{} and {} are both labelled {}={}, and their pods do not reach each other",
                                clusters.front()->name, cluster->name, pilot::kNetworkLabel, label));
@@ -212,7 +211,7 @@ void NetworkLabelMissing(const Mesh& mesh, Findings& findings) {
   if (unnamed && KeptApart(mesh, true).empty()) return;
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->label.empty()) continue;
-    const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", cluster->system_namespace);
+    const kube::ObjectRef ns = SystemNamespace(mesh, *cluster);
     if (ns == nullptr) continue;
     findings.Add(
         *cluster, *ns,
@@ -224,7 +223,7 @@ void NetworkLabelMissing(const Mesh& mesh, Findings& findings) {
 
 void UnknownMeshNetworksRegistry(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
-    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", cluster->system_namespace, "istio");
+    const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
     if (map == nullptr) continue;
     const auto data = kube::ConfigMapData(*map);
     const auto text = data.find("meshNetworks");

@@ -73,8 +73,7 @@ void EachUse(const Mesh& mesh, Fn fn) {
     const auto all = [&](const kube::Object& object, const std::vector<std::string>& names, Purpose purpose) {
       for (const std::string& name : names) fn(*cluster, object, name, purpose);
     };
-    if (const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", cluster->system_namespace, "istio");
-        map != nullptr) {
+    if (const kube::ObjectRef map = MeshConfigMap(mesh, *cluster); map != nullptr) {
       const config::MeshConfig::DefaultProviders& defaults = cluster->push->mesh().default_providers;
       all(*map, defaults.tracing, Purpose::kTracing);
       all(*map, defaults.metrics, Purpose::kMetrics);

@@ -54,7 +54,7 @@ void NamespacesNotDiscovered(const Mesh& mesh, Findings& findings) {
       });
       if (!read) ++outside[ns->meta.name];
     }
-    const kube::ObjectRef map = mesh.Get(*primary, "ConfigMap", primary->system_namespace, "istio");
+    const kube::ObjectRef map = MeshConfigMap(mesh, *primary);
     for (const auto& [ns, pods] : outside) {
       const std::string message = fmt::format(
           "discoverySelectors leave out namespace {} of {}, in which {} pod{} with a proxy: their Services "
@@ -76,7 +76,7 @@ bool IsClusterLocalByItself(const pilot::Service& service) {
 void ClusterLocalHosts(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->push == nullptr || cluster->istiod == nullptr) continue;
-    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", cluster->system_namespace, "istio");
+    const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
     for (const pilot::ServiceRef& service : cluster->push->GetAllServices()) {
       if (IsClusterLocalByItself(*service) || !cluster->push->IsClusterLocal(*service)) continue;
       const auto* shards = cluster->istiod->discovery().endpoints().Find(service->hostname, service->attributes.ns);

@@ -13,6 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/text/go_duration.h"
 #include "core/config/schema/proto_json.h"
 #include "core/envoyapi/any.h"
 #include "core/envoyapi/descriptors.h"
@@ -76,22 +77,6 @@ constexpr std::string_view GoTypeOf() {
   if constexpr (std::is_same_v<T, uint64_t>) return "uint64";
   if constexpr (std::is_same_v<T, float>) return "float32";
   return "float64";
-}
-
-// What time.ParseDuration says.
-std::string GoDurationProblem(const std::string& text) {
-  const size_t unit = text.find_first_not_of("+-0123456789.");
-  const std::string quoted = JsonText(json(text));
-  const bool digits = text.find_first_of("0123456789") != std::string::npos &&
-                      text.find_first_of("0123456789") < (unit == std::string::npos ? text.size() : unit);
-  if (digits && unit == std::string::npos) return fmt::format("time: missing unit in duration {}", quoted);
-  if (digits) {
-    const size_t end = text.find_first_of("0123456789.", unit);
-    const std::string name = text.substr(unit, end == std::string::npos ? end : end - unit);
-    const bool known = name == "ns" || name == "us" || name == "ms" || name == "s" || name == "m" || name == "h";
-    if (!known) return fmt::format("time: unknown unit {} in duration {}", JsonText(json(name)), quoted);
-  }
-  return "time: invalid duration " + quoted;
 }
 
 std::string PathOf(const std::string& path, std::string_view name) {
@@ -349,7 +334,7 @@ class Reader {
     const auto read = value.is_string() ? config::ParseGoDuration(value.get_ref<const std::string&>()) : std::nullopt;
     if (!read) {
       return Refused(path, "expected a duration",
-                     value.is_string() ? "bad Duration: " + GoDurationProblem(value.get_ref<const std::string&>())
+                     value.is_string() ? "bad Duration: " + GoDurationComplaint(value.get_ref<const std::string&>())
                                        : GoMismatch(value, "string"));
     }
     SetTime(read->count(), out);

@@ -2,6 +2,7 @@
 
 #include "absl/strings/numbers.h"
 #include "core/base/duration.h"
+#include "core/base/text/env_text.h"
 #include "core/base/text/go_duration.h"
 #include "core/base/text/parse_bool.h"
 #include "fmt/format.h"
@@ -15,8 +16,7 @@ const std::string* AgentVariables::Find(std::string_view name) const {
 
 void AgentVariables::Warn(std::string_view value, std::string_view expected, std::string otherwise) const {
   if (log_ == nullptr) return;
-  log_->push_back(fmt::format("Invalid environment variable value `{}`, expecting {}, defaulting to {}", value,
-                              expected, otherwise));
+  log_->push_back(env::Warning(value, expected, otherwise));
 }
 
 std::string AgentVariables::Text(std::string_view name, std::string_view otherwise) const {
@@ -28,7 +28,7 @@ bool AgentVariables::Flag(std::string_view name, bool otherwise) const {
   const std::string* const text = Find(name);
   if (text == nullptr) return otherwise;
   const std::optional<bool> said = ParseBool(*text);
-  if (!said) Warn(*text, "true/false", otherwise ? "true" : "false");
+  if (!said) Warn(*text, env::kFlag, otherwise ? "true" : "false");
   return said.value_or(otherwise);
 }
 
@@ -37,7 +37,7 @@ int64_t AgentVariables::Integer(std::string_view name, int64_t otherwise) const 
   if (text == nullptr) return otherwise;
   int64_t said = otherwise;
   if (!absl::SimpleAtoi(*text, &said)) {
-    Warn(*text, "an integer", std::to_string(otherwise));
+    Warn(*text, env::kInteger, std::to_string(otherwise));
     return otherwise;
   }
   return said;
@@ -48,7 +48,7 @@ double AgentVariables::Number(std::string_view name, double otherwise) const {
   if (text == nullptr) return otherwise;
   double said = otherwise;
   if (!absl::SimpleAtod(*text, &said) || said != said) {
-    Warn(*text, "a floating-point value", fmt::format("{}", otherwise));
+    Warn(*text, env::kNumber, fmt::format("{}", otherwise));
     return otherwise;
   }
   return said;
@@ -58,7 +58,7 @@ Duration AgentVariables::Length(std::string_view name, Duration otherwise) const
   const std::string* const text = Find(name);
   if (text == nullptr) return otherwise;
   const std::optional<Duration> said = ParseGoDuration(*text);
-  if (!said) Warn(*text, "a duration", GoDurationText(otherwise.count()));
+  if (!said) Warn(*text, env::kDuration, GoDurationText(otherwise.count()));
   return said.value_or(otherwise);
 }
 

@@ -165,6 +165,13 @@ absl::StatusOr<InjectionConfig> InjectionConfig::FromConfigMap(const kube::Objec
   return out;
 }
 
+// go_template.h says which message that is.
+bool InjectionConfig::LacksFunction(const absl::Status& failure) {
+  const std::string_view said = Message(failure);
+  const size_t at = said.find("function \"");
+  return at != said.npos && said.find("\" not defined", at) != said.npos;
+}
+
 bool InjectionRequired(const InjectionConfig& config, const json& pod) {
   // iptables rules of a pod on the host's network would redirect the host's traffic.
   if (At(At(pod, "spec"), "hostNetwork") == true) return false;

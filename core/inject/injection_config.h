@@ -39,6 +39,8 @@ struct InjectionConfig {
   // Keys `config` and `values`; values that are not there are those of the default installation. InvalidArgument says
   // what is missing or cannot be read: istiod then keeps what it has.
   static absl::StatusOr<InjectionConfig> FromConfigMap(const kube::Object& config_map, const Profile& profile = {});
+  // Whether that failed for a function that the template engine lacks: then it is no mistake of the user's.
+  static bool LacksFunction(const absl::Status& failure);
 };
 
 // Whether the webhook, once asked, injects this pod; its metadata.namespace must be set. istiod: injectRequired.

@@ -11,6 +11,7 @@
 #include "core/base/bounds.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/text/parse_bool.h"
 #include "core/config/mesh/mesh_config_validation.h"
 #include "core/config/schema/proto_json.h"
 #include "core/inject/agent_variables.h"
@@ -57,14 +58,6 @@ std::string Expand(const std::string& text, const Env& env) {
     }
   }
   return out;
-}
-
-// Go's strconv.ParseBool.
-bool IsTrue(std::string_view text) {
-  for (const char* yes : {"1", "t", "T", "TRUE", "true", "True"}) {
-    if (text == yes) return true;
-  }
-  return false;
 }
 
 // Whole units of a Kubernetes quantity, rounded up: "2000m" and "2" are 2. nullopt for what is none.
@@ -189,7 +182,7 @@ absl::StatusOr<std::optional<Interception>> ReadInterception(const json& spec, c
       ProxyHas(options.profile, VersionOfImage(Text(*init, "image"), options.version), Change::kDualStackVariable);
   for (const json& variable : Items(At(*init, "env"))) {
     if (Text(variable, "name") == (renamed ? "ISTIO_DUAL_STACK" : "ISTIO_AGENT_DUAL_STACK")) {
-      out.v6 |= IsTrue(Text(variable, "value"));
+      out.v6 |= ParseBool(Text(variable, "value")).value_or(false);
     }
   }
   for (const auto& [flag, port] : {std::pair("-p", &out.outbound_port), std::pair("-z", &out.inbound_port)}) {
@@ -518,10 +511,10 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   out.file_mounted_certs = variables.Flag("FILE_MOUNTED_CERTS", false);
   out.xds_plaintext = Text(out.proxy_config, "controlPlaneAuthPolicy") == "NONE";
   out.output_certs = Lookup(env, "OUTPUT_CERTS");
-  out.dns_capture = IsTrue(Lookup(env, "ISTIO_META_DNS_CAPTURE"));
-  out.dynamic_config = IsTrue(Lookup(env, "PROXY_CONFIG_XDS_AGENT"));
-  out.dual_stack = IsTrue(Lookup(env, "ISTIO_DUAL_STACK"));
-  if (const std::string delta = Lookup(env, "ISTIO_DELTA_XDS"); !delta.empty()) out.delta_xds = IsTrue(delta);
+  out.dns_capture = variables.Flag("ISTIO_META_DNS_CAPTURE", false);
+  out.dynamic_config = variables.Flag("PROXY_CONFIG_XDS_AGENT", false);
+  out.dual_stack = variables.Flag("ISTIO_DUAL_STACK", false);
+  if (!Lookup(env, "ISTIO_DELTA_XDS").empty()) out.delta_xds = variables.Flag("ISTIO_DELTA_XDS", false);
   ReadVolumes(spec, *container, out);
   ReadReadiness(*container, out);
   absl::StatusOr<std::optional<Interception>> interception = ReadInterception(spec, out.ip, options);

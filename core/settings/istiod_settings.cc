@@ -8,6 +8,8 @@
 #include "absl/strings/str_split.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
+#include "core/base/text/env_text.h"
+#include "core/base/text/go_duration.h"
 #include "core/base/text/parse_bool.h"
 #include "fmt/format.h"
 
@@ -167,20 +169,20 @@ std::optional<VariableValue> Parse(VariableType type, const std::string& text, s
     case VariableType::kText:
       return out;
     case VariableType::kFlag: {
-      *expected = "true/false";
+      *expected = env::kFlag;
       const std::optional<bool> flag = ParseBool(text);
       out.flag = flag.value_or(false);
       return flag ? std::optional(out) : std::nullopt;
     }
     case VariableType::kInteger:
-      *expected = "an integer";
+      *expected = env::kInteger;
       return absl::SimpleAtoi(text, &out.integer) ? std::optional(out) : std::nullopt;
     case VariableType::kNumber:
-      *expected = "a floating-point value";
+      *expected = env::kNumber;
       return absl::SimpleAtod(text, &out.number) && out.number >= 0 && out.number < 1e9 ? std::optional(out)
                                                                                         : std::nullopt;
     case VariableType::kDuration: {
-      *expected = "a duration";
+      *expected = env::kDuration;
       const std::optional<Duration> duration = ParseGoDuration(text);
       out.duration = duration.value_or(Duration{});
       return duration ? std::optional(out) : std::nullopt;
@@ -303,22 +305,6 @@ CommandLine TakeApart(const std::vector<std::string>& arguments) {
   return out;
 }
 
-// Go: time.ParseDuration, what it says of a text that is none.
-std::string DurationComplaint(const std::string& text) {
-  const auto in_number = [](char c) { return c == '.' || (c >= '0' && c <= '9'); };
-  size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
-  while (at < text.size() && in_number(text[at])) {
-    while (at < text.size() && in_number(text[at])) ++at;
-    size_t end = at;
-    while (end < text.size() && !in_number(text[end])) ++end;
-    const std::string unit = text.substr(at, end - at);
-    if (unit.empty()) return fmt::format("time: missing unit in duration \"{}\"", text);
-    if (!ParseGoDuration("1" + unit)) return fmt::format("time: unknown unit \"{}\" in duration \"{}\"", unit, text);
-    at = end;
-  }
-  return fmt::format("time: invalid duration \"{}\"", text);
-}
-
 // What pflag says of a value that is none of the flag's type.
 std::string Complaint(const Argument& row, const std::string& value) {
   switch (row.type) {
@@ -331,7 +317,7 @@ std::string Complaint(const Argument& row, const std::string& value) {
     case VariableType::kNumber:
       return fmt::format("strconv.ParseFloat: parsing \"{}\": invalid syntax", value);
     case VariableType::kDuration:
-      return DurationComplaint(value);
+      return GoDurationComplaint(value);
   }
   return {};
 }
@@ -401,8 +387,7 @@ absl::Status Apply(const ContainerSettings& said, IstiodSettings* settings) {
     if (const std::optional<VariableValue> value = Parse(row->type, text, &expected)) {
       row->apply(*value, settings);
     } else {
-      settings->log.push_back(fmt::format("Invalid environment variable value `{}`, expecting {}, defaulting to {}",
-                                          text, expected, row->default_value));
+      settings->log.push_back(env::Warning(text, expected, row->default_value));
     }
   }
   // Arguments have the last word: their defaults are what the environment said.

@@ -66,7 +66,8 @@ std::string UnreadInjector(const json& object) {
   if (read.ok()) return {};
   const std::string why(Message(read.status()));
   // What is no injector in reality either keeps istiod down, which says so itself (sim/world_site.cc, CheckInjector).
-  if (why.find(" not defined") == why.npos) return why + "; an istiod that injects by it does not start";
+  if (!pilot::InjectionConfig::LacksFunction(read.status()))
+    return why + "; an istiod that injects by it does not start";
   return why + "; the built-in templates inject, and it has no effect here";
 }
 

@@ -23,7 +23,7 @@ class Look {
  public:
   Look(const fakekube::ApiServer& api, const std::string& ns) : api_(api), ns_(ns) {}
 
-  // Null where it may be missing, or is there; else its kind and name are kept.
+  // False where it is there, or may be missing. NotFound() is of the last one asked for.
   bool IsMissing(const json& in, const Reference& reference) {
     const json& of = At(in, reference.member);
     if (!of.is_object() || At(of, "optional") == true) return false;
