@@ -5,6 +5,9 @@
 
 #include "cli/help.h"
 #include "cli/verb.h"
+#include "core/base/text/program_call.h"
+#include "core/base/text/shell_word.h"
+#include "core/base/text/token_text.h"
 
 namespace wavetank::cli {
 namespace {
@@ -28,6 +31,20 @@ int Help(CLI::App& app, const std::string& verb) {
     return kBadInput;
   }
   return kOk;
+}
+
+// The command line, without what may be a token: values of headers, and what looks like one.
+std::string Call(int argc, char** argv) {
+  std::string out = "wavetank";
+  std::string_view before;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const bool secret = before == "--header" || before == "-H" || argument.starts_with("--header=") ||
+                        (argument.starts_with("-H") && argument.size() > 2) || FindToken(argument).has_value();
+    out += " " + ShellWord(secret ? argument.substr(0, argument.find(':') + 1) : argument) + (secret ? "..." : "");
+    before = argument;
+  }
+  return out;
 }
 
 }  // namespace
@@ -93,6 +110,7 @@ int main(int argc, char** argv) {
     std::cerr << NoSuchVerb(app, word) << "\n";
     return kBadInput;
   }
+  wavetank::assertion::ProgramCall() = Call(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -59,6 +59,22 @@ void AddMending(CLI::App* verb, std::string* mend, std::string* date) {
       "certificates hold, else 2023-09-01");
 }
 
+void AddSettings(CLI::App* verb, std::vector<std::string>* settings) {
+  verb->add_option("--set", *settings,
+                   "PATH=VALUE, any number of times, in the place of what the scenario says: "
+                   "timing.istiod.debounce_after=50ms, flows.NAME.rate=200/s, steps.NAME.do.0.scale.replicas=3");
+}
+
+absl::StatusOr<std::vector<scenario::Setting>> ReadSettings(const std::vector<std::string>& texts) {
+  std::vector<scenario::Setting> out;
+  for (const std::string& text : texts) {
+    absl::StatusOr<scenario::Setting> setting = scenario::ParseSetting(text);
+    if (!setting.ok()) return absl::InvalidArgumentError(fmt::format("--set {}", Message(setting.status())));
+    out.push_back(*std::move(setting));
+  }
+  return out;
+}
+
 absl::Status TakeMending(const std::string& mend, const std::string& date, sim::Mending* mending,
                          std::optional<Time>* begins) {
   absl::StatusOr<sim::Mending> chosen = sim::Mending::Parse(mend);

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "check/mesh/source.h"
 #include "scenarios/answers/moment.h"
+#include "scenarios/language/setting.h"
 #include "scenarios/survey/mesh_survey.h"
 #include "sim/mending/mending.h"
 
@@ -32,6 +33,11 @@ void AddMending(CLI::App* verb, std::string* mend, std::string* date);
 // InvalidArgument: a text is none. What is empty leaves what is there.
 absl::Status TakeMending(const std::string& mend, const std::string& date, sim::Mending* mending,
                          std::optional<Time>* begins);
+
+// --set PATH=VALUE, any number of times.
+void AddSettings(CLI::App* verb, std::vector<std::string>* settings);
+// InvalidArgument: one is none.
+absl::StatusOr<std::vector<scenario::Setting>> ReadSettings(const std::vector<std::string>& texts);
 
 // Whether a scenario is meant rather than manifests: a folder with a scenario.yaml, or a file whose top level has
 // clusters or steps and no kind.

@@ -191,6 +191,7 @@ int ReplayLog(const ReplayArguments& a) {
   absl::StatusOr<replay::SecretSource> secrets = replay::SecretSource::Load(a.secrets);
   if (!secrets.ok()) return Complain(secrets.status());
   replay::WorldTarget target(*std::move(secrets));
+  target.ComesFrom(a.log);
   if (!a.invariants.empty()) {
     absl::StatusOr<std::vector<std::string>> names = sim::ParseInvariants(a.invariants);
     if (!names.ok()) return Complain(names.status());

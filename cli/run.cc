@@ -19,7 +19,7 @@ namespace wavetank::cli {
 namespace {
 
 struct RunArguments {
-  std::vector<std::string> paths;
+  std::vector<std::string> paths, settings;
   std::string report, log, access_log, metrics, metrics_interval = "15s", profile, until, from, invariants, mend, date;
   std::optional<uint64_t> seed;
   bool json = false, verbose = false, strict = false;
@@ -145,6 +145,8 @@ absl::Status CheckMetrics(const RunArguments& a) {
 
 // Every input is read before the first one runs, so that a typo in the last costs no waiting.
 absl::StatusOr<std::vector<scenario::Scenario>> LoadAll(const RunArguments& a, const std::vector<std::string>& paths) {
+  const absl::StatusOr<std::vector<scenario::Setting>> settings = ReadSettings(a.settings);
+  if (!settings.ok()) return settings.status();
   std::vector<scenario::ClusterSpec> mesh;
   if (!a.from.empty()) {
     absl::StatusOr<std::vector<scenario::ClusterSpec>> clusters = scenario::ClustersOfLog(a.from);
@@ -153,7 +155,7 @@ absl::StatusOr<std::vector<scenario::Scenario>> LoadAll(const RunArguments& a, c
   }
   std::vector<scenario::Scenario> scenarios;
   for (const std::string& path : paths) {
-    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(path, mesh);
+    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(path, mesh, *settings);
     if (!scenario.ok()) return scenario.status();
     scenarios.push_back(*std::move(scenario));
   }
@@ -173,6 +175,10 @@ int RunAll(const RunArguments& a) {
   Answers answers(a);
   int code = kOk;
   if (paths.empty()) {
+    if (!a.settings.empty()) {
+      return Complain(
+          absl::InvalidArgumentError("--set: a log alone has no scenario to set anything in; leave it out"));
+    }
     const absl::StatusOr<scenario::RunResult> result = RunLogAlone(a, end);
     if (!result.ok()) return Complain(result.status());
     code = answers.Add(*result, 0);
@@ -218,6 +224,7 @@ void AddRun(CLI::App& app, Outcome& outcome) {
                    "--metrics-interval of virtual time (docs/capacity.md)");
   verb->add_option("--metrics-interval", a->metrics_interval, "15s, as Prometheus scrapes")->capture_default_str();
   verb->add_option("--seed", a->seed, "Instead of the scenario's seed");
+  AddSettings(verb, &a->settings);
   AddMending(verb, &a->mend, &a->date);
   verb->add_flag("--strict", a->strict, "What a manifest says without effect here is an error");
   verb->add_option("--profile", a->profile, "Behaviour profile (`wavetank profiles` lists them)");

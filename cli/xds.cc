@@ -24,6 +24,7 @@ namespace {
 
 struct XdsArguments {
   std::string source, proxy, at, type, output = "table", profile;
+  std::vector<std::string> settings;
   std::optional<size_t> step;
 };
 
@@ -39,7 +40,9 @@ using Snapshots = std::map<std::string, scenario::XdsSnapshot>;  // by proxy
 
 // `none`: why no proxy was sent anything, if none was.
 absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a, std::string* none) {
-  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.source);
+  const absl::StatusOr<std::vector<scenario::Setting>> settings = ReadSettings(a.settings);
+  if (!settings.ok()) return settings.status();
+  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.source, {}, *settings);
   if (!scenario.ok()) return scenario.status();
   scenario::RunOptions options;
   options.profile = a.profile;
@@ -68,6 +71,7 @@ absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a, std::string* none) {
 // What the proxies of a golden case are answered when they connect after the step.
 absl::StatusOr<Snapshots> OfCase(const XdsArguments& a) {
   if (!a.at.empty()) return absl::InvalidArgumentError("a golden case has no clock; take --step instead of --at");
+  if (!a.settings.empty()) return absl::InvalidArgumentError("a golden case is what was recorded; leave out --set");
   if (a.type == "sds" || a.type == "nds") {
     return absl::InvalidArgumentError("the proxies of golden cases ask for cds, eds, lds, rds and ecds only");
   }
@@ -167,6 +171,7 @@ void AddXds(CLI::App& app, Outcome& outcome) {
       ->check(CLI::IsMember({"cds", "eds", "lds", "rds", "sds", "nds", "ecds"}));
   verb->add_option("-o,--output", a->output, "table or json")->check(CLI::IsMember({"table", "json"}));
   verb->add_option("--profile", a->profile, "Behaviour profile");
+  AddSettings(verb, &a->settings);
   verb->callback([a, &outcome] { outcome.code = PrintXds(*a); });
 }
 

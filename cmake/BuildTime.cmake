@@ -45,7 +45,7 @@ set(WAVETANK_MESSAGE_HEADERS <google/protobuf/any.pb.h> <google/protobuf/struct.
 set(WAVETANK_WORLD_HEADERS ${PROJECT_SOURCE_DIR}/sim/world.h)
 # The folders whose sources mostly read these.
 set(WAVETANK_WORLD_FOLDERS
-  "^(sim|sim/invariants|replay|scenarios.*|check/.*|library/(session|swarm)|serve(/debug|/kube|/loop|/pods)?|import|capacity/(metrics|recorded)|oracles/control_plane)$")
+  "^(sim|sim/invariants|replay|scenarios.*|check/.*|library/(session|swarm)|serve(/debug|/kube|/loop|/pods)?|import|capacity/(metrics|recorded|sweep)|oracles/control_plane)$")
 
 # wavetank_precompile(SET LIBRARIES... HEADERS...): an object library `SET` that holds nothing but the headers.
 function(wavetank_precompile set)

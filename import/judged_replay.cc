@@ -143,6 +143,7 @@ bool WasImported(const replay::LogHeader& header) { return At(header.world, kImp
 absl::StatusOr<JudgedReplay> ReplayAndJudge(replay::LogReader& log, bool all, const WorldAnswers& answers) {
   Judge judge;
   replay::WorldTarget world;
+  world.ComesFrom(log.path());
   if (answers.held) {
     judge.AskWorld([&](const std::string& proxy, const std::string& cluster) {
       return answers.held(*world.world(), proxy, cluster);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/base/text/shell_word.h"
 #include "fmt/format.h"
 #include "replay/recorder.h"
 #include "sim/inputs/input.h"
@@ -40,6 +41,7 @@ absl::Status WorldTarget::Start(const LogHeader& header, Sink sink) {
   absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*options);
   if (!world.ok()) return world.status();
   world_ = *std::move(world);
+  if (!log_.empty()) world_->kernel().run().set_reproduce("wavetank replay " + ShellWord(log_));
   recording_ = header.IsRecording();
   sim::Kernel& kernel = world_->kernel();
   // What the world's making emitted was not recorded either: a log's events count from there.
@@ -93,6 +95,7 @@ absl::StatusOr<std::unique_ptr<sim::World>> WorldOfLog(LogReader& log, std::opti
   absl::StatusOr<LogReader::Summary> summary = VerifyUsable(log);
   if (!summary.ok()) return summary.status();
   WorldTarget target;
+  target.ComesFrom(log.path());
   if (absl::Status status = target.Start(log.header(), [](const LoggedEvent&) {}); !status.ok()) return status;
   Time end = summary->end;
   if (until) end = std::min(end, target.world()->options().start + *until);

@@ -30,6 +30,8 @@ class WorldTarget final : public ReplayTarget {
   explicit WorldTarget(SecretSource secrets);
   ~WorldTarget() override;
 
+  // The log's file, which an invariant that does not hold names. Before Start.
+  void ComesFrom(std::string log) { log_ = std::move(log); }
   // To be watched besides those of the log, without a trace of their own. Before Start.
   void Watch(std::vector<std::string> invariants) { more_invariants_ = std::move(invariants); }
   // What broke them; of the log's own too.
@@ -47,6 +49,7 @@ class WorldTarget final : public ReplayTarget {
 
  private:
   SecretSource secrets_;
+  std::string log_;
   std::unique_ptr<sim::World> world_;
   bool recording_ = false;
   std::vector<std::string> more_invariants_;

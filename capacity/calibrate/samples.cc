@@ -126,6 +126,13 @@ double Samples::Sum(std::string_view name, std::string_view label, std::string_v
   return found ? sum : -1;
 }
 
+void Samples::ForEach(
+    std::string_view name,
+    const std::function<void(const std::map<std::string, std::string>& labels, double value)>& then) const {
+  const auto [from, to] = series_.equal_range(name);
+  for (auto it = from; it != to; ++it) then(it->second.labels, it->second.value);
+}
+
 bool Samples::Has(std::string_view name) const { return series_.find(name) != series_.end(); }
 
 std::string Samples::LabelOf(std::string_view name, const std::string& label) const {

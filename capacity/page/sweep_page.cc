@@ -16,17 +16,24 @@ using Json = nlohmann::ordered_json;
 // More points cannot be told apart. Those on a front are drawn in any case.
 constexpr size_t kMostDrawn = 3000, kMostFailures = 50;
 
-constexpr size_t kP99 = 0, kCpus = 1, kMemory = 2;  // of kObjectives
-
-Json Told(const Combination& combination) {
+Json Told(const SweepTable& table, const Combination& combination) {
   Json out = {{"values", combination.values}, {"seeds", combination.seeds}};
-  for (size_t i = 0; i < kObjectives.size(); ++i) out[std::string(kObjectives[i])] = combination.worst[i];
+  for (size_t i = 0; i < table.objectives.size(); ++i) out[table.objectives[i]] = combination.worst[i];
   return out;
 }
 
-Json Told(const std::vector<Combination>& combinations, const std::vector<size_t>& which) {
+Json Told(const SweepTable& table, const std::vector<Combination>& combinations, const std::vector<size_t>& which) {
   Json out = Json::array();
-  for (const size_t i : which) out.push_back(Told(combinations[i]));
+  for (const size_t i : which) out.push_back(Told(table, combinations[i]));
+  return out;
+}
+
+// The first objective against each of the others.
+Json Fronts(const SweepTable& table, const std::vector<Combination>& combinations) {
+  Json out = Json::array();
+  for (size_t i = 1; i < table.objectives.size(); ++i) {
+    out.push_back({{"against", table.objectives[i]}, {"rows", Told(table, combinations, Front(combinations, {0, i}))}});
+  }
   return out;
 }
 
@@ -36,9 +43,9 @@ Json Responses(const SweepTable& table, const std::vector<Combination>& combinat
     Json values = Json::array();
     for (const Response& response : ResponsesTo(combinations, setting)) {
       Json value = {{"value", response.value}, {"combinations", response.combinations}};
-      for (size_t i = 0; i < kObjectives.size(); ++i) {
+      for (size_t i = 0; i < table.objectives.size(); ++i) {
         const Spread& s = response.spread[i];
-        value[std::string(kObjectives[i])] = {s.least, s.quarter, s.middle, s.three_quarters, s.most};
+        value[table.objectives[i]] = {s.least, s.quarter, s.middle, s.three_quarters, s.most};
       }
       values.push_back(std::move(value));
     }
@@ -65,27 +72,33 @@ absl::StatusOr<std::string> SweepPage(const std::string& path, const SweepTable&
     return absl::FailedPreconditionError(fmt::format("{}: no row has a result; its column `error` says why", path));
   }
   std::map<std::string, int64_t> failures, extrapolates;
-  int64_t failed = 0;
+  int64_t failed = 0, not_passed = 0;
   for (const SweepTable::Row& row : table.rows) {
     if (!row.error().empty()) {
       ++failed;
       ++failures[row.error()];
-    } else if (const std::string& beyond = row.results[row.results.size() - 2]; !beyond.empty()) {
+    } else if (const std::string& beyond = table.Of(row, "extrapolates"); !beyond.empty()) {
       ++extrapolates[beyond];
+    } else if (table.Of(row, "passed") == "0") {
+      ++not_passed;
     }
   }
   const size_t step = (combinations.size() + kMostDrawn - 1) / kMostDrawn;
   std::vector<size_t> drawn;
   for (size_t i = 0; i < combinations.size(); i += step) drawn.push_back(i);
+  std::vector<size_t> all(table.objectives.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
   const Json data = {{"table", path},
                      {"settings", table.settings},
                      {"rows", table.rows.size()},
                      {"failed", failed},
+                     {"notPassed", not_passed},
                      {"combinations", combinations.size()},
-                     {"drawn", Told(combinations, drawn)},
-                     {"frontCpus", Told(combinations, Front(combinations, {kP99, kCpus}))},
-                     {"frontMemory", Told(combinations, Front(combinations, {kP99, kMemory}))},
-                     {"best", Told(combinations, Front(combinations, {kP99, kCpus, kMemory}))},
+                     {"objectives", table.objectives},
+                     {"ofFleet", table.objectives == FleetObjectives()},
+                     {"drawn", Told(table, combinations, drawn)},
+                     {"fronts", Fronts(table, combinations)},
+                     {"best", Told(table, combinations, Front(combinations, all))},
                      {"responses", Responses(table, combinations)},
                      {"failures", Counted(failures)},
                      {"failureKinds", failures.size()},

@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/base/json_text.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::capacity {
@@ -45,7 +46,8 @@ bool WriteWhole(const fs::path& path, const std::string& text) {
 
 // In the child; does not return.
 // What is thrown ends the task's process, which says so; unwound into the parent's program it would go on twice.
-[[noreturn]] void Work(const SweepTask& task, const CostModel& model, const ExecutorOptions& options) noexcept {
+[[noreturn]] void Work(const Sweep& sweep, const SweepTask& task, const CostModel& model,
+                       const ExecutorOptions& options) noexcept {
   if (options.memory_mb > 0) {
     const auto bytes = static_cast<rlim_t>(options.memory_mb) << 20;
     const rlimit limit{bytes, bytes};
@@ -53,7 +55,7 @@ bool WriteWhole(const fs::path& path, const std::string& text) {
   }
   // The allocator's own answer to a lack of memory.
   std::set_new_handler([] { _exit(kNoMemory); });
-  const nlohmann::json row = RunTask(task, model);
+  const nlohmann::json row = RunTask(sweep, task, model);
   _exit(WriteWhole(PathOf(options.folder, task), row.dump()) ? 0 : kNotWritten);
 }
 
@@ -73,7 +75,7 @@ std::string Quoted(const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<ExecutorResult> RunTasks(const std::vector<SweepTask>& tasks, const CostModel& model,
+absl::StatusOr<ExecutorResult> RunTasks(const Sweep& sweep, const std::vector<SweepTask>& tasks, const CostModel& model,
                                         const ExecutorOptions& options) {
   std::error_code error;
   fs::create_directories(options.folder, error);
@@ -98,7 +100,7 @@ absl::StatusOr<ExecutorResult> RunTasks(const std::vector<SweepTask>& tasks, con
         return absl::UnavailableError(fmt::format("no process can be started: {}", std::strerror(errno)));
       }
       if (pid < 0) break;  // when another has ended there will be room
-      if (pid == 0) Work(*open[next], model, options);
+      if (pid == 0) Work(sweep, *open[next], model, options);
       running[pid] = open[next++];
     }
     int status = 0;
@@ -119,7 +121,7 @@ absl::StatusOr<ExecutorResult> RunTasks(const std::vector<SweepTask>& tasks, con
   return result;
 }
 
-std::vector<std::string> ReadResult(const std::string& folder, const SweepTask& task) {
+SweepRow ReadResult(const Sweep& sweep, const std::string& folder, const SweepTask& task) {
   const auto text = [](const fs::path& path) {
     std::ifstream in(path, std::ios::binary);
     std::ostringstream out;
@@ -127,7 +129,7 @@ std::vector<std::string> ReadResult(const std::string& folder, const SweepTask& 
     return out.str();
   };
   const nlohmann::json row = nlohmann::json::parse(text(PathOf(folder, task)), nullptr, false);
-  if (row.is_array() && row.size() == ResultColumns().size()) {
+  if (row.is_array() && row.size() == ResultColumns(sweep).size()) {
     std::vector<std::string> out;
     for (const nlohmann::json& cell : row) {
       if (cell.is_string()) out.push_back(cell.get<std::string>());
@@ -135,14 +137,14 @@ std::vector<std::string> ReadResult(const std::string& folder, const SweepTask& 
     if (out.size() == row.size()) return out;
   }
   const std::string failure = text(FailurePath(folder, task));
-  return FailedRow(failure.empty() ? "was not run" : failure);
+  return FailedRow(sweep, failure.empty() ? "was not run" : failure);
 }
 
 std::string Csv(const Sweep& sweep, const std::vector<SweepTask>& tasks, const std::string& folder) {
   std::vector<std::string> head;
   for (const SweepSetting& setting : sweep.settings) head.push_back(setting.path);
   head.emplace_back("seed");
-  for (const std::string& column : ResultColumns()) head.push_back(column);
+  for (const std::string& column : ResultColumns(sweep)) head.push_back(column);
   const auto line = [](const std::vector<std::string>& cells) {
     std::string out;
     for (const std::string& cell : cells) out += (out.empty() ? "" : ",") + Quoted(cell);
@@ -153,10 +155,32 @@ std::string Csv(const Sweep& sweep, const std::vector<SweepTask>& tasks, const s
     std::string cells;
     for (const std::string& value : task.values) cells += Quoted(value) + ",";
     cells += std::to_string(task.seed);
-    for (const std::string& cell : ReadResult(folder, task)) cells += "," + Quoted(cell);
+    for (const std::string& cell : ReadResult(sweep, folder, task)) cells += "," + Quoted(cell);
     out += cells + "\n";
   }
   return out;
 }
+
+std::vector<std::string> EmptyColumns(const Sweep& sweep, const std::vector<SweepTask>& tasks,
+                                      const std::string& folder) {
+  std::vector<std::string> out;
+  const size_t own = ResultColumns(sweep).size() - sweep.columns.size() - 1;
+  std::vector<bool> filled(sweep.columns.size());
+  bool any = false;
+  for (const SweepTask& task : tasks) {
+    const SweepRow row = ReadResult(sweep, folder, task);
+    if (!row.back().empty()) continue;
+    any = true;
+    for (size_t i = 0; i < filled.size(); ++i) {
+      if (row[own + i] != sweep.columns[i].otherwise) filled[i] = true;
+    }
+  }
+  for (size_t i = 0; i < filled.size(); ++i) {
+    if (any && !filled[i]) out.push_back(sweep.columns[i].name);
+  }
+  return out;
+}
+
+std::string TableNotes(const Sweep& sweep) { return JsonText(nlohmann::json{{"objectives", sweep.objectives}}) + "\n"; }
 
 }  // namespace wavetank::capacity

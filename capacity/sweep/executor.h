@@ -26,13 +26,20 @@ struct ExecutorResult {
 
 // Runs what has no result yet. A process that dies leaves a result that says how, marked to be tried again.
 // Unavailable: the folder cannot be written, or the system refuses processes.
-absl::StatusOr<ExecutorResult> RunTasks(const std::vector<SweepTask>& tasks, const CostModel& model,
+absl::StatusOr<ExecutorResult> RunTasks(const Sweep& sweep, const std::vector<SweepTask>& tasks, const CostModel& model,
                                         const ExecutorOptions& options);
 
 // The row of a task; FailedRow if there is none.
-std::vector<std::string> ReadResult(const std::string& folder, const SweepTask& task);
+SweepRow ReadResult(const Sweep& sweep, const std::string& folder, const SweepTask& task);
 
 // One line for each task in the tasks' order, settings first, as RFC 4180 has it.
 std::string Csv(const Sweep& sweep, const std::vector<SweepTask>& tasks, const std::string& folder);
+
+// The sweep's own columns that no task with a result has anything in.
+std::vector<std::string> EmptyColumns(const Sweep& sweep, const std::vector<SweepTask>& tasks,
+                                      const std::string& folder);
+
+// What stands beside the table, for those who read it: {"objectives": [...]}.
+std::string TableNotes(const Sweep& sweep);
 
 }  // namespace wavetank::capacity

@@ -1,20 +1,24 @@
 #include "capacity/sweep/sweep.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "capacity/sweep/sample.h"
+#include "capacity/sweep/scenario_row.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kube/yaml.h"
 #include "scenarios/language/rows.h"
+#include "scenarios/language/scenario.h"
 
 namespace wavetank::capacity {
 namespace {
@@ -28,21 +32,41 @@ namespace row = scenario::row;
 // Results of another version of the evaluation are not this one's.
 constexpr std::string_view kResults = "1";
 constexpr int64_t kMostTasks = 1'000'000;
+constexpr size_t kMostObjectives = 6;
 
-const MappingRow& SweepRow() {
-  static const auto* const kRow =
-      new MappingRow{"sweep",
-                     "Fleets that differ in some settings",
-                     {row::Other("fleet", FieldType::kPath, "A fleet's YAML, from this file's folder").Required(),
-                      row::Choice("sample", {"grid", "random", "sobol"}, "All combinations, or some"),
-                      row::Integer("points", 1, kMostTasks, "How many, if random or sobol"),
-                      row::Integer("seeds", 1, 10'000, "Samples of the churn for each"),
-                      row::Integer("seed", 0, INT64_MAX, "Of the sample of combinations"),
-                      row::Other("over", FieldType::kObject,
-                                 "Settings by their path in the fleet (istiod.debounceAfter), or `churn` for "
-                                 "how many times as fast; a list of values each")
-                          .Required()},
-                     {}};
+const MappingRow& SweepMapping() {
+  static const auto* const kRow = new MappingRow{
+      "sweep",
+      "Fleets, or runs of a scenario, that differ in some settings",
+      {row::Other("fleet", FieldType::kPath, "A fleet's YAML, from this file's folder"),
+       row::Other("scenario", FieldType::kPath, "A scenario's file or folder, from this file's folder"),
+       row::Text("until", "Of a scenario: where each run ends, as `run --until` takes it"),
+       row::Mappings("columns", "column", "Of a scenario: what the table has besides"),
+       row::Other("objectives", FieldType::kTexts, "Of a scenario: columns in which less is better"),
+       row::Choice("sample", {"grid", "random", "sobol"}, "All combinations, or some"),
+       row::Integer("points", 1, kMostTasks, "How many, if random or sobol"),
+       row::Integer("seeds", 1, 10'000, "Samples of the churn for each, or seeds from the scenario's on"),
+       row::Integer("seed", 0, INT64_MAX, "Of the sample of combinations"),
+       row::Other("over", FieldType::kObject,
+                  "Settings by their path in the fleet (istiod.debounceAfter) or the scenario "
+                  "(timing.istiod.debounce_after), or `churn` for how many times as fast; a list of values each")
+           .Required()},
+      {"fleet", "scenario"}};
+  return *kRow;
+}
+
+const MappingRow& ColumnMapping() {
+  static const auto* const kRow = new MappingRow{
+      "column",
+      "Something that a run found",
+      {row::Text("name", "What the column is called").Required(),
+       row::Text("result", "A path in its results (docs/results.schema.json): steps.scaled to 3.convergence.totalMs"),
+       row::Text("metric", "A series of the istiods' metrics at its end (docs/capacity.md)"),
+       row::Other("labels", FieldType::kTextMap, "That the series has"),
+       row::Other("quantile", FieldType::kShare, "Of a histogram, in seconds"),
+       row::Choice("take", {"sum", "max", "min", "mean"}, "Of several values; the sum of series if left out"),
+       row::Text("otherwise", "Where there is nothing")},
+      {"result", "metric"}};
   return *kRow;
 }
 
@@ -74,13 +98,206 @@ std::vector<std::vector<size_t>> Combinations(const Sweep& sweep) {
   return {};
 }
 
+std::vector<std::string> ValuesOf(const Sweep& sweep, const std::vector<size_t>& combination) {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < combination.size(); ++i) out.push_back(sweep.settings[i].values[combination[i]]);
+  return out;
+}
+
+std::vector<std::string> FleetColumns() {
+  return {"p50_ms",      "p90_ms",       "p99_ms",       "worst_ms",       "changes",
+          "missing",     "cpus",         "memory_mb",    "kb_per_second",  "pushes_per_second",
+          "full_share",  "merged_share", "most_waiting", "all_connect_ms", "istiod_recovery_ms",
+          "extrapolates"};
+}
+
+void ReadColumns(const Field& root, Sweep* out) {
+  std::set<std::string> names;
+  for (const std::string& name : ScenarioColumns(*out)) names.insert(name);
+  names.insert({"seed", "error"});
+  for (const Field& f : root["columns"].Items()) {
+    CheckMapping(f, ColumnMapping(), nullptr);
+    SweepColumn column;
+    column.name = f["name"].Text();
+    if (!names.insert(column.name).second) f["name"].Fail("is another column's already", "take another name");
+    column.result = f["result"].Text();
+    column.metric = f["metric"].Text();
+    for (const auto& [label, value] : f["labels"].Entries()) column.labels[label] = value.Text();
+    if (f["quantile"].present()) column.quantile = static_cast<double>(f["quantile"].Share(0)) / 1e6;
+    column.take = f["take"].Text();
+    column.otherwise = f["otherwise"].Text();
+    if (column.metric.empty() && (column.quantile || !column.labels.empty()))
+      f.Fail("labels and quantile are of a metric", "leave them out, or name a metric");
+    if (column.quantile && !column.take.empty()) f["take"].Fail("a quantile is one value", "leave it out");
+    if (!column.result.empty()) {
+      if (const auto path = scenario::PathSegments(column.result); !path.ok()) f["result"].Fail(Message(path.status()));
+    }
+    out->columns.push_back(std::move(column));
+  }
+}
+
+void ReadObjectives(const Field& root, Sweep* out) {
+  const std::vector<std::string> known = ScenarioColumns(*out);
+  for (const Field& f : root["objectives"].Items()) {
+    if (std::find(known.begin(), known.end(), f.Text()) == known.end() || f.Text() == "digest") {
+      f.Fail(fmt::format("no column with numbers is called '{}'", f.Text()),
+             fmt::format("there are {}", fmt::join(known, ", ")));
+    }
+    out->objectives.push_back(f.Text());
+  }
+  if (out->objectives.size() > kMostObjectives)
+    root["objectives"].Fail(fmt::format("has {} columns", out->objectives.size()),
+                            fmt::format("take {} at the most", kMostObjectives));
+  if (out->objectives.empty()) out->objectives = {"failed", "converged_ms"};
+}
+
+absl::Status ReadFleet(const std::string& path, Sweep* out) {
+  std::ifstream in(out->fleet_path);
+  if (!in) return absl::NotFoundError(fmt::format("{}: fleet {} cannot be read", path, out->fleet_path));
+  std::ostringstream text;
+  text << in.rdbuf();
+  absl::StatusOr<nlohmann::json> fleet = kube::ParseYaml(text.str(), out->fleet_path);
+  if (!fleet.ok()) return fleet.status();
+  if (absl::StatusOr<Fleet> read = ParseFleet(out->fleet_path, text.str()); !read.ok()) return read.status();
+  out->fleet = *std::move(fleet);
+  return absl::OkStatus();
+}
+
+std::string KeyOf(const std::string& text) {
+  RandomStream one(1, text), two(2, text);  // 128 bits
+  return fmt::format("{:016x}{:016x}", one.Next(), two.Next());
+}
+
+absl::StatusOr<SweepTask> FleetTask(const Sweep& sweep, SweepTask task) {
+  nlohmann::json fleet = sweep.fleet;
+  std::string settings;
+  for (size_t i = 0; i < task.values.size(); ++i) {
+    const std::string& path = sweep.settings[i].path;
+    const std::string& value = task.values[i];
+    settings += fmt::format("{}{}={}", i == 0 ? "" : ", ", path, value);
+    if (path != "churn") {
+      Set(&fleet, path, value);
+    } else if (!absl::SimpleAtod(value, &task.faster) || !(task.faster > 0 && task.faster <= 1e6)) {
+      return absl::InvalidArgumentError(fmt::format("over: churn: '{}' is no factor; write 0.5 or 2", value));
+    }
+  }
+  task.fleet = fleet.dump();
+  if (absl::StatusOr<Fleet> read = ParseFleet("fleet", task.fleet); !read.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("over: {} with {}: {}", sweep.fleet_path, settings, Message(read.status())));
+  }
+  return task;
+}
+
+// The bytes of files, each read once.
+class Contents {
+ public:
+  const std::string& Of(const std::string& path) {
+    const auto [it, fresh] = known_.try_emplace(path);
+    if (fresh) {
+      std::ifstream in(path, std::ios::binary);
+      std::ostringstream text;
+      text << in.rdbuf();
+      it->second = text.str();
+    }
+    return it->second;
+  }
+
+ private:
+  std::map<std::string, std::string> known_;
+};
+
+absl::StatusOr<SweepRow> RunFleet(const SweepTask& task, const CostModel& model) {
+  absl::StatusOr<Fleet> fleet = ParseFleet("fleet", task.fleet);
+  if (!fleet.ok()) return fleet.status();
+  fleet->seed += static_cast<uint64_t>(task.seed) * 7'919;
+  const absl::StatusOr<Outcome> o = Evaluate(model, *fleet, 1, task.faster);
+  if (!o.ok()) return o.status();
+  return SweepRow{Millis(o->p50),
+                  Millis(o->p90),
+                  Millis(o->p99),
+                  Millis(o->worst),
+                  std::to_string(o->changes),
+                  std::to_string(o->missing),
+                  fmt::format("{:.6g}", o->cpus),
+                  fmt::format("{:.6g}", o->after_full_mb),
+                  fmt::format("{:.6g}", o->kilobytes_per_second),
+                  fmt::format("{:.6g}", o->pushes_per_second),
+                  fmt::format("{:.6g}", o->full_share),
+                  fmt::format("{:.6g}", o->merged_share),
+                  std::to_string(o->most_waiting),
+                  Millis(o->all_connect),
+                  Millis(o->istiod_recovery),
+                  Extrapolates(o->mesh)};
+}
+
+// What the columns are made of.
+std::string ColumnText(const Sweep& sweep) {
+  std::string out = sweep.until;
+  for (const SweepColumn& c : sweep.columns) {
+    out += fmt::format("\n{}\t{}\t{}\t{}\t{}\t{}", c.name, c.result, c.metric, c.quantile.value_or(-1), c.take,
+                       c.otherwise);
+    for (const auto& [label, value] : c.labels) out += fmt::format("\t{}={}", label, value);
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<SweepTask>> FleetTasks(const Sweep& sweep, const Parameters& parameters) {
+  std::vector<SweepTask> out;
+  const std::string table = parameters.Text();
+  for (const std::vector<size_t>& combination : Combinations(sweep)) {
+    absl::StatusOr<SweepTask> task = FleetTask(sweep, {.values = ValuesOf(sweep, combination)});
+    if (!task.ok()) return task.status();
+    for (int64_t seed = 0; seed < sweep.seeds; ++seed) {
+      task->seed = seed;
+      task->key = KeyOf(fmt::format("{}\n{}\n{}\n{}\n{}", kResults, task->fleet, task->faster, seed, table));
+      out.push_back(*task);
+    }
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<SweepTask>> ScenarioTasks(const Sweep& sweep, std::string_view program) {
+  std::vector<SweepTask> out;
+  const auto over = [](const absl::Status& status) {
+    return absl::InvalidArgumentError(fmt::format("over: {}", Message(status)));
+  };
+  // What one setting breaks is told before anything runs, manifests included; how they go together each run sees.
+  for (const SweepSetting& setting : sweep.settings) {
+    for (const std::string& value : setting.values) {
+      const absl::StatusOr<scenario::Scenario> alone = SweptScenario(sweep, {{setting.path, value}});
+      if (!alone.ok()) return over(alone.status());
+      if (absl::Status status = CheckManifestsOf(*alone); !status.ok()) return over(status);
+    }
+  }
+  Contents contents;
+  const std::string columns = ColumnText(sweep);
+  for (const std::vector<size_t>& combination : Combinations(sweep)) {
+    SweepTask task{.values = ValuesOf(sweep, combination)};
+    for (size_t i = 0; i < task.values.size(); ++i) task.settings.push_back({sweep.settings[i].path, task.values[i]});
+    const absl::StatusOr<scenario::Scenario> scenario = SweptScenario(sweep, task.settings);
+    if (!scenario.ok()) return over(scenario.status());
+    std::string text = fmt::format("{}\n{}\n{}", program, columns, fmt::join(scenario->settings, "\n"));
+    for (const std::string& file : FilesOf(*scenario)) {
+      const std::string& bytes = contents.Of(file);
+      text += fmt::format("\n{} {}\n", std::filesystem::path(file).filename().string(), bytes.size()) + bytes;
+    }
+    for (int64_t seed = 0; seed < sweep.seeds; ++seed) {
+      task.seed = static_cast<int64_t>(scenario->seed) + seed;
+      task.key = KeyOf(fmt::format("{}\nseed {}", text, task.seed));
+      out.push_back(task);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<Sweep> LoadSweep(const std::string& path) {
   absl::StatusOr<std::unique_ptr<Document>> document = Document::Load(path);
   if (!document.ok()) return document.status();
   const Field root = (*document)->root();
-  CheckMapping(root, SweepRow(), nullptr);
+  CheckMapping(root, SweepMapping(), nullptr);
   Sweep out;
   const std::string sample = root["sample"].OneOf({"grid", "random", "sobol"}, "grid");
   out.sample = sample == "grid"     ? Sweep::Sample::kGrid
@@ -110,92 +327,60 @@ absl::StatusOr<Sweep> LoadSweep(const std::string& path) {
   if (out.sample == Sweep::Sample::kGrid && combinations * static_cast<double>(out.seeds) > kMostTasks) {
     root["over"].Fail("has more than a million combinations", "take sample: sobol and points");
   }
-  if (!(*document)->status().ok()) return (*document)->status();
-  out.fleet_path = (std::filesystem::path(path).parent_path() / root["fleet"].RequiredText()).string();
-  std::ifstream in(out.fleet_path);
-  if (!in) return absl::NotFoundError(fmt::format("{}: fleet {} cannot be read", path, out.fleet_path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  absl::StatusOr<nlohmann::json> fleet = kube::ParseYaml(text.str(), out.fleet_path);
-  if (!fleet.ok()) return fleet.status();
-  if (absl::StatusOr<Fleet> read = ParseFleet(out.fleet_path, text.str()); !read.ok()) return read.status();
-  out.fleet = *std::move(fleet);
-  return out;
-}
-
-absl::StatusOr<std::vector<SweepTask>> TasksOf(const Sweep& sweep, const Parameters& parameters) {
-  std::vector<SweepTask> out;
-  const std::string table = parameters.Text();
-  for (const std::vector<size_t>& combination : Combinations(sweep)) {
-    SweepTask task;
-    nlohmann::json fleet = sweep.fleet;
-    for (size_t i = 0; i < combination.size(); ++i) {
-      const std::string& value = sweep.settings[i].values[combination[i]];
-      task.values.push_back(value);
-      if (sweep.settings[i].path == "churn") {
-        if (!absl::SimpleAtod(value, &task.faster) || !(task.faster > 0 && task.faster <= 1e6)) {
-          return absl::InvalidArgumentError(fmt::format("over: churn: '{}' is no factor; write 0.5 or 2", value));
-        }
-      } else {
-        Set(&fleet, sweep.settings[i].path, value);
-      }
+  const auto there = [&](const char* key) {
+    return (std::filesystem::path(path).parent_path() / root[key].Text()).lexically_normal().string();
+  };
+  const bool of_scenario = root["scenario"].present();
+  if (of_scenario) {
+    out.until = root["until"].Text();
+    ReadColumns(root, &out);
+    ReadObjectives(root, &out);
+  } else {
+    for (const char* key : {"until", "columns", "objectives"}) {
+      if (root[key].present()) root[key].Fail("is of a scenario's runs; a fleet's table is what it is", "leave it out");
     }
-    task.fleet = fleet.dump();
-    if (absl::StatusOr<Fleet> read = ParseFleet("fleet", task.fleet); !read.ok()) {
-      std::string settings;
-      for (size_t i = 0; i < combination.size(); ++i) {
-        settings += fmt::format("{}{}={}", i == 0 ? "" : ", ", sweep.settings[i].path, task.values[i]);
-      }
-      return absl::InvalidArgumentError(
-          fmt::format("over: {} with {}: {}", sweep.fleet_path, settings, Message(read.status())));
-    }
-    for (int64_t seed = 0; seed < sweep.seeds; ++seed) {
-      task.seed = seed;
-      const std::string text = fmt::format("{}\n{}\n{}\n{}\n{}", kResults, task.fleet, task.faster, seed, table);
-      RandomStream one(1, text), two(2, text);  // 128 bits
-      task.key = fmt::format("{:016x}{:016x}", one.Next(), two.Next());
-      out.push_back(task);
-    }
+    out.objectives = FleetObjectives();
   }
+  if (!(*document)->status().ok()) return (*document)->status();
+  if (!of_scenario) {
+    out.fleet_path = there("fleet");
+    if (absl::Status status = ReadFleet(path, &out); !status.ok()) return status;
+    return out;
+  }
+  out.scenario_path = there("scenario");
+  const absl::StatusOr<scenario::Scenario> plain = SweptScenario(out, {});
+  if (!plain.ok()) return plain.status();
+  if (absl::Status status = CheckManifestsOf(*plain); !status.ok()) return status;
   return out;
 }
 
-std::vector<std::string> ResultColumns() {
-  return {"p50_ms",       "p90_ms",       "p99_ms",       "worst_ms",       "changes",
-          "missing",      "cpus",         "memory_mb",    "kb_per_second",  "pushes_per_second",
-          "full_share",   "merged_share", "most_waiting", "all_connect_ms", "istiod_recovery_ms",
-          "extrapolates", "error"};
+absl::StatusOr<std::vector<SweepTask>> TasksOf(const Sweep& sweep, const Parameters& parameters,
+                                               std::string_view program) {
+  return sweep.of_scenario() ? ScenarioTasks(sweep, program) : FleetTasks(sweep, parameters);
 }
 
-std::vector<std::string> FailedRow(const std::string& why) {
-  std::vector<std::string> out(ResultColumns().size());
+const std::vector<std::string>& FleetObjectives() {
+  static const auto* const kObjectives = new std::vector<std::string>{"p99_ms", "cpus", "memory_mb"};
+  return *kObjectives;
+}
+
+std::vector<std::string> ResultColumns(const Sweep& sweep) {
+  std::vector<std::string> out = sweep.of_scenario() ? ScenarioColumns(sweep) : FleetColumns();
+  out.emplace_back("error");
+  return out;
+}
+
+SweepRow FailedRow(const Sweep& sweep, const std::string& why) {
+  SweepRow out(ResultColumns(sweep).size());
   out.back() = why;
   return out;
 }
 
-std::vector<std::string> RunTask(const SweepTask& task, const CostModel& model) {
-  absl::StatusOr<Fleet> fleet = ParseFleet("fleet", task.fleet);
-  if (!fleet.ok()) return FailedRow(std::string(Message(fleet.status())));
-  fleet->seed += static_cast<uint64_t>(task.seed) * 7'919;
-  const absl::StatusOr<Outcome> o = Evaluate(model, *fleet, 1, task.faster);
-  if (!o.ok()) return FailedRow(std::string(Message(o.status())));
-  return {Millis(o->p50),
-          Millis(o->p90),
-          Millis(o->p99),
-          Millis(o->worst),
-          std::to_string(o->changes),
-          std::to_string(o->missing),
-          fmt::format("{:.6g}", o->cpus),
-          fmt::format("{:.6g}", o->after_full_mb),
-          fmt::format("{:.6g}", o->kilobytes_per_second),
-          fmt::format("{:.6g}", o->pushes_per_second),
-          fmt::format("{:.6g}", o->full_share),
-          fmt::format("{:.6g}", o->merged_share),
-          std::to_string(o->most_waiting),
-          Millis(o->all_connect),
-          Millis(o->istiod_recovery),
-          Extrapolates(o->mesh),
-          ""};
+SweepRow RunTask(const Sweep& sweep, const SweepTask& task, const CostModel& model) {
+  absl::StatusOr<SweepRow> out = sweep.of_scenario() ? RunScenario(sweep, task) : RunFleet(task, model);
+  if (!out.ok()) return FailedRow(sweep, std::string(Message(out.status())));
+  out->emplace_back();
+  return *std::move(out);
 }
 
 }  // namespace wavetank::capacity

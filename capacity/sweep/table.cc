@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -11,6 +12,8 @@
 #include "absl/strings/numbers.h"
 #include "capacity/sweep/sweep.h"
 #include "core/base/duration.h"
+#include "core/base/json_access.h"
+#include "nlohmann/json.hpp"
 
 namespace wavetank::capacity {
 namespace {
@@ -43,15 +46,29 @@ std::vector<std::string> ReadRecord(const std::string& text, size_t* at, size_t*
   return cells;
 }
 
-size_t ColumnOf(std::string_view name) {
-  const std::vector<std::string> columns = ResultColumns();
-  return static_cast<size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
+// Nothing: one has no number.
+std::optional<std::vector<double>> ObjectivesOf(const SweepTable& table, const SweepTable::Row& row) {
+  std::vector<double> out(table.objectives.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!absl::SimpleAtod(table.Of(row, table.objectives[i]), &out[i])) return std::nullopt;
+  }
+  return out;
 }
 
-std::optional<std::array<double, kObjectives.size()>> ObjectivesOf(const SweepTable::Row& row) {
-  std::array<double, kObjectives.size()> out{};
-  for (size_t i = 0; i < out.size(); ++i) {
-    if (!absl::SimpleAtod(row.results[ColumnOf(kObjectives[i])], &out[i])) return std::nullopt;
+// What the sweep said that it is judged by; of a fleet's table that stands alone, what all of them are.
+absl::StatusOr<std::vector<std::string>> ReadObjectives(const std::string& table) {
+  const std::filesystem::path path = std::filesystem::path(table).replace_extension(".json");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return FleetObjectives();
+  std::ostringstream whole;
+  whole << in.rdbuf();
+  const nlohmann::json notes = nlohmann::json::parse(whole.str(), nullptr, false);
+  std::vector<std::string> out;
+  const nlohmann::json& objectives = At(notes, "objectives");
+  for (size_t i = 0; objectives.is_array() && i < objectives.size(); ++i) out.push_back(TextOf(objectives[i]));
+  if (out.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: does not say what the sweep is judged by; run `wavetank sweep` again", path.string()));
   }
   return out;
 }
@@ -75,23 +92,38 @@ Spread SpreadOf(std::vector<double> values) {
 
 }  // namespace
 
+const std::string& SweepTable::Of(const Row& row, std::string_view column) const {
+  static const auto* const kNone = new std::string;
+  const auto it = std::find(columns.begin(), columns.end(), column);
+  return it == columns.end() ? *kNone : row.results[static_cast<size_t>(it - columns.begin())];
+}
+
 absl::StatusOr<SweepTable> ReadTable(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(fmt::format("{} is not there: run the sweep first", path));
   std::ostringstream whole;
   whole << in.rdbuf();
   const std::string text = whole.str();
-  const std::vector<std::string> columns = ResultColumns();
   size_t at = 0, line = 1;
   std::vector<std::string> head = ReadRecord(text, &at, &line);
-  const size_t settings = head.size() - std::min(head.size(), columns.size() + 1);
-  if (settings == 0 || head[settings] != "seed" ||
-      !std::equal(columns.begin(), columns.end(), head.begin() + static_cast<ptrdiff_t>(settings) + 1)) {
+  SweepTable out;
+  const auto seed = std::find(head.begin(), head.end(), "seed");
+  if (seed == head.begin() || seed == head.end() || head.back() != "error") {
     return absl::InvalidArgumentError(
         fmt::format("{}: its columns are not those of a sweep's table; run `wavetank sweep` again", path));
   }
-  SweepTable out;
-  out.settings.assign(head.begin(), head.begin() + static_cast<ptrdiff_t>(settings));
+  const auto settings = static_cast<size_t>(seed - head.begin());
+  out.settings.assign(head.begin(), seed);
+  out.columns.assign(seed + 1, head.end());
+  absl::StatusOr<std::vector<std::string>> objectives = ReadObjectives(path);
+  if (!objectives.ok()) return objectives.status();
+  out.objectives = *std::move(objectives);
+  for (const std::string& objective : out.objectives) {
+    if (std::find(out.columns.begin(), out.columns.end(), objective) == out.columns.end()) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}: has no column '{}'; run `wavetank sweep` again", path, objective));
+    }
+  }
   while (at < text.size()) {
     const size_t here = line;
     std::vector<std::string> cells = ReadRecord(text, &at, &line);
@@ -101,7 +133,7 @@ absl::StatusOr<SweepTable> ReadTable(const std::string& path) {
     }
     const auto first = cells.begin() + static_cast<ptrdiff_t>(settings);
     out.rows.push_back({{cells.begin(), first}, {first + 1, cells.end()}});
-    if (SweepTable::Row& row = out.rows.back(); row.error().empty() && !ObjectivesOf(row)) {
+    if (SweepTable::Row& row = out.rows.back(); row.error().empty() && !ObjectivesOf(out, row)) {
       return absl::InvalidArgumentError(
           fmt::format("{}:{}: neither an error nor results; run `wavetank sweep` again", path, here));
     }
@@ -113,7 +145,7 @@ std::vector<Combination> CombinationsOf(const SweepTable& table) {
   std::vector<Combination> out;
   std::map<std::vector<std::string>, size_t> known;
   for (const SweepTable::Row& row : table.rows) {
-    const auto objectives = ObjectivesOf(row);
+    const auto objectives = ObjectivesOf(table, row);
     if (!row.error().empty() || !objectives) continue;
     const auto [it, fresh] = known.emplace(row.values, out.size());
     if (fresh) out.push_back({row.values, 0, *objectives});
@@ -152,21 +184,23 @@ std::vector<size_t> Front(const std::vector<Combination>& combinations, const st
 
 std::vector<Response> ResponsesTo(const std::vector<Combination>& combinations, size_t setting) {
   std::vector<Response> out;
-  std::map<std::string, std::array<std::vector<double>, kObjectives.size()>> seen;
+  const size_t objectives = combinations.empty() ? 0 : combinations.front().worst.size();
+  std::map<std::string, std::vector<std::vector<double>>> seen;
   bool ranked = true;
   for (const Combination& combination : combinations) {
     const std::string& value = combination.values[setting];
     const auto [it, fresh] = seen.try_emplace(value);
     if (fresh) {
       out.push_back({value, 0, {}});
+      it->second.resize(objectives);
       ranked = ranked && Rank(value).has_value();
     }
-    for (size_t i = 0; i < kObjectives.size(); ++i) it->second[i].push_back(combination.worst[i]);
+    for (size_t i = 0; i < objectives; ++i) it->second[i].push_back(combination.worst[i]);
   }
   for (Response& response : out) {
     const auto& values = seen[response.value];
     response.combinations = static_cast<int64_t>(values[0].size());
-    for (size_t i = 0; i < kObjectives.size(); ++i) response.spread[i] = SpreadOf(values[i]);
+    for (size_t i = 0; i < objectives; ++i) response.spread.push_back(SpreadOf(values[i]));
   }
   if (ranked) {
     std::stable_sort(out.begin(), out.end(),

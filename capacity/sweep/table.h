@@ -2,7 +2,6 @@
 // does.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -13,24 +12,27 @@ namespace wavetank::capacity {
 struct SweepTable {
   struct Row {
     std::vector<std::string> values;   // of each setting
-    std::vector<std::string> results;  // of each of ResultColumns()
+    std::vector<std::string> results;  // of each of the columns
     const std::string& error() const { return results.back(); }
   };
   std::vector<std::string> settings;
+  std::vector<std::string> columns;     // behind the seed; the last is the error
+  std::vector<std::string> objectives;  // of them: what a combination costs and gives; less is better in each
   std::vector<Row> rows;
+
+  // A cell of a row by its column's name; empty: there is no such column.
+  const std::string& Of(const Row& row, std::string_view column) const;
 };
 
-// NotFound: run the sweep first. InvalidArgument: it is no table of a sweep; names the line.
+// The table, and what stands beside it in sweep.json. NotFound: run the sweep first. InvalidArgument: it is no table of
+// a sweep; names the line.
 absl::StatusOr<SweepTable> ReadTable(const std::string& path);
-
-// What a combination of settings costs and gives; less is better in each.
-inline constexpr std::array<std::string_view, 3> kObjectives = {"p99_ms", "cpus", "memory_mb"};
 
 struct Combination {
   std::vector<std::string> values;  // of each setting
   int64_t seeds = 0;
-  // The greatest of its seeds, since all of them may happen.
-  std::array<double, kObjectives.size()> worst{};
+  // Of each objective the greatest of its seeds, since all of them may happen.
+  std::vector<double> worst;
 };
 // In the table's order; those without a result in any row are left out.
 std::vector<Combination> CombinationsOf(const SweepTable& table);
@@ -46,7 +48,7 @@ struct Spread {
 struct Response {
   std::string value;
   int64_t combinations = 0;
-  std::array<Spread, kObjectives.size()> spread;
+  std::vector<Spread> spread;  // of each objective
 };
 // Of the setting with this number: its values as numbers or durations in their order; else as the table has them.
 std::vector<Response> ResponsesTo(const std::vector<Combination>& combinations, size_t setting);

@@ -6,6 +6,7 @@
 
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "core/base/text/shell_word.h"
 #include "fmt/format.h"
 #include "replay/recorder.h"
 #include "replay/secrets.h"
@@ -89,7 +90,9 @@ absl::StatusOr<std::unique_ptr<sim::World>> Begin(const Story& story) {
   if (!options.ok()) {
     return absl::Status(options.status().code(), fmt::format("{}: {}", story.path, Message(options.status())));
   }
-  return sim::World::Create(*options);
+  absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*options);
+  if (world.ok()) (*world)->kernel().run().set_reproduce("wavetank replay " + ShellWord(story.path));
+  return world;
 }
 
 absl::Status DoAgain(sim::World& world, const replay::LogInput& input) {

@@ -8,6 +8,7 @@
 #include "capacity/sweep/executor.h"
 #include "cli/capacity/parameters_file.h"
 #include "cli/verb.h"
+#include "core/base/text/shell_word.h"
 #include "fmt/format.h"
 #include "reports/page.h"
 
@@ -21,15 +22,19 @@ struct SweepArguments {
 
 // A job array whose jobs share the tasks, and one that depends on it and writes the table.
 std::string SlurmScript(const SweepArguments& a, size_t tasks, int jobs) {
-  const std::string call = fmt::format("wavetank sweep '{}' -o '{}'{}", a.sweep, a.out,
-                                       a.parameters.empty() ? "" : fmt::format(" --parameters '{}'", a.parameters));
+  const std::string call = fmt::format("wavetank sweep {} -o {}{}", ShellWord(a.sweep), ShellWord(a.out),
+                                       a.parameters.empty() ? "" : " --parameters " + ShellWord(a.parameters));
+  const std::string report = a.report.empty() ? "" : " --report " + ShellWord(a.report);
   return fmt::format(
-      "#!/bin/bash\n# {0} tasks in {1} jobs. Submit with: bash {2}\n# A job that is killed leaves what it has done; "
+      "#!/bin/bash\n# {} tasks in {} jobs. Submit with: bash {}\n# A job that is killed leaves what it has done; "
       "submit "
       "again, and only the rest runs.\nset -e\n"
-      "array=$(sbatch --parsable --array=0-{3} --ntasks=1 --wrap \"{4} --jobs 1 --share "
-      "\\$SLURM_ARRAY_TASK_ID/{1}\")\nsbatch --dependency=afterany:$array --wrap \"{4} --share 0/0{5}\"\n",
-      tasks, jobs, a.slurm, jobs - 1, call, a.report.empty() ? "" : fmt::format(" --report '{}'", a.report));
+      "array=$(sbatch --parsable --array=0-{} --ntasks=1 --wrap {})\n"
+      "sbatch --dependency=afterany:$array --wrap {}\n",
+      tasks, jobs, ShellWord(a.slurm), jobs - 1,
+      // The job's own shell knows its number.
+      ShellWord(fmt::format("{} --jobs 1 --share $SLURM_ARRAY_TASK_ID/{}", call, jobs)),
+      ShellWord(fmt::format("{} --share 0/0{}", call, report)));
 }
 
 // "2/8": the third of eight shares; "0/0": the table alone. False: it is none.
@@ -69,7 +74,7 @@ int Run(const SweepArguments& a) {
   if (!parameters.ok()) return Complain(parameters.status());
   const absl::StatusOr<capacity::Sweep> sweep = capacity::LoadSweep(a.sweep);
   if (!sweep.ok()) return Complain(sweep.status());
-  const absl::StatusOr<std::vector<capacity::SweepTask>> tasks = TasksOf(*sweep, *parameters);
+  const absl::StatusOr<std::vector<capacity::SweepTask>> tasks = TasksOf(*sweep, *parameters, VersionText());
   if (!tasks.ok()) return Complain(tasks.status());
   const int jobs = a.jobs > 0 ? a.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   if (!a.slurm.empty()) {
@@ -112,13 +117,18 @@ int Run(const SweepArguments& a) {
           fmt::format("{} of {}, {:.1f}/s, {:.0f} s left", done, all, rate, static_cast<double>(all - done) / rate));
     };
     const capacity::CostModel model(*parameters);
-    const absl::StatusOr<capacity::ExecutorResult> ran = RunTasks(*tasks, model, options);
+    const absl::StatusOr<capacity::ExecutorResult> ran = RunTasks(*sweep, *tasks, model, options);
     if (!ran.ok()) return Complain(ran.status());
     result = *ran;
   }
   if (options.shares <= 1) {
-    if (absl::Status status = report::WriteWhole(table, Csv(*sweep, *tasks, options.folder)); !status.ok())
-      return Complain(status);
+    absl::Status status = report::WriteWhole(table, Csv(*sweep, *tasks, options.folder));
+    if (status.ok()) status = report::WriteWhole(a.out + "/sweep.json", TableNotes(*sweep));
+    if (!status.ok()) return Complain(status);
+    for (const std::string& column : EmptyColumns(*sweep, *tasks, options.folder)) {
+      std::cout << fmt::format("note: column '{}' found nothing in any row: is its path or its series called so?\n",
+                               column);
+    }
   }
   std::cout << fmt::format("{}: {} rows; {} run now, {} were there, {} failed\n",
                            options.shares <= 1 ? table : options.folder, tasks->size(), result.ran, result.kept,
@@ -133,7 +143,7 @@ int Run(const SweepArguments& a) {
 
 void AddSweep(CLI::App& app, Outcome& outcome) {
   CLI::App* verb =
-      app.add_subcommand("sweep", "Fleets that differ in some settings, each in a process of its own, as a table");
+      app.add_subcommand("sweep", "Fleets, or runs of a scenario, that differ in some settings, as a table");
   auto a = std::make_shared<SweepArguments>();
   verb->add_option("sweep", a->sweep,
                    "A sweep's YAML (docs/capacity.md); with --report alone, the table of -o is taken as it is");

@@ -77,6 +77,7 @@ OwnLines RunForLines(const std::string& path) {
     if ((*log)->header().IsRecording())
       return absl::UnimplementedError("it is a recording, which no process of ours made");
     replay::WorldTarget target;
+    target.ComesFrom(path);
     if (absl::Status status = target.Start((*log)->header(), [](const replay::LoggedEvent&) {}); !status.ok())
       return status;
     target.world()->on_istiod_log = [&, world = target.world()](const std::string& istiod, Time at,

@@ -35,6 +35,7 @@ using pilot::HostExplanation;
 
 struct WhyArguments {
   std::string scenario, proxy, host, endpoint, at, profile;
+  std::vector<std::string> settings;
   std::optional<size_t> step;
   std::optional<int> port;
   std::optional<int64_t> push, nack;
@@ -275,9 +276,12 @@ int TellOfLog(const WhyArguments& a) {
 }
 
 int WhyOfLog(const WhyArguments& a) {
-  if (a.step || !a.profile.empty()) {
-    return Complain(absl::InvalidArgumentError(fmt::format(
-        "{}: is an event log, which has no steps and its own profile: leave out --step and --profile", a.scenario)));
+  if (a.step || !a.profile.empty() || !a.settings.empty()) {
+    return Complain(
+        absl::InvalidArgumentError(fmt::format("{}: is an event log, which has no steps, its own profile and what it "
+                                               "was run with: leave out --step, --profile "
+                                               "and --set",
+                                               a.scenario)));
   }
   const LogQuestion question{a.scenario, a.at, a.endpoint, a.proxy, a.push, a.nack, a.json};
   if (a.of_chain()) return AnswerChain(question);
@@ -319,7 +323,9 @@ absl::Status CheckArguments(const WhyArguments& a) {
 int Why(const WhyArguments& a) {
   if (absl::Status status = CheckArguments(a); !status.ok()) return Complain(status);
   if (replay::LooksLikeLog(a.scenario)) return WhyOfLog(a);
-  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.scenario);
+  const absl::StatusOr<std::vector<scenario::Setting>> settings = ReadSettings(a.settings);
+  if (!settings.ok()) return Complain(settings.status());
+  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.scenario, {}, *settings);
   if (!scenario.ok()) return Complain(scenario.status());
   scenario::RunOptions options;
   options.profile = a.profile;
@@ -362,6 +368,7 @@ void AddWhy(CLI::App& app, Outcome& outcome) {
       "As it is at this virtual time since the world's beginning (30s), or after a step (\"'scaled to 3'+2s\")");
   verb->add_option("--step", a->step, "Run this many steps; 0 only brings the mesh up");
   verb->add_option("--profile", a->profile, "Behaviour profile");
+  AddSettings(verb, &a->settings);
   verb->add_option("--from", a->request.from,
                    "Send a request now from this pod, e.g. sleep@cluster1, and tell it hop by hop");
   verb->add_option("--to", a->request.to, "HOST:PORT that it is sent to, as the application writes it");

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "core/base/text/program_call.h"
+
 namespace wavetank::assertion {
 namespace {
 
@@ -66,6 +68,7 @@ void Fail(const Place& place, const std::string* shown, size_t count) {
     text += "  at " + Seconds(run->now()) + " of virtual time, seed " + std::to_string(run->seed()) + "\n";
     if (!run->reproduce().empty()) text += "  the same run again: " + run->reproduce() + "\n";
   }
+  if (!ProgramCall().empty()) text += "  called as: " + ProgramCall() + "\n";
   Say(text);
   if (!failing) {
     failing = true;

@@ -172,6 +172,7 @@ struct Incident {
 
 struct Scenario {
   std::string file, name, description;
+  std::vector<std::string> settings;  // what was put in place of what the file says, as `--set` takes it
   uint64_t seed = 1;
   std::string profile = "istio-1.18";
   CaPlan ca = CaPlan::kCommonRoot;

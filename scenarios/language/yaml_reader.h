@@ -73,6 +73,9 @@ class Document {
   static absl::StatusOr<std::unique_ptr<Document>> Load(const std::string& path);
 
   Field root();
+  const YAML::Node& node() const { return root_; }
+  // Another value in its place; Fields of the one before keep that.
+  void Replace(YAML::Node node) { root_.reset(node); }
   const absl::Status& status() const { return status_; }
   const std::string& name() const { return name_; }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "scenarios/actions/action.h"
@@ -52,7 +53,23 @@ absl::StatusOr<std::unique_ptr<Document>> BaseOf(Document& document) {
   return base;
 }
 
-absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>& mesh) {
+// Into the document that has the field, or else into the scenario's own.
+absl::Status PutAll(const std::vector<Setting>& settings, Document& own, Document* base) {
+  for (const Setting& setting : settings) {
+    const absl::StatusOr<std::vector<std::string>> segments = PathSegments(setting.path);
+    if (!segments.ok()) return segments.status();
+    if (segments->front() == "extends") {
+      return absl::InvalidArgumentError("extends: another mesh is another scenario; write one that extends it");
+    }
+    const bool inherited = base != nullptr && Root(own, base).Inherited(segments->front());
+    if (absl::Status status = Put(setting, inherited ? *base : own); !status.ok()) return status;
+  }
+  CheckMapping(own.root(), MappingNamed("scenario"), nullptr);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>& mesh,
+                              const std::vector<Setting>& settings) {
   Scenario s;
   s.file = document.name();
   if (!document.root().present())
@@ -60,6 +77,10 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   CheckMapping(document.root(), MappingNamed("scenario"), nullptr);
   absl::StatusOr<std::unique_ptr<Document>> base = BaseOf(document);
   if (!base.ok()) return base.status();
+  if (!settings.empty() && document.status().ok()) {
+    if (absl::Status status = PutAll(settings, document, base->get()); !status.ok()) return status;
+    for (const Setting& setting : settings) s.settings.push_back(setting.Text());
+  }
   const Root root(document, base->get());
   s.name = root["name"].Text();
   s.description = root["description"].Text();
@@ -138,16 +159,8 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   return s;
 }
 
-}  // namespace
-
-absl::StatusOr<Scenario> ParseScenario(const std::string& name, const std::string& text,
-                                       const std::vector<ClusterSpec>& mesh) {
-  absl::StatusOr<std::unique_ptr<Document>> document = Document::Parse(name, text);
-  if (!document.ok()) return document.status();
-  return Read(**document, mesh);
-}
-
-absl::StatusOr<Scenario> LoadScenario(const std::string& path, const std::vector<ClusterSpec>& mesh) {
+absl::StatusOr<Scenario> Load(const std::string& path, const std::vector<ClusterSpec>& mesh,
+                              const std::vector<Setting>& settings) {
   std::error_code error;
   std::filesystem::path file(path);
   if (std::filesystem::is_directory(file, error)) file /= "scenario.yaml";
@@ -159,7 +172,7 @@ absl::StatusOr<Scenario> LoadScenario(const std::string& path, const std::vector
     }
     return document.status();
   }
-  absl::StatusOr<Scenario> scenario = Read(**document, mesh);
+  absl::StatusOr<Scenario> scenario = Read(**document, mesh, settings);
   if (!scenario.ok()) return scenario;
   const std::filesystem::path folder = file.parent_path();
   const auto resolve = [&](const std::string& relative) { return (folder / relative).lexically_normal().string(); };
@@ -188,6 +201,29 @@ absl::StatusOr<Scenario> LoadScenario(const std::string& path, const std::vector
     }
   }
   return scenario;
+}
+
+}  // namespace
+
+absl::StatusOr<Scenario> ParseScenario(const std::string& name, const std::string& text,
+                                       const std::vector<ClusterSpec>& mesh) {
+  absl::StatusOr<std::unique_ptr<Document>> document = Document::Parse(name, text);
+  if (!document.ok()) return document.status();
+  return Read(**document, mesh, {});
+}
+
+absl::StatusOr<Scenario> LoadScenario(const std::string& path, const std::vector<ClusterSpec>& mesh,
+                                      const std::vector<Setting>& settings) {
+  if (!settings.empty()) {
+    absl::StatusOr<Scenario> out = Load(path, mesh, settings);
+    if (out.ok()) return out;
+    // What is wrong without them is not their fault.
+    if (absl::StatusOr<Scenario> plain = Load(path, mesh, {}); !plain.ok()) return plain;
+    const std::string with =
+        absl::StrJoin(settings, ", ", [](std::string* text, const Setting& setting) { *text += setting.Text(); });
+    return absl::Status(out.status().code(), fmt::format("with {}: {}", with, Message(out.status())));
+  }
+  return Load(path, mesh, settings);
 }
 
 }  // namespace wavetank::scenario

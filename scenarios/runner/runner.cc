@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "core/base/duration.h"
 #include "core/base/status.h"
+#include "core/base/text/shell_word.h"
 #include "fakes/envoy/envoy.h"
 #include "replay/event_log.h"
 #include "replay/world_recorder.h"
@@ -710,10 +711,22 @@ RunResult SinceBeginning(RunResult result, Duration beginning) {
   return result;
 }
 
+// The command that does the run again: what an invariant that does not hold tells.
+std::string CommandOf(const Scenario& scenario, const RunOptions& options, uint64_t seed) {
+  std::string out = "wavetank run";
+  if (scenario.file != options.from) out += " " + ShellWord(scenario.file);
+  if (!options.from.empty()) out += " --from " + ShellWord(options.from);
+  out += fmt::format(" --seed {}", seed);
+  if (!options.profile.empty()) out += " --profile " + ShellWord(options.profile);
+  for (const std::string& setting : scenario.settings) out += " --set " + ShellWord(setting);
+  return out;
+}
+
 // What `play` does in `world`, watched and recorded as `options` say.
 absl::StatusOr<RunResult> RunIn(std::unique_ptr<sim::World> world, const Scenario& scenario, const RunOptions& options,
                                 std::vector<std::string> notes, absl::FunctionRef<absl::Status(ScenarioRun&)> play) {
   sim::World& there = *world;
+  there.kernel().run().set_reproduce(CommandOf(scenario, options, there.kernel().seed()));
   if (options.on_world) options.on_world(there);
   auto whole = std::make_unique<ScenarioRun>(scenario, options, std::move(world));
   ScenarioRun& run = *whole;
@@ -740,6 +753,9 @@ absl::StatusOr<RunResult> RunIn(std::unique_ptr<sim::World> world, const Scenari
   if (options.on_end) options.on_end(there);
   RunResult result = run.Finish();
   result.error = Message(played);
+  for (const std::string& setting : scenario.settings) {
+    result.notes.insert(result.notes.begin(), fmt::format("set: {}, in place of what the scenario says", setting));
+  }
   if (lines != nullptr && lines->lines() == 0) {
     result.notes.push_back(
         "no proxy wrote an access log: the mesh's configuration names no accessLogFile, and no Telemetry asks for one "

@@ -8,19 +8,21 @@ worker has done stays done; what it was doing runs again; nothing is counted twi
 """
 import argparse
 import csv
+import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 from wavetank._program import WavetankError, program
 
-# Rows by what they cost and what they give: smaller is better for each.
+# Rows of fleets by what they cost and what they give: smaller is better for each. Of others, `objectives` says it.
 OBJECTIVES = ("p99_ms", "cpus", "memory_mb")
-_RESULTS_FROM = "p50_ms"  # the first column that is no setting
+_TEXTS = {"extrapolates", "error", "digest"}
+_WHOLE = {"seed", "changes", "missing", "most_waiting", "passed", "not_held", "sent", "failed", "retried", "pushes", "nacks"}
 
 
 @dataclass
@@ -142,7 +144,7 @@ def read(table: Union[str, os.PathLike]) -> List[Dict[str, str]]:
 
 
 def write_parquet(table: Union[str, os.PathLike]) -> pathlib.Path:
-    """sweep.parquet beside a sweep.csv, by Arrow's own writer: settings as text, results as numbers."""
+    """sweep.parquet beside a sweep.csv, by Arrow's own writer: settings as text, results as numbers where all of a column are."""
     try:
         import pyarrow
         import pyarrow.csv
@@ -151,9 +153,8 @@ def write_parquet(table: Union[str, os.PathLike]) -> pathlib.Path:
         raise WavetankError("Arrow is not installed: pip install pyarrow") from None
     with open(table, newline="") as file:
         names = next(csv.reader(file))
-    text = set(names[:names.index(_RESULTS_FROM)]) - {"seed"} | {"extrapolates", "error"}
-    whole = {"seed", "changes", "missing", "most_waiting"}
-    types = {name: pyarrow.string() if name in text else pyarrow.int64() if name in whole else pyarrow.float64()
+    text = set(names[:names.index("seed")]) | _TEXTS | _words(read(table), names)
+    types = {name: pyarrow.string() if name in text else pyarrow.int64() if name in _WHOLE else pyarrow.float64()
              for name in names}
     options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[""])
     out = pathlib.Path(table).with_suffix(".parquet")
@@ -161,8 +162,26 @@ def write_parquet(table: Union[str, os.PathLike]) -> pathlib.Path:
     return out
 
 
-def combinations(rows: Sequence[Dict[str, str]]) -> List[Dict[str, Any]]:
-    """One entry for each combination of settings: the worst of its seeds, since all of them may happen."""
+def _words(rows: Sequence[Dict[str, str]], names: Sequence[str]) -> Set[str]:
+    """The columns in which something is no number: what a scenario's sweep asks for may be text."""
+    def number(text: str) -> bool:
+        try:
+            float(text)
+        except ValueError:
+            return False
+        return True
+
+    return {name for name in names if any(row[name] and not number(row[name]) for row in rows)}
+
+
+def objectives(table: Union[str, os.PathLike]) -> Tuple[str, ...]:
+    """What the rows of a sweep.csv are judged by: smaller is better for each."""
+    beside = pathlib.Path(table).with_suffix(".json")
+    return tuple(json.loads(beside.read_text())["objectives"]) if beside.exists() else OBJECTIVES
+
+
+def combinations(rows: Sequence[Dict[str, str]], by: Sequence[str] = OBJECTIVES) -> List[Dict[str, Any]]:
+    """One entry for each combination of settings: in each of `by` the worst of its seeds, since all of them may happen."""
     out: Dict[Tuple[str, ...], Dict[str, Any]] = {}
     for row in rows:
         if row["error"]:
@@ -170,7 +189,7 @@ def combinations(rows: Sequence[Dict[str, str]]) -> List[Dict[str, Any]]:
         settings = {name: row[name] for name in _settings(rows)}
         entry = out.setdefault(tuple(settings.values()), {"settings": settings, "seeds": 0})
         entry["seeds"] += 1
-        for name in OBJECTIVES:
+        for name in by:
             entry[name] = max(entry.get(name, float("-inf")), float(row[name]))
     return list(out.values())
 
@@ -185,7 +204,7 @@ def pareto(entries: Sequence[Dict[str, Any]], objectives: Sequence[str] = OBJECT
 
 def _settings(rows: Sequence[Dict[str, str]]) -> List[str]:
     names = list(rows[0]) if rows else []
-    return [name for name in names[:names.index(_RESULTS_FROM)] if name != "seed"] if names else []
+    return names[:names.index("seed")] if names else []
 
 
 def report(folder: Union[str, os.PathLike]) -> pathlib.Path:

@@ -46,11 +46,13 @@ Drawing SmallPlan() {
 SweepTable SmallTable() {
   SweepTable table;
   table.settings = {"istiod.replicas", "churn"};
+  table.columns = ResultColumns(Sweep());
+  table.objectives = FleetObjectives();
   for (const char* replicas : {"1", "2"}) {
     for (const char* churn : {"1", "4", "</script>"}) {
       SweepTable::Row& row = table.rows.emplace_back();
       row.values = {replicas, churn};
-      for (const std::string& column : ResultColumns()) {
+      for (const std::string& column : ResultColumns(Sweep())) {
         const double one = *replicas == '1' ? 1 : 0, four = *churn == '4' ? 1 : 0;
         row.results.push_back(column == "p99_ms"         ? fmt::format("{}", 100 + 50 * one + 200 * four)
                               : column == "cpus"         ? fmt::format("{}", 0.2 + 0.1 * four - 0.1 * one)
@@ -61,7 +63,7 @@ SweepTable SmallTable() {
       }
     }
   }
-  table.rows.push_back({{"2", "9"}, FailedRow("its process was <killed> by signal 9")});
+  table.rows.push_back({{"2", "9"}, FailedRow(Sweep(), "its process was <killed> by signal 9")});
   return table;
 }
 

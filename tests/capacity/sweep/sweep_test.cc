@@ -10,7 +10,9 @@
 
 #include "capacity/sweep/executor.h"
 #include "capacity/sweep/sample.h"
+#include "capacity/sweep/table.h"
 #include "core/base/status.h"
+#include "fmt/format.h"
 
 namespace wavetank::capacity {
 namespace {
@@ -34,7 +36,7 @@ std::string Write(const std::string& folder, const std::string& text) {
 std::string Why(const std::string& text) {
   const auto sweep = LoadSweep(Write(Folder("bad"), text));
   if (!sweep.ok()) return std::string(Message(sweep.status()));
-  const auto tasks = TasksOf(*sweep, Parameters::OfIstiod());
+  const auto tasks = TasksOf(*sweep, Parameters::OfIstiod(), "test");
   return tasks.ok() ? "" : std::string(Message(tasks.status()));
 }
 
@@ -48,7 +50,7 @@ struct Ready {
 Ready Load(const std::string& folder, const std::string& text = kGrid) {
   auto sweep = LoadSweep(Write(folder, text));
   EXPECT_TRUE(sweep.ok()) << sweep.status();
-  auto tasks = TasksOf(*sweep, Parameters::OfIstiod());
+  auto tasks = TasksOf(*sweep, Parameters::OfIstiod(), "test");
   EXPECT_TRUE(tasks.ok()) << tasks.status();
   return {*std::move(sweep), *std::move(tasks)};
 }
@@ -93,19 +95,19 @@ TEST(Executor, ASecondSweepRunsNothingAndGivesTheSameTable) {
   const Ready ready = Load(folder);
   const CostModel model;
   ExecutorOptions options{.folder = folder + "/rows", .at_a_time = 2};
-  const auto first = RunTasks(ready.tasks, model, options);
+  const auto first = RunTasks(ready.sweep, ready.tasks, model, options);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->ran, 12u);
   const std::string table = Csv(ready.sweep, ready.tasks, options.folder);
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 13);
-  const auto second = RunTasks(ready.tasks, model, options);
+  const auto second = RunTasks(ready.sweep, ready.tasks, model, options);
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(second->ran, 0u);
   EXPECT_EQ(second->kept, 12u);
   EXPECT_EQ(Csv(ready.sweep, ready.tasks, options.folder), table);
   // Rows that are added run alone.
   const Ready more = Load(folder, std::string(kGrid) + "  istiod.cpu: [\"2\", \"4\"]\n");
-  const auto third = RunTasks(more.tasks, model, options);
+  const auto third = RunTasks(more.sweep, more.tasks, model, options);
   ASSERT_TRUE(third.ok());
   EXPECT_EQ(third->ran, 24u);
 }
@@ -114,14 +116,14 @@ TEST(Executor, WhatWasHalfDoneGoesOnToTheSameTable) {
   const Ready ready = Load(Folder("half"));
   const CostModel model;
   ExecutorOptions whole{.folder = testing::TempDir() + "/half/whole", .at_a_time = 1};
-  ASSERT_TRUE(RunTasks(ready.tasks, model, whole).ok());
+  ASSERT_TRUE(RunTasks(ready.sweep, ready.tasks, model, whole).ok());
   // Three shares, of which one was killed after its first files, and one left half a file.
   ExecutorOptions parts{.folder = testing::TempDir() + "/half/parts", .at_a_time = 2, .share = 0, .shares = 3};
-  ASSERT_TRUE(RunTasks(ready.tasks, model, parts).ok());
+  ASSERT_TRUE(RunTasks(ready.sweep, ready.tasks, model, parts).ok());
   std::ofstream(parts.folder + "/" + ready.tasks[1].key + ".json.4711") << "[\"1";
   parts.share = 0;
   parts.shares = 1;
-  const auto rest = RunTasks(ready.tasks, model, parts);
+  const auto rest = RunTasks(ready.sweep, ready.tasks, model, parts);
   ASSERT_TRUE(rest.ok());
   EXPECT_EQ(rest->kept, 4u);
   EXPECT_EQ(Csv(ready.sweep, ready.tasks, parts.folder), Csv(ready.sweep, ready.tasks, whole.folder));
@@ -131,17 +133,141 @@ TEST(Executor, ATaskThatFailsIsARowThatSaysSo) {
   const std::string folder = Folder("fails");
   Ready ready = Load(folder);
   ready.tasks[0].fleet = "name: x";  // no fleet
-  const auto result = RunTasks(ready.tasks, CostModel(), {.folder = folder + "/rows", .at_a_time = 2});
+  const auto result = RunTasks(ready.sweep, ready.tasks, CostModel(), {.folder = folder + "/rows", .at_a_time = 2});
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->ran, 12u);
-  EXPECT_THAT(ReadResult(folder + "/rows", ready.tasks[0]).back(), HasSubstr("clusters: is required"));
-  EXPECT_EQ(ReadResult(folder + "/rows", ready.tasks[1]).back(), "");
+  EXPECT_THAT(ReadResult(ready.sweep, folder + "/rows", ready.tasks[0]).back(), HasSubstr("clusters: is required"));
+  EXPECT_EQ(ReadResult(ready.sweep, folder + "/rows", ready.tasks[1]).back(), "");
 }
 
 TEST(Executor, SaysWhatWasNotRun) {
   const Ready ready = Load(Folder("none"));
-  EXPECT_EQ(ReadResult("/nowhere", ready.tasks[0]).back(), "was not run");
-  EXPECT_FALSE(RunTasks(ready.tasks, CostModel(), {.folder = "/proc/nowhere"}).ok());
+  EXPECT_EQ(ReadResult(ready.sweep, "/nowhere", ready.tasks[0]).back(), "was not run");
+  EXPECT_FALSE(RunTasks(ready.sweep, ready.tasks, CostModel(), {.folder = "/proc/nowhere"}).ok());
+}
+
+// Of one cluster with a client and a server, one of which is scaled.
+constexpr char kScenario[] = R"(name: one
+clusters:
+  - name: cluster1
+    manifests: [{0}one-network.yaml, {0}istiod.yaml, {0}sample.yaml, {0}helloworld-service.yaml, {0}helloworld-v1.yaml, {0}sleep.yaml]
+flows:
+  - {{name: hello, from: {{cluster: cluster1, namespace: sample, app: sleep}}, to: "helloworld.sample:5000", rate: 100/s}}
+steps:
+  - name: scaled
+    do: [{{scale: {{cluster: cluster1, deployment: sample/helloworld-v1, replicas: 2}}}}]
+    then: [{{flow: hello, requests: 20}}]
+    expect: [{{requests: {{pods: 2}}}}]
+)";
+
+std::string WriteScenario(const std::string& folder, const std::string& sweep) {
+  std::ofstream(folder + "/scenario.yaml")
+      << fmt::format(kScenario, std::string(WAVETANK_SOURCE_DIR "/scenarios/manifests/"));
+  std::ofstream(folder + "/sweep.yaml") << sweep;
+  return folder + "/sweep.yaml";
+}
+
+std::string WhyNoScenario(const std::string& sweep) {
+  const auto read = LoadSweep(WriteScenario(Folder("bad scenario"), sweep));
+  if (!read.ok()) return std::string(Message(read.status()));
+  const auto tasks = TasksOf(*read, Parameters::OfIstiod(), "test");
+  return tasks.ok() ? "" : std::string(Message(tasks.status()));
+}
+
+TEST(ScenarioSweep, HasARowForEachRunWithWhatWasAskedOfIt) {
+  const std::string folder = Folder("scenario");
+  const auto sweep = LoadSweep(WriteScenario(folder, R"(scenario: .
+seeds: 2
+over:
+  steps.scaled.do.0.scale.replicas: [1, 2]
+  timing.istiod.debounce_after: [50ms, 100ms]
+columns:
+  - {name: pods, result: steps.scaled.traffic.hello.byPod.*, take: mean}
+  - {name: eds, metric: pilot_xds_pushes, labels: {type: eds}}
+  - {name: p99, metric: pilot_proxy_convergence_time, quantile: 99%}
+  - {name: answer, result: steps.scaled.name}
+  - {name: none, metric: no_such_series, otherwise: "-"}
+objectives: [failed, p99]
+)"));
+  ASSERT_TRUE(sweep.ok()) << sweep.status();
+  const auto tasks = TasksOf(*sweep, Parameters::OfIstiod(), "test");
+  ASSERT_TRUE(tasks.ok()) << tasks.status();
+  ASSERT_EQ(tasks->size(), 8u);
+  const auto ran = RunTasks(*sweep, *tasks, CostModel(), {.folder = folder + "/rows", .at_a_time = 2});
+  ASSERT_TRUE(ran.ok()) << ran.status();
+  EXPECT_EQ(ran->ran, 8u);
+  std::ofstream(folder + "/sweep.csv") << Csv(*sweep, *tasks, folder + "/rows");
+  std::ofstream(folder + "/sweep.json") << TableNotes(*sweep);
+  const auto table = ReadTable(folder + "/sweep.csv");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->objectives, (std::vector<std::string>{"failed", "p99"}));
+  ASSERT_EQ(table->rows.size(), 8u);
+  std::set<std::string> digests;
+  for (const SweepTable::Row& row : table->rows) {
+    EXPECT_EQ(row.error(), "");
+    EXPECT_EQ(table->Of(row, "sent"), "20");
+    EXPECT_EQ(table->Of(row, "answer"), "scaled");
+    EXPECT_EQ(table->Of(row, "none"), "-");
+    const bool one = row.values[0] == "1";
+    EXPECT_EQ(table->Of(row, "passed"), one ? "0" : "1");
+    EXPECT_EQ(table->Of(row, "not_held"), one ? "1" : "0");
+    EXPECT_EQ(table->Of(row, "pods"), one ? "20" : "10");
+    EXPECT_GT(std::stod(table->Of(row, "eds")), 0);
+    digests.insert(table->Of(row, "digest"));
+  }
+  EXPECT_EQ(digests.size(), 8u);
+  EXPECT_EQ(EmptyColumns(*sweep, *tasks, folder + "/rows"), (std::vector<std::string>{"none"}));
+}
+
+TEST(ScenarioSweep, RunsAgainWhatAFileChanged) {
+  const std::string folder = Folder("again"), text = "scenario: scenario.yaml\nover: {seed: [3, 4]}\n";
+  const auto keys = [&] {
+    const auto sweep = LoadSweep(folder + "/sweep.yaml");
+    EXPECT_TRUE(sweep.ok()) << sweep.status();
+    std::set<std::string> out;
+    for (const std::string program : {"one", "two"}) {
+      const auto tasks = TasksOf(*sweep, Parameters::OfIstiod(), program);
+      EXPECT_TRUE(tasks.ok()) << tasks.status();
+      for (const SweepTask& task : *tasks) out.insert(task.key);
+    }
+    return out;
+  };
+  WriteScenario(folder, text);
+  const std::set<std::string> first = keys();
+  EXPECT_EQ(first.size(), 4u);
+  EXPECT_EQ(keys(), first);
+  std::ofstream(folder + "/scenario.yaml", std::ios::app) << "# another\n";
+  std::set<std::string> both = keys();
+  both.insert(first.begin(), first.end());
+  EXPECT_EQ(both.size(), 8u);
+}
+
+TEST(ScenarioSweep, ThatCannotBeIsRefusedBeforeAnythingRuns) {
+  EXPECT_THAT(WhyNoScenario("scenario: nowhere\nover: {seed: [1]}\n"), HasSubstr("no such scenario"));
+  EXPECT_THAT(WhyNoScenario("scenario: .\nfleet: f.yaml\nover: {seed: [1]}\n"), HasSubstr("sweep.yaml"));
+  EXPECT_THAT(WhyNoScenario("scenario: .\nover: {steps.scald.after: [1s]}\n"),
+              HasSubstr("over: with steps.scald.after=1s: "));
+  EXPECT_THAT(WhyNoScenario("scenario: .\nover: {timing.istiod.debounce: [1s]}\n"),
+              HasSubstr("with timing.istiod.debounce=1s"));
+  EXPECT_THAT(WhyNoScenario("scenario: .\nover: {profile: [istio-1.17]}\n"), HasSubstr("with profile=istio-1.17"));
+  EXPECT_THAT(WhyNoScenario("scenario: .\nuntil: soon\nover: {seed: [1]}\n"), HasSubstr("until 'soon'"));
+  EXPECT_THAT(WhyNoScenario("scenario: .\nover: {seed: [1]}\nobjectives: [speed]\n"),
+              HasSubstr("sweep.yaml:3:14: objectives[0]: no column with numbers is called 'speed'"));
+  EXPECT_THAT(WhyNoScenario("scenario: .\nover: {seed: [1]}\ncolumns: [{name: failed, metric: x}]\n"),
+              HasSubstr("is another column's already"));
+  EXPECT_THAT(WhyNoScenario("scenario: .\nover: {seed: [1]}\ncolumns: [{name: a, metric: x, result: y}]\n"),
+              HasSubstr("sweep.yaml:3"));
+  EXPECT_THAT(Why("fleet: fleet.yaml\nuntil: 3s\nover: {churn: [1]}\n"), HasSubstr("is of a scenario's runs"));
+}
+
+TEST(ScenarioSweep, ARowSaysThatAColumnHasSeveralValues) {
+  const std::string folder = Folder("several");
+  const auto sweep = LoadSweep(WriteScenario(
+      folder, "scenario: .\nover: {seed: [1]}\ncolumns: [{name: x, result: steps.*.convergence.proxies.*.totalMs}]\n"));
+  ASSERT_TRUE(sweep.ok()) << sweep.status();
+  const auto tasks = TasksOf(*sweep, Parameters::OfIstiod(), "test");
+  ASSERT_TRUE(tasks.ok()) << tasks.status();
+  EXPECT_THAT(RunTask(*sweep, (*tasks)[0], CostModel()).back(), HasSubstr("values; say take: sum, max, min or mean"));
 }
 
 }  // namespace

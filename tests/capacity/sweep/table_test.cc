@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_join.h"
@@ -17,12 +19,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAreArray;
 
-std::string Head(const std::string& settings) { return settings + ",seed," + absl::StrJoin(ResultColumns(), ","); }
+std::string Head(const std::string& settings) {
+  return settings + ",seed," + absl::StrJoin(ResultColumns(Sweep()), ",");
+}
 
 // A row with these objectives, or with an error.
 std::string Line(const std::string& settings, double p99, double cpus, double memory, const std::string& error = "") {
   std::string out = settings;
-  for (const std::string& column : ResultColumns()) {
+  for (const std::string& column : ResultColumns(Sweep())) {
     out += ",";
     if (column == "error") {
       out += error;
@@ -34,6 +38,7 @@ std::string Line(const std::string& settings, double p99, double cpus, double me
 }
 
 absl::StatusOr<SweepTable> Table(const std::string& text) {
+  std::filesystem::remove(testing::TempDir() + "/table.json");
   const std::string path = testing::TempDir() + "/table.csv";
   std::ofstream(path, std::ios::binary) << text;
   return ReadTable(path);
@@ -41,7 +46,7 @@ absl::StatusOr<SweepTable> Table(const std::string& text) {
 
 std::vector<Combination> Of(const std::vector<std::array<double, 3>>& points) {
   std::vector<Combination> out;
-  for (const auto& point : points) out.push_back({{std::to_string(out.size())}, 1, point});
+  for (const auto& point : points) out.push_back({{std::to_string(out.size())}, 1, {point.begin(), point.end()}});
   return out;
 }
 
@@ -61,9 +66,24 @@ TEST(SweepTable, ThatIsNoneIsRefusedWithItsLine) {
   EXPECT_THAT(why(Table("")), HasSubstr("table.csv: its columns are not those of a sweep"));
   EXPECT_THAT(why(Table("a,b\n1,2\n")), HasSubstr("its columns are not"));
   EXPECT_THAT(why(Table(Head("a") + "\n" + Line("1,0", 1, 1, 1) + "1,2\n")), HasSubstr("table.csv:3: 2 cells where"));
-  EXPECT_THAT(why(Table(Head("a") + "\n1,0" + std::string(ResultColumns().size(), ',') + "\n")),
+  EXPECT_THAT(why(Table(Head("a") + "\n1,0" + std::string(ResultColumns(Sweep()).size(), ',') + "\n")),
               HasSubstr("table.csv:2: neither an error nor results"));
   EXPECT_THAT(why(ReadTable(testing::TempDir() + "/nowhere.csv")), HasSubstr("run the sweep first"));
+}
+
+TEST(SweepTable, IsJudgedByWhatStandsBesideIt) {
+  const std::string path = testing::TempDir() + "/own.csv";
+  std::ofstream(path) << "a,seed,failed,pods,error\n1,0,3,7,\n1,1,5,6,\n2,0,,,killed\n";
+  std::ofstream(testing::TempDir() + "/own.json") << R"({"objectives": ["pods", "failed"]})";
+  const auto table = ReadTable(path);
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::vector<Combination> combinations = CombinationsOf(*table);
+  ASSERT_EQ(combinations.size(), 1u);
+  EXPECT_THAT(combinations[0].worst, ElementsAre(7, 5));
+  std::ofstream(testing::TempDir() + "/own.json") << R"({"objectives": ["cost"]})";
+  EXPECT_THAT(std::string(Message(ReadTable(path).status())), HasSubstr("has no column 'cost'"));
+  std::ofstream(testing::TempDir() + "/own.json") << "{";
+  EXPECT_THAT(std::string(Message(ReadTable(path).status())), HasSubstr("own.json: does not say"));
 }
 
 TEST(Combinations, HaveTheWorstOfTheirSeedsAndNoneThatFailed) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text/program_call.h"
+
 namespace wavetank {
 namespace {
 
@@ -25,6 +27,12 @@ TEST(AssertDeathTest, SaysWhenInTheRunAndHowToGetThere) {
   EXPECT_DEATH(WAVETANK_ASSERT(now == Time{}),
                "  at 0.001500000 s of virtual time, seed 42\n"
                "  the same run again: wavetank run scenarios/x --seed 42\n");
+}
+
+TEST(AssertDeathTest, SaysHowTheProgramWasCalled) {
+  assertion::ProgramCall() = "wavetank check 'my mesh'";
+  EXPECT_DEATH(WAVETANK_ASSERT(1 > 2), "  called as: wavetank check 'my mesh'\n  This is a defect");
+  assertion::ProgramCall().clear();
 }
 
 TEST(AssertDeathTest, AsksForLastWordsOnceAndOnlyOfThoseThatStand) {

@@ -285,5 +285,51 @@ TEST(ParseScenario, AnActionWithInlineObjectsIsToldByTheirNames) {
   EXPECT_EQ(Describe(scenario->steps[0].actions[0]), "apply Secret cacerts, ? ? in c1");
 }
 
+class Settings : public testing::Test {
+ protected:
+  Settings() {
+    std::filesystem::create_directories(folder_);
+    Write("base.yaml", Replaced(kGood, "name: n", "name: base\ntiming: {istiod.debounce_after: 50ms}"));
+    Write("story.yaml", "name: story\nextends: base.yaml\nsteps:\n  - {name: later, after: 1s}\n");
+  }
+  void Write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
+  absl::StatusOr<Scenario> With(const std::vector<Setting>& settings) {
+    return LoadScenario((folder_ / "story.yaml").string(), {}, settings);
+  }
+  std::string Why(const std::vector<Setting>& settings) { return std::string(Message(With(settings).status())); }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(Settings, AreReadInThePlaceOfWhatTheFileAndItsBaseSay) {
+  const absl::StatusOr<Scenario> scenario = With({{"steps.later.after", "3s"},
+                                                  {"timing.istiod.debounce_after", "7ms"},
+                                                  {"flows.f.rate", "7/s"},
+                                                  {"profile", "istio-1.30"}});
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_EQ(scenario->steps[0].after, 3s);
+  EXPECT_EQ(scenario->timing.at("istiod.debounce_after"), "7ms");
+  EXPECT_EQ(scenario->flows[0].rate_per_kilosecond, 7000);
+  EXPECT_EQ(scenario->profile, "istio-1.30");
+  EXPECT_EQ(scenario->settings[0], "steps.later.after=3s");
+  // The files are what they were.
+  EXPECT_EQ(With({})->steps[0].after, 1s);
+}
+
+TEST_F(Settings, ThatTheScenarioDoesNotTakeAreToldByName) {
+  const std::string file = (folder_ / "story.yaml").string(), base = (folder_ / "base.yaml").string();
+  EXPECT_EQ(Why({{"steps.later.afte", "3s"}}),
+            "with steps.later.afte=3s: " + file + ": steps[0]: unknown field 'afte'; did you mean 'after'?");
+  EXPECT_THAT(Why({{"flows.g.rate", "3/s"}}), HasSubstr(base + ": flows has no item 'g'; it has f"));
+  EXPECT_THAT(Why({{"flows.f.rate", "fast"}}), HasSubstr(base + ": flows[0].rate: 'fast' is no rate"));
+  EXPECT_THAT(Why({{"extends", "other.yaml"}}), HasSubstr("another mesh is another scenario"));
+}
+
+TEST_F(Settings, AreNotBlamedForWhatIsWrongWithoutThem) {
+  Write("story.yaml", "name: story\nextends: base.yaml\nstep: []\n");
+  EXPECT_EQ(Why({{"profile", "istio-1.30"}}), Why({}));
+}
+
 }  // namespace
 }  // namespace wavetank::scenario
