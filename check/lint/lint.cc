@@ -19,7 +19,8 @@ int LintResult::Count(Level level) const {
 absl::StatusOr<LintResult> Lint(const Mesh& mesh, const LintOptions& options) {
   absl::StatusOr<Silences> silences = Silences::Read(mesh);
   if (!silences.ok()) return silences.status();
-  const std::vector<RequestOutcome> requests = SendRequests(mesh);
+  RequestsSent sent = SendRequests(mesh);
+  const std::vector<RequestOutcome>& requests = sent.outcomes;
   std::vector<Finding> all;
   for (const Rule* rule : AllRules()) {
     Findings findings(mesh, *rule, options.unix_now, requests, &all);
@@ -35,6 +36,7 @@ absl::StatusOr<LintResult> Lint(const Mesh& mesh, const LintOptions& options) {
            std::tie(std::get<0>(y), std::get<1>(y), std::get<2>(y).get(), std::get<3>(y).get(), std::get<4>(y).get());
   });
   LintResult out;
+  out.notes = std::move(sent.notes);
   std::string last;
   for (Finding& finding : all) {
     const std::string print = finding.Fingerprint();

@@ -16,9 +16,10 @@ struct LintOptions {
 };
 
 struct LintResult {
-  std::vector<Finding> findings;  // by level, then code, cluster, object
-  int silenced = 0;               // in place
-  int known = 0;                  // by the baseline
+  std::vector<Finding> findings;   // by level, then code, cluster, object
+  int silenced = 0;                // in place
+  int known = 0;                   // by the baseline
+  std::vector<std::string> notes;  // what was not looked at, and why
   // At or above `level`.
   int Count(Level level) const;
 };

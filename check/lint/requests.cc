@@ -4,6 +4,7 @@
 
 #include "check/game_day/fork_pool.h"
 #include "check/traffic/flows.h"
+#include "core/base/status.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -53,14 +54,25 @@ std::string Send(const Mesh& mesh, const std::vector<scenario::FlowSpec>& flows)
 
 }  // namespace
 
-std::vector<RequestOutcome> SendRequests(const Mesh& mesh) {
-  const std::vector<scenario::FlowSpec> flows = EveryFlow(mesh, kPairs, true);
-  if (flows.empty()) return {};
+RequestsSent SendRequests(const Mesh& mesh) {
+  RequestsSent sent;
+  std::vector<scenario::FlowSpec> flows = EveryFlow(mesh, SIZE_MAX, true);
+  if (flows.empty()) return sent;
+  if (flows.size() > kPairs) {
+    sent.notes.push_back(fmt::format(
+        "requests were sent between {} of {} pairs of client and Service; `wavetank apply` sends between all", kPairs,
+        flows.size()));
+    flows.resize(kPairs);
+  }
   const auto answers = InForks(
-      1, 1, [&](size_t) { return Send(mesh, flows); }, [](size_t) {});
-  if (!answers.ok()) return {};
+      1, 1, [&](size_t) { return Send(mesh, flows); }, nullptr, nullptr,
+      [](size_t) { return "requests between applications"; });
+  if (!answers.ok()) {
+    sent.notes.push_back(fmt::format("what comes of requests is not known: {}", Message(answers.status())));
+    return sent;
+  }
   const json results = json::parse(answers->front(), nullptr, false);
-  std::vector<RequestOutcome> out;
+  std::vector<RequestOutcome>& out = sent.outcomes;
   for (size_t i = 0; results.is_array() && i < std::min(results.size(), flows.size()); ++i) {
     RequestOutcome& r = out.emplace_back();
     r.client = fmt::format("{}.{}@{}", flows[i].from_app, flows[i].from_namespace, flows[i].from_cluster);
@@ -75,7 +87,7 @@ std::vector<RequestOutcome> SendRequests(const Mesh& mesh) {
     r.retried = results[i]["retried"];
     for (const json& reason : results[i]["reasons"]) r.reasons.push_back(reason);
   }
-  return out;
+  return sent;
 }
 
 }  // namespace wavetank::check

@@ -133,6 +133,42 @@ void Tell(const Mesh& mesh, Findings& findings, bool authorizers) {
 void ProviderUnknown(const Mesh& mesh, Findings& findings) { Tell(mesh, findings, false); }
 void AuthorizerUnknown(const Mesh& mesh, Findings& findings) { Tell(mesh, findings, true); }
 
+// A rule that says nothing of who asks for what fits what the authorizer is asked, too.
+bool FitsAnything(const config::AuthorizationPolicy& policy) {
+  return std::any_of(policy.rules.begin(), policy.rules.end(), [](const config::AuthorizationPolicy::Rule& rule) {
+    return rule.from.empty() && rule.to.empty() && rule.when.empty();
+  });
+}
+
+// Its sidecar asks the authorizer before it lets a question through to the authorizer, and so on.
+void AuthorizerAsksItself(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const auto& policy : cluster->configs.AuthorizationPolicies()) {
+      if (policy->spec.provider.empty() || !FitsAnything(policy->spec)) continue;
+      const auto* provider =
+          config::FindTelemetryProvider(cluster->push->mesh().extension_providers, policy->spec.provider);
+      if (provider == nullptr || !ServesFor(*provider, Purpose::kAuthorization)) continue;  // WT567
+      const std::string server = ServerOf(*provider).first;
+      const pilot::ServiceRef known = ServiceOf(*cluster, server.substr(server.find('/') + 1));
+      if (known == nullptr) continue;
+      const kube::ObjectRef service = mesh.Get(*cluster, "Service", known->attributes.ns, known->attributes.name);
+      if (service == nullptr) continue;
+      for (const sim::PodProcess* pod : Behind(mesh, *cluster, *service)) {
+        const kube::ObjectMeta& meta = pod->pod()->meta;
+        const bool here = policy->meta.ns == meta.ns || policy->meta.ns == cluster->push->mesh().root_namespace;
+        if (pod->envoy() == nullptr || !here) continue;
+        if (policy->spec.selector && !Selects(*policy->spec.selector, meta.labels)) continue;
+        findings.Add(*cluster, policy->meta,
+                     fmt::format("provider {} is served by {}, whose own sidecar the policy has ask it before each "
+                                 "question: none is ever answered",
+                                 policy->spec.provider, meta.name));
+        break;
+      }
+    }
+  }
+}
+
 // Of a jwksUri: where istiod connects to.
 struct KeyServer {
   std::string host;
@@ -244,6 +280,10 @@ const std::vector<Rule>& ProviderRules() {
       {"WT567", "AuthorizerNotFound", Level::kError, "istiod denies every request of the policy's workloads",
        "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full", "",
        AuthorizerUnknown},
+      {"WT574", "AuthorizerAsksItself", Level::kError,
+       "every request of the policy's workloads waits until the provider's timeout (10 minutes unless it says another)",
+       "select the workloads that are to ask (spec.selector), or leave the authorizer's pods without a sidecar", "",
+       AuthorizerAsksItself},
       {"WT572", "KeySetOutOfReach", Level::kError,
        "istiod sends a key that verifies nothing: every request with such a token is answered 401",
        "mend jwksUri, or let istiod reach it (its own pod fetches, without a sidecar)", "istio/istio#40553",

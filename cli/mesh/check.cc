@@ -150,6 +150,7 @@ int Check(const CheckArguments& a) {
   std::string mesh;
   absl::StatusOr<check::LintResult> result = LintMesh(a, &mesh);
   if (!result.ok()) return Complain(result.status());
+  for (const std::string& note : result->notes) std::cerr << "note: " << note << "\n";
   if (!a.write_baseline.empty()) {
     if (absl::Status status = check::WriteBaseline(a.write_baseline, *result); !status.ok()) return Complain(status);
     std::cerr << fmt::format("wrote {} findings to {}\n", result->findings.size(), a.write_baseline);

@@ -37,6 +37,8 @@ constexpr Words kDetails[] = {
     {"response_timeout", "no answer within the route's timeout"},
     {"fault_filter_abort", "a VirtualService's fault injection aborted it"},
     {"direct_response", "the route itself answers"},
+    {"http1.headers_too_large",
+     "it goes in a circle of proxies, one of which refuses it when x-forwarded-for has grown too large"},
     {"client timeout", "the client's own time limit ended before an answer came"},
     {"client pod gone", "the client's pod was gone before an answer came"},
     {"no client pod", "no pod of the client runs"},
@@ -71,10 +73,19 @@ std::string Spaced(std::string_view text) {
   return out;
 }
 
+std::string CloserWords(std::string_view closer);
+std::string_view CloserOf(std::string_view closer);
+
 // What a handshake or a connection came to; empty if neither the reason nor what was found says anything.
 std::string Transport(std::string_view reason, std::string_view finding) {
   const std::string found = finding.empty() ? std::string() : fmt::format(": {}", finding);
   if (const std::string_view words = Find(kAlerts, reason); !words.empty()) return std::string(words) + found;
+  if (finding.starts_with("listener ") && reason.find("Connection_reset_by_peer") != reason.npos) {
+    // A proxy on the way closed it: what it said of its own end.
+    const std::string words = CloserWords(finding);
+    return fmt::format("the connection was reset in its handshake by {} ({}{}{})", CloserOf(finding), finding,
+                       words.empty() ? "" : ", ", words);
+  }
   if (!finding.empty()) {
     // Who is refused in TLS 1.3 learns it by a connection that closes.
     return (reason.find("CERTIFICATE_VERIFY_FAILED") != reason.npos

@@ -157,6 +157,7 @@ constexpr PlantedFault kFaults[] = {
     {"telemetry-provider-unknown", "WT571"},
     {"telemetry-provider-of-another-kind", "WT571"},
     {"authorizer-unknown", "WT567"},
+    {"authorizer-asks-itself", "WT574"},
     {"key-set-out-of-reach", "WT572"},
     {"key-set-behind-strict-mtls", "WT572"},
     {"key-set-of-a-stranger", "WT573"},

@@ -31,7 +31,8 @@ class TcpUpstream final : public ConnectionHandler {
 
   void Start(Duration lead) {
     Process& envoy = cluster_.process();
-    const Origin origin{envoy.options().workload, Origin::Who::kProxy, cluster_.config().bind_source};
+    const auto proxies = static_cast<uint16_t>(envoy.fabric().proxies(downstream_->id()) + 1);
+    const Origin origin{envoy.options().workload, Origin::Who::kProxy, cluster_.config().bind_source, proxies};
     if (dial_.Start(origin, host_.address, host_.more_addresses, lead)) return OnConnected(dial_.id());
     timer_ = envoy.host().RunAfter(lead + cluster_.config().connect_timeout, [this] {
       timer_ = kNoTimer;
@@ -529,6 +530,13 @@ void DownstreamConnection::TcpConnect(Duration lead) {
   if (cluster->connections >= cluster->config().circuit_breakers.max_connections) {
     cluster->Count(ClusterStat::kCxOverflow);
     TcpUpstreamFailed(kUpstreamOverflow, "");
+    return;
+  }
+  if (envoy_.fabric().proxies(id_) >= Fabric::kMostProxies) {
+    cluster->Count(ClusterStat::kCxConnectFail);
+    connect_attempts_ = chain_->tcp->max_connect_attempts;  // another one finds no port either
+    TcpUpstreamFailed(kUpstreamConnectionFailure,
+                      "the connection goes in a circle of proxies, which ends when one has no port left for another");
     return;
   }
   LoadBalancer::Context context;

@@ -349,6 +349,11 @@ void Fabric::Splice(ConnectionId downstream, ConnectionId upstream) {
   u->prev = downstream;
 }
 
+uint16_t Fabric::proxies(ConnectionId connection) const {
+  const Connection* const c = connections_.Get(connection);
+  return c == nullptr ? uint16_t{0} : c->origin.proxies;
+}
+
 // --- requests
 
 ExchangeId Fabric::root(ExchangeId exchange) const {
@@ -368,9 +373,15 @@ ExchangeId Fabric::NewExchange(ConnectionId connection, const RequestSpec& spec,
   x.owner = owner;
   x.cookie = cookie;
   x.root = first;
+  x.proxies = of == kNoExchange ? uint16_t{0} : static_cast<uint16_t>(proxies(of) + 1);
   ++counters_.exchanges;
   ++counters_.open_exchanges;
   return id;
+}
+
+uint16_t Fabric::proxies(ExchangeId exchange) const {
+  const Exchange* const x = exchanges_.Get(exchange);
+  return x == nullptr ? uint16_t{0} : x->proxies;
 }
 
 BodyPace Fabric::pace(ExchangeId exchange) const {

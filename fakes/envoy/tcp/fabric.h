@@ -181,6 +181,11 @@ class Fabric {
   State state(ConnectionId connection) const;
   const AcceptInfo& info(ConnectionId connection) const;
   bool local(ConnectionId connection) const;
+  // How many proxies a connection has come through, or a request. More than kMostProxies go in a circle: real ones go
+  // on until a proxy has no port left for another connection, or a request's headers have grown too large.
+  static constexpr uint16_t kMostProxies = 64;
+  uint16_t proxies(ConnectionId connection) const;
+  uint16_t proxies(ExchangeId exchange) const;
   // When something last went over it; Time{} of one that is gone.
   Time last_used(ConnectionId connection) const;
 
@@ -211,7 +216,7 @@ class Fabric {
   void Splice(ConnectionId downstream, ConnectionId upstream);
 
   // A request on a connected connection. `spec` must live until OnReply or Abandon. `of`: the one that a proxy sends on
-  // with it, if a caller asks for root().
+  // with it.
   ExchangeId NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie,
                          ExchangeId of = kNoExchange);
   // Which exchange the request was at first, at its client.
@@ -276,6 +281,7 @@ class Fabric {
     ExchangeOwner* owner = nullptr;
     uint64_t cookie = 0;
     ExchangeId root = kNoExchange;  // nothing: itself
+    uint16_t proxies = 0;
     uint8_t tries = 0;
     bool answered = false;
     Reply reply;

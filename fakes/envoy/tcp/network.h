@@ -48,7 +48,8 @@ struct Origin {
   };
   WorkloadId workload{};
   Who who = Who::kApplication;
-  IpAddress source;  // as bound by the socket; empty = the workload's own address
+  IpAddress source;      // as bound by the socket; empty = the workload's own address
+  uint16_t proxies = 0;  // that pass on what came to them by another connection, one behind the other
 };
 
 // The end of an accepted connection, as the listener sees it.

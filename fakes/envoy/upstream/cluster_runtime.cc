@@ -422,7 +422,7 @@ void UpstreamConnection::Ready() {
   pool_.OnConnectionReady(this);
 }
 
-void UpstreamConnection::OnClose(ConnectionId connection, CloseKind kind, std::string_view /*detail*/) {
+void UpstreamConnection::OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) {
   if (!ready_) {
     if (dial_.Failed(connection)) return;
     std::string_view failure;
@@ -433,8 +433,11 @@ void UpstreamConnection::OnClose(ConnectionId connection, CloseKind kind, std::s
     if (kind == CloseKind::kTimeout) {
       failure = words ? "delayed connect error: Connection timed out" : "delayed connect error: 110";
     }
-    if (kind == CloseKind::kReset && shaking_hands_) failure = pool_.cluster().ResetInHandshake();
-    pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, {failure, {}});
+    const bool in_handshake = kind == CloseKind::kReset && shaking_hands_;
+    if (in_handshake) failure = pool_.cluster().ResetInHandshake();
+    // What a proxy on the way says of its end, which no real one tells.
+    const std::string finding(in_handshake ? detail : std::string_view());
+    pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, {failure, finding});
     return;
   }
   const std::vector<StreamId> streams = std::move(streams_);

@@ -456,7 +456,7 @@ TEST(Survey, WhatAnApiServerWouldRefuseIsSaidWhereItStands) {
                 "and 65535, inclusive");
 }
 
-TEST(Run, KnowsTheCommandThatDoesItAgain) {
+TEST(Runner, KnowsTheCommandThatDoesItAgain) {
   absl::StatusOr<Scenario> scenario = ParseScenario("test.yaml", OneCluster("  - {name: nothing}\n"));
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   scenario->file = "my stories/it's.yaml";
@@ -467,7 +467,7 @@ TEST(Run, KnowsTheCommandThatDoesItAgain) {
   options.profile = "istio-1.30";
   options.until_step = 0;
   options.on_world = [&](sim::World& world) { told = world.kernel().run().reproduce(); };
-  const absl::StatusOr<RunResult> result = Run(*scenario, options);
+  const absl::StatusOr<RunResult> result = scenario::Run(*scenario, options);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(told, "wavetank run 'my stories/it'\\''s.yaml' --seed 7 --profile istio-1.30 --set flows.hello.rate=1/s");
   EXPECT_THAT(result->notes, testing::Contains("set: flows.hello.rate=1/s, in place of what the scenario says"));
