@@ -155,6 +155,20 @@ class OneText : public ByteStream {
   std::string_view text_;
 };
 
+// Lines without kubectl's "[pod/POD/CONTAINER] ".
+std::string WithoutPrefixes(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t behind = line.starts_with("[pod/") ? line.find("] ") : line.npos;
+    if (behind != line.npos) line.remove_prefix(behind + 2);
+    out.append(line).append("\n");
+  }
+  return out;
+}
+
 // What was recognised and is of no use.
 void NoteUnread(const KubeEvidence& kube, uint64_t mute, uint64_t own_lines, uint64_t other_lines, Evidence& evidence) {
   for (const auto& [kind, count] : kube.unseen) {
@@ -213,6 +227,11 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
         PeekableStream stream(whole);
         const LogKind kind = KindOfLog(path, stream.Peek(kSniffed), formats);
         if (kind == LogKind::kNone) {
+          // An API server may write its audit log to its output.
+          if (const std::string alone = WithoutPrefixes(lines.text); KindOfKubeFile(alone) == KubeFile::kAudit) {
+            ReadKubeFile(KubeFile::kAudit, alone, ClusterOf(options, file), file.name, out.kube, evidence.refusals);
+            continue;
+          }
           evidence.refusals.Add("lines of a log store of no known kind", {file.name, 0}, lines.pod);
           continue;
         }

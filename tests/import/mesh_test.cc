@@ -437,6 +437,14 @@ TEST_F(ImportedMesh, ADeletionThatOnlyMarksIsNone) {
   EXPECT_TRUE(deleted(AuditOf("patch", kMark, "controller"))) << "the last finalizer goes, and the object with it";
 }
 
+TEST_F(ImportedMesh, AnAuditLogThatACollectorKeptIsRead) {
+  const nlohmann::json record = {{"log", AuditOf("delete", "", "alice") + "\n"},
+                                 {"kubernetes", {{"pod_name", "kube-apiserver-m1"}, {"container_name", "api"}}}};
+  const Imported imported = Read({Put("audit.json", record.dump() + "\n" + record.dump() + "\n")});
+  EXPECT_EQ(imported.kube.history.size(), 2u);
+  EXPECT_TRUE(imported.evidence.refusals.empty());
+}
+
 TEST_F(ImportedMesh, ADeletedCollectionIsItsObjects) {
   constexpr const char* kEvent =
       R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":"deletecollection","objectRef":{"resource":"services","namespace":"shop"},"responseStatus":{"code":200},"stageTimestamp":"2024-05-06T07:08:03.000000Z")";
