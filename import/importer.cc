@@ -15,6 +15,7 @@
 #include "import/envoy/proxy_files.h"
 #include "import/log_file.h"
 #include "import/metrics/metric_claims.h"
+#include "import/text/line_order.h"
 #include "import/text/log_store.h"
 
 namespace wavetank::importing {
@@ -154,6 +155,20 @@ class OneText : public ByteStream {
   std::string_view text_;
 };
 
+// Lines without kubectl's "[pod/POD/CONTAINER] ".
+std::string WithoutPrefixes(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t behind = line.starts_with("[pod/") ? line.find("] ") : line.npos;
+    if (behind != line.npos) line.remove_prefix(behind + 2);
+    out.append(line).append("\n");
+  }
+  return out;
+}
+
 // What was recognised and is of no use.
 void NoteUnread(const KubeEvidence& kube, uint64_t mute, uint64_t own_lines, uint64_t other_lines, Evidence& evidence) {
   for (const auto& [kind, count] : kube.unseen) {
@@ -206,12 +221,17 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
       const StoredLog stored = ReadLogStore(form, text);
       if (stored.streams.empty()) evidence.refusals.Add("answer of a log store without lines", {file.name, 0});
       for (const size_t line : stored.unread)
-        evidence.refusals.Add("line that is none of logcli's JSON lines", {file.name, line});
+        evidence.refusals.Add("line that is no record of a log store", {file.name, line});
       for (const StoredLines& lines : stored.streams) {
         OneText whole(lines.text);
         PeekableStream stream(whole);
         const LogKind kind = KindOfLog(path, stream.Peek(kSniffed), formats);
         if (kind == LogKind::kNone) {
+          // An API server may write its audit log to its output.
+          if (const std::string alone = WithoutPrefixes(lines.text); KindOfKubeFile(alone) == KubeFile::kAudit) {
+            ReadKubeFile(KubeFile::kAudit, alone, ClusterOf(options, file), file.name, out.kube, evidence.refusals);
+            continue;
+          }
           evidence.refusals.Add("lines of a log store of no known kind", {file.name, 0}, lines.pod);
           continue;
         }
@@ -225,8 +245,20 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
       return;
     }
     if (const LogKind kind = KindOfLog(path, head, formats); kind != LogKind::kNone) {
-      return ReadLogFile(kind, path, file.name, NamedCluster(options, file), SkewOf(options, file), bytes,
-                         {formats, evidence, out.traffic, own_lines, other_lines});
+      const LogReading into{formats, evidence, out.traffic, own_lines, other_lines};
+      const std::string cluster = NamedCluster(options, file);
+      const LineOrder order = OrderOf(head);
+      if (order == LineOrder::kForward) {
+        return ReadLogFile(kind, path, file.name, cluster, SkewOf(options, file), bytes, into);
+      }
+      if (!ReadWhole(file, bytes, out, text)) return;
+      evidence.notes.push_back(
+          fmt::format("{}: its lines are {}; they are read in the order of their times, and line numbers count so",
+                      file.name, order == LineOrder::kBackward ? "newest first" : "in no order"));
+      text = Sorted(text, order);
+      OneText whole(text);
+      PeekableStream sorted(whole);
+      return ReadLogFile(kind, path, file.name, cluster, SkewOf(options, file), sorted, into);
     }
     if (const KubeFile kind = KindOfKubeFile(head); kind != KubeFile::kNone) {
       if (ReadWhole(file, bytes, out, text)) {
@@ -238,6 +270,14 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
   };
   const absl::Status walked = WalkSources(options.sources, options.limits, evidence.refusals, visit);
   if (!walked.ok()) return walked;
+  if (out.kube.mixed) {
+    const KubeEvidence::Mixed& mixed = *out.kube.mixed;
+    return absl::InvalidArgumentError(
+        fmt::format("{} and {} are of two clusters ({} has another uid there), and both are taken for '{}'; say which "
+                    "folder or file "
+                    "is whose: --cluster NAME=PATH, for each",
+                    Text(mixed.one), Text(mixed.other), mixed.what, mixed.cluster));
+  }
   metrics.Claim(evidence);
   ClaimEvents(out.kube, evidence);
   NoteContradictions(out.kube, evidence.refusals);

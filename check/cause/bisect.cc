@@ -1,8 +1,12 @@
 #include "check/cause/bisect.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "check/cause/trials.h"
 #include "core/base/duration.h"
@@ -17,11 +21,14 @@ std::vector<size_t> FirstOnes(size_t count) {
   return out;
 }
 
+bool Asks(const replay::LogInput& input) { return input.kind == "traffic"; }
+
 class Search {
  public:
+  // `besides`: inputs that are done in every world, behind the first ones.
   Search(const Question& question, const Story& story, int at_a_time,
-         const std::function<void(std::string_view)>& progress)
-      : question_(question), story_(story), at_a_time_(at_a_time), progress_(progress) {}
+         const std::function<void(std::string_view)>& progress, std::vector<size_t> besides = {})
+      : question_(question), story_(story), at_a_time_(at_a_time), progress_(progress), besides_(std::move(besides)) {}
 
   absl::StatusOr<Bisection> Run() {
     const size_t all = story_.inputs.size();
@@ -33,6 +40,22 @@ class Search {
     known_.try_emplace(bad_, known_.at(all));
     // A mesh that is not there yet may not hold it either, so a good beginning is looked for first.
     if (absl::Status status = FindGood(); !status.ok()) return status;
+    if (absl::Status status = Narrow(); !status.ok()) return status;
+    return Result(bad_ - 1);
+  }
+
+  // nullopt: no boundary lies between the two.
+  absl::StatusOr<std::optional<Bisection>> Between(size_t good, size_t bad) {
+    if (absl::Status status = Try({good, bad}); !status.ok()) return status;
+    if (!Holds(good) || Holds(bad)) return std::nullopt;
+    good_ = good;
+    bad_ = bad;
+    if (absl::Status status = Narrow(); !status.ok()) return status;
+    return Result(bad_ - 1);
+  }
+
+ private:
+  absl::Status Narrow() {
     while (bad_ - good_ > 1) {
       const size_t pieces = std::min<size_t>(static_cast<size_t>(at_a_time_) + 1, bad_ - good_);
       std::vector<size_t> counts;
@@ -50,10 +73,9 @@ class Search {
         progress_(fmt::format("bisect: holds after {} inputs, not after {}; {} trials", good_, bad_, trials_));
       }
     }
-    return Result(bad_ - 1);
+    return absl::OkStatus();
   }
 
- private:
   bool Holds(size_t count) const {
     const Answer& answer = known_.at(count);
     return answer.holds || !answer.judged;
@@ -66,6 +88,7 @@ class Search {
       if (known_.contains(count)) continue;
       asked.push_back(count);
       parts.push_back(FirstOnes(count));
+      parts.back().insert(parts.back().end(), besides_.begin(), besides_.end());
     }
     absl::StatusOr<std::vector<Answer>> answers = AskAll(question_, story_, parts, at_a_time_);
     if (!answers.ok()) return answers.status();
@@ -111,6 +134,7 @@ class Search {
   const Story& story_;
   const int at_a_time_;
   const std::function<void(std::string_view)>& progress_;
+  const std::vector<size_t> besides_;
   std::map<size_t, Answer> known_;  // by how many of the first inputs
   size_t good_ = 0, bad_ = 0, trials_ = 0;
 };
@@ -119,7 +143,21 @@ class Search {
 
 absl::StatusOr<Bisection> Bisect(const Question& question, const Story& story, int at_a_time,
                                  const std::function<void(std::string_view)>& progress) {
-  return Search(question, story, at_a_time, progress).Run();
+  absl::StatusOr<Bisection> found = Search(question, story, at_a_time, progress).Run();
+  if (!found.ok() || !found->input || !Asks(story.inputs[*found->input])) return found;
+  // Requests show what is wrong, and make nothing wrong: sent when those before them were, they would have done.
+  const size_t shows = *found->input;
+  size_t last = shows;  // behind the last change before them
+  while (last > 0 && Asks(story.inputs[last - 1])) --last;
+  size_t before = last;
+  while (before > 0 && !Asks(story.inputs[before - 1])) --before;
+  if (before == 0 || before == last) return found;
+  absl::StatusOr<std::optional<Bisection>> cause =
+      Search(question, story, at_a_time, progress, {shows}).Between(before, last);
+  if (!cause.ok()) return cause.status();
+  if (!*cause) return found;
+  (*cause)->trials += found->trials;
+  return **std::move(cause);
 }
 
 }  // namespace wavetank::check

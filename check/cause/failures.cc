@@ -303,6 +303,7 @@ absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int a
   }
   // What fails between two inputs is judged together, then, of what is left, what fails without a pause.
   std::map<Request, size_t> because;
+  std::map<size_t, std::set<size_t>> also;  // by the input that is said to be the cause
   for (const bool between_inputs : {true, false}) {
     std::vector<Time> bounds;
     for (const size_t candidate : candidates) {
@@ -336,6 +337,10 @@ absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int a
         }
       }
       if (most == 0) break;
+      for (size_t i = 0; i < caused.size(); ++i) {
+        const bool all = std::includes(caused[i].begin(), caused[i].end(), caused[best].begin(), caused[best].end());
+        if (i != best && all) also[candidates[best]].insert(candidates[i]);
+      }
       for (const Request& request : caused[best]) because[request] = candidates[best];
     }
   }
@@ -357,6 +362,7 @@ absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int a
     group.how = std::max_element(how.begin(), how.end(), [](const auto& a, const auto& b) {
                   return a.second < b.second;
                 })->first;
+    if (group.input) group.also.assign(also[*group.input].begin(), also[*group.input].end());
     Close(story, *run, &group);
     out.groups.push_back(std::move(group));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct FailureGroup {
   std::string flow;
   int64_t requests = 0;
   std::optional<size_t> input;  // its index; nothing: none of those that were tried
+  std::vector<size_t> also;     // without each of these none of them would have failed either
   std::optional<size_t> until;  // the input after which no request of the group failed any more
   Time first{}, last{};         // when they were sent
   std::string how;              // what most of them met: "503 UF: connection refused"

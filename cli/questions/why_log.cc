@@ -42,6 +42,10 @@ std::string InputWords(const check::Story& story, size_t index) {
   return text.size() > 200 ? text.substr(0, 200) + "..." : text;
 }
 
+Json InputJson(const replay::LogInput& input) {
+  return {{"seq", input.seq}, {"kind", input.kind}, {"body", input.body}};
+}
+
 Json GroupJson(const check::Story& story, const check::FailureGroup& group) {
   const Time beginning = story.header.Beginning();
   Json out = {{"flow", group.flow},
@@ -50,10 +54,9 @@ Json GroupJson(const check::Story& story, const check::FailureGroup& group) {
               {"firstNs", (group.first - beginning).count()},
               {"lastNs", (group.last - beginning).count()}};
   for (const auto& [name, input] : {std::pair("input", group.input), std::pair("until", group.until)}) {
-    if (!input) continue;
-    out[name] = {
-        {"seq", story.inputs[*input].seq}, {"kind", story.inputs[*input].kind}, {"body", story.inputs[*input].body}};
+    if (input) out[name] = InputJson(story.inputs[*input]);
   }
+  for (const size_t other : group.also) out["also"].push_back(InputJson(story.inputs[other]));
   return out;
 }
 
@@ -114,6 +117,7 @@ int AnswerFailures(const LogQuestion& q) {
               << (group.input ? InputWords(*story, *group.input)
                               : "no single input: without any one of those that were tried they fail as well")
               << "\n";
+    for (const size_t other : group.also) std::cout << "  and of      " << InputWords(*story, other) << "\n";
     if (group.until) std::cout << "  until       " << InputWords(*story, *group.until) << "\n";
   }
   if (failures->tried < failures->candidates) {

@@ -95,10 +95,19 @@ std::vector<std::string> Names(const json& list) {
 }
 
 // A template that cannot be parsed makes the whole configuration unreadable (istiod: inject.ParseTemplates).
-absl::Status ReadTemplates(const kube::Object& map, const json& templates, InjectionConfig& out) {
+absl::Status ReadTemplates(const kube::Object& map, const json& templates,
+                           const std::map<std::string, std::string>& environment, InjectionConfig& out) {
   if (!templates.is_object()) return absl::OkStatus();
   // Of messages it writes what is not the default.
   const GoTemplate::Functions more = {
+      // istiod: pkg/kube/inject/template.go, env. An empty variable is none.
+      {"env",
+       [environment](const std::vector<gotemplate::Value>& in) -> absl::StatusOr<gotemplate::Value> {
+         if (in.size() != 2) return absl::InvalidArgumentError(fmt::format("want 2 arguments, got {}", in.size()));
+         const auto found =
+             in[0].json.is_string() ? environment.find(in[0].json.get<std::string>()) : environment.end();
+         return found == environment.end() || found->second.empty() ? in[1] : gotemplate::Value::Plain(found->second);
+       }},
       {"protoToJSON", [](const std::vector<gotemplate::Value>& in) -> absl::StatusOr<gotemplate::Value> {
          if (in.size() != 1) return absl::InvalidArgumentError(fmt::format("want 1 argument, got {}", in.size()));
          if (!in[0].json.is_object()) return gotemplate::Value::Plain("{}");
@@ -134,7 +143,8 @@ InjectionConfig InjectionConfig::Default(std::string_view cluster, std::string_v
   return out;
 }
 
-absl::StatusOr<InjectionConfig> InjectionConfig::FromConfigMap(const kube::Object& config_map, const Profile& profile) {
+absl::StatusOr<InjectionConfig> InjectionConfig::FromConfigMap(const kube::Object& config_map, const Profile& profile,
+                                                               const std::map<std::string, std::string>& environment) {
   const std::map<std::string, std::string> data = kube::ConfigMapData(config_map);
   const auto config_yaml = data.find("config"), values_yaml = data.find("values");
   if (config_yaml == data.end()) return Invalid(config_map, "key config is missing");
@@ -161,7 +171,8 @@ absl::StatusOr<InjectionConfig> InjectionConfig::FromConfigMap(const kube::Objec
   out.never_inject = *std::move(never);
   out.always_inject = *std::move(always);
   for (const auto& [name, value] : TextMap(At(*config, "injectedAnnotations"))) out.injected_annotations[name] = value;
-  if (absl::Status read = ReadTemplates(config_map, At(*config, "templates"), out); !read.ok()) return read;
+  if (absl::Status read = ReadTemplates(config_map, At(*config, "templates"), environment, out); !read.ok())
+    return read;
   return out;
 }
 

@@ -38,7 +38,9 @@ struct InjectionConfig {
                                  std::string_view mesh_id = {}, const Profile& profile = {});
   // Keys `config` and `values`; values that are not there are those of the default installation. InvalidArgument says
   // what is missing or cannot be read: istiod then keeps what it has.
-  static absl::StatusOr<InjectionConfig> FromConfigMap(const kube::Object& config_map, const Profile& profile = {});
+  // `environment`: what templates find of istiod's by their function `env`.
+  static absl::StatusOr<InjectionConfig> FromConfigMap(const kube::Object& config_map, const Profile& profile = {},
+                                                       const std::map<std::string, std::string>& environment = {});
   // Whether that failed for a function that the template engine lacks: then it is no mistake of the user's.
   static bool LacksFunction(const absl::Status& failure);
 };

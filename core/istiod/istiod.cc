@@ -244,6 +244,11 @@ struct Istiod::Impl {
   void StartStatus();
   absl::Status StartTrustBundle();
   NativeSidecar NativeSidecarsFor(const std::string& path);
+  // What the charts' templates of 1.19 to 1.24 ask of istiod's environment. As it was said: `1` is true to istiod and
+  // not to them, so that istiod's own part of native sidecars and the template's may differ, as there.
+  std::map<std::string, std::string> TemplateEnvironment() const {
+    return {{"ENABLE_NATIVE_SIDECARS", options.native_sidecars}};
+  }
   void Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done);
   void AwaitSync(Duration delay);
   bool CachesSynced() const;
@@ -352,7 +357,7 @@ bool Istiod::Impl::StartMeshFromFiles() {
                                options.networks_config_file, Message(status)));
     });
   }
-  lines.Say("initializing mesh handlers");
+  lines.MeshHandlers();
   host.Post(Guard([this] {
     FindServingFiles();
     StartCa();
@@ -694,7 +699,8 @@ absl::Status Istiod::Impl::StartInjectionFromFiles(std::string config) {
          {"metadata", {{"name", InjectorConfigMapName(options.revision)}, {"namespace", options.system_namespace}}},
          {"data", {{"config", text}, {"values", *values}}}});
     if (!as_map.ok()) return as_map.status();
-    absl::StatusOr<InjectionConfig> injection = InjectionConfig::FromConfigMap(**as_map, options.profile);
+    absl::StatusOr<InjectionConfig> injection =
+        InjectionConfig::FromConfigMap(**as_map, options.profile, TemplateEnvironment());
     if (!injection.ok()) return injection.status();
     webhook.SetConfig(*std::move(injection));
     return absl::OkStatus();
@@ -722,7 +728,8 @@ absl::Status Istiod::Impl::StartInjection() {
   const auto on = [this](const kube::ObjectRef& object) {
     if (object->meta.name != InjectorConfigMapName(options.revision)) return;
     // What cannot be read leaves what was there.
-    absl::StatusOr<InjectionConfig> read = InjectionConfig::FromConfigMap(*object, options.profile);
+    absl::StatusOr<InjectionConfig> read =
+        InjectionConfig::FromConfigMap(*object, options.profile, TemplateEnvironment());
     if (!read.ok()) {
       lines.Warn("failed to read injection config from ConfigMap: " + std::string(Message(read.status())));
       return;

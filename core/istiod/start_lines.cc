@@ -21,7 +21,13 @@ void StartLines::MeshRead(const config::MeshWatcher& mesh) {
     if (mesh.status().ok()) Say("Loaded MeshConfig config from Kubernetes API server.");
   }
   Say("initializing mesh networks from mesh config watcher");
+  MeshHandlers();
+}
+
+// istiod: pilot/pkg/bootstrap/server.go, NewServer; pilot/pkg/model/network.go, NewNetworkManager.
+void StartLines::MeshHandlers() const {
   Say("initializing mesh handlers");
+  Say("reloading network gateways", "model");
 }
 
 void StartLines::Controllers(Signer signer, std::string_view discovery_host) const {

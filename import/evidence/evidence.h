@@ -110,6 +110,7 @@ struct IstiodRun {
   std::string replica, version, cluster, pod;
   WallNs from = kNoTime, to = kNoTime;
   uint64_t lines = 0;
+  bool gateways_at_start = false;                         // it found network gateways before it was ready
   std::set<std::pair<std::string, std::string>> proxies;  // namespace and name: that something was sent to
 };
 

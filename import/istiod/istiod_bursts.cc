@@ -2,6 +2,8 @@
 // (debounce, configsUpdated, reasonsUpdated), eds.go, pilot/pkg/model/push_context.go (PushRequest.Merge),
 // pilot/pkg/serviceregistry/kube/controller/controller.go and network.go.
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "import/istiod/istiod_log.h"
 
@@ -117,6 +119,7 @@ std::vector<IstiodLog::Fact> IstiodLog::TakeFacts(WallNs until) {
 
 void IstiodLog::Explain(Burst& burst) {
   services_of_burst_.clear();
+  empty_of_burst_.clear();
   first_of_burst_.reset();
   // A cluster that was synced long before has told all of what it had; so has one of which no line says whether it was,
   // when the time is over after which istiod would have complained.
@@ -159,6 +162,12 @@ void IstiodLog::Explain(Burst& burst) {
       EmitFact(fact);
       const bool alone = burst.full && burst.events == 1 && fact.host == burst.name;
       if (alone && fact.kind == MessageKind::kNewService) first_of_burst_ = evidence_.inputs.size() - 1;
+      if (fact.kind == MessageKind::kNoEndpoints) empty_of_burst_.push_back(evidence_.inputs.size() - 1);
+    }
+    // Only where these lines are all that there is to explain.
+    if (!burst.full || burst.resync || burst.reload || empty_of_burst_.size() != burst.facts.size() ||
+        burst.events < 2 * static_cast<int64_t>(empty_of_burst_.size())) {
+      empty_of_burst_.clear();
     }
     if (burst.kind == "ServiceEntry") {
       if (label && !burst.resync) {
@@ -257,6 +266,33 @@ void IstiodLog::ExplainService(const Burst& burst) {
     }
     EmitHost(service_due ? InputKind::kService : InputKind::kEndpoints, burst, at);
     service_due = false;
+  }
+}
+
+// Endpoints that are none never make a push full (eds.go, EDSCacheUpdate). Where a full push names no more services
+// than lines told to have none, and istiod knows as many services more or fewer than before, they came or went with
+// them.
+void IstiodLog::ServicesOfEmptyEndpoints(const Claim& push) {
+  if (empty_of_burst_.empty() || services_ < 0 || push.services < 0) return;
+  std::set<std::string> hosts;
+  for (const size_t at : empty_of_burst_) hosts.insert(evidence_.inputs[at].host);
+  const auto count = static_cast<int64_t>(hosts.size());
+  const bool added = push.services == services_ + count, removed = push.services == services_ - count;
+  if (push.more != count - 1 || !hosts.contains(push.config.substr(push.config.rfind('/') + 1))) return;
+  if (!added && !removed) return;
+  std::set<std::pair<std::string, std::string>> done;  // host, cluster
+  for (const size_t at : empty_of_burst_) {
+    const InferredInput slice = evidence_.inputs[at];  // a copy: others are added
+    if (!done.emplace(slice.host, slice.cluster).second) continue;
+    InferredInput service = slice;
+    service.kind = InputKind::kService;
+    service.change = added ? "added" : "removed";
+    service.object_kind = ObjectKindOf(InputKind::kService, slice.host);
+    // Its slice follows it.
+    service.earliest = push.first_event;
+    service.latest = slice.at;
+    service.at = std::max(push.first_event, slice.at - kMilli);
+    evidence_.inputs.push_back(std::move(service));
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
@@ -83,7 +85,23 @@ void IstiodLog::NewRun(WallNs at, const Place& place) {
   ready_ = false;
 }
 
+// A process does not say the same twice within a microsecond; of lines whose times have seconds alone that cannot be
+// said.
+bool IstiodLog::ToldBefore(const LogRecord& record) {
+  constexpr size_t kRemembered = 20'000;
+  if (record.at % (1'000 * kMs) == 0) return false;
+  const auto text = [](std::string_view of) { return absl::string_view(of.data(), of.size()); };
+  const uint64_t hash = absl::HashOf(record.at, text(record.message), text(record.labels));
+  if (told_before_.contains(hash) || !told_.insert(hash).second) return true;
+  if (told_.size() >= kRemembered) {
+    told_before_.swap(told_);
+    told_.clear();
+  }
+  return false;
+}
+
 void IstiodLog::Add(const LogRecord& record, const std::string& file) {
+  if (ToldBefore(record)) return evidence_.refusals.Add("line that was told before", {file, record.line});
   std::string_view rest;
   const MessageKind kind = KindOfMessage(record, rest);
   if (!any_ && kind != MessageKind::kStarting) {
@@ -216,6 +234,9 @@ void IstiodLog::Remember(WallNs at, MessageKind kind, std::string_view rest, con
     }
     case MessageKind::kGatewaysReload:
       Say(ClaimKind::kGatewayReload, at, place);
+      break;
+    case MessageKind::kGatewaysChanged:
+      if (!ready_) evidence_.runs[run_].gateways_at_start = true;
       break;
     default:
       break;
@@ -359,8 +380,10 @@ void IstiodLog::Pushing(WallNs at, std::string_view rest, bool partly) {
     service.change = "added";
     service.object_kind = ObjectKindOf(InputKind::kService, service.host);
   }
+  ServicesOfEmptyEndpoints(claim);
   first_of_burst_.reset();
   services_of_burst_.clear();
+  empty_of_burst_.clear();
   services_ = claim.services;
 }
 

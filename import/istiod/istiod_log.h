@@ -75,6 +75,7 @@ class IstiodLog {
   void ExplainConfig(const Burst& burst);
   void EmitFact(const Fact& fact);
   void EmitHost(InputKind kind, const Burst& burst, WallNs at);
+  void ServicesOfEmptyEndpoints(const Claim& push);
   // Of which object a host's service or endpoints are, most likely.
   static std::string ObjectKindOf(InputKind kind, const std::string& host);
   bool LooksLikeNetworkLabel(const Burst& burst) const;
@@ -115,8 +116,12 @@ class IstiodLog {
   std::array<int64_t, 6> sent_{};
   std::optional<size_t> first_of_burst_;   // of evidence_.inputs: endpoints that may be a Service's, added with them
   std::vector<size_t> services_of_burst_;  // of evidence_.inputs
+  std::vector<size_t> empty_of_burst_;     // of evidence_.inputs: all that a burst tells, endpoints that are none
   int64_t services_ = -1;
   absl::flat_hash_set<std::string> nodes_;  // that something was sent to
+  // Hashes of records, the last ones and those before: collectors deliver at least once.
+  bool ToldBefore(const LogRecord& record);
+  absl::flat_hash_set<uint64_t> told_, told_before_;
 };
 
 }  // namespace wavetank::importing

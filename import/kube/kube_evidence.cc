@@ -123,6 +123,7 @@ class Reader {
   void AuditEvent(const json& event, size_t line) {
     if (wavetank::Text(event, "stage") != "ResponseComplete") return;
     const std::string verb = wavetank::Text(event, "verb");
+    if (verb == "deletecollection") return AuditCollection(event, line);
     const bool removes = verb == "delete";
     if (!removes && verb != "create" && verb != "update" && verb != "patch") return;
     if (const int64_t code = Number(At(event, "responseStatus"), "code", 200); code < 200 || code > 299) return;
@@ -135,23 +136,75 @@ class Reader {
     if (removes) {
       const json& ref = At(event, "objectRef");
       // The kind is told by the object alone; a reference has its resource.
-      if (whole) return Object(response, line, at, true, false, 0);
+      if (whole) return Object(response, line, at, !IsHeld(response), false, 0);
       KubeChange change;
       change.at = at;
       change.deleted = true;
       change.kind = KindOfResource(wavetank::Text(ref, "resource"), wavetank::Text(ref, "apiGroup"));
       change.ns = wavetank::Text(ref, "namespace");
       change.name = wavetank::Text(ref, "name");
-      if (change.kind.empty() || change.name.empty()) return;
+      if (change.kind.empty()) {
+        ++out_.unseen[wavetank::Text(ref, "resource")];
+        return;
+      }
+      if (change.name.empty()) {
+        return refusals_.Add("audit event of a deletion that names no object", {file_, line}, change.kind);
+      }
+      // Whether it went with that, or its grace and finalizers held it, only the object tells; pods have a grace, and
+      // their kubelet deletes them when it is over (kubernetes: pkg/kubelet/status/status_manager.go, syncPod).
+      const bool kubelet = wavetank::Text(At(event, "user"), "username").starts_with("system:node:");
+      const bool at_once =
+          kubelet || (At(request, "gracePeriodSeconds").is_number() && Number(request, "gracePeriodSeconds") == 0);
+      if (change.kind == "Pod." && !at_once) {
+        return refusals_.Add("audit event of a pod's deletion that does not tell whether it went at once",
+                             {file_, line}, change.ns + "/" + change.name);
+      }
       return Put(std::move(change), line, true);
     }
-    if (whole) return Object(response, line, at, false, verb == "create", 0);
+    // With the write that takes the last finalizer away it goes.
+    const bool marked = !At(At(response, "metadata"), "deletionTimestamp").is_null();
+    if (whole) return Object(response, line, at, marked && !IsHeld(response), verb == "create", 0);
     if (request.is_object() && request.contains("apiVersion") && verb != "patch") {
       return Object(request, line, at, false, verb == "create", 0);
     }
     refusals_.Add(request.is_null() ? "audit event of level Metadata: its object is not told"
                                     : "audit event with a patch alone: its object is not told",
                   {file_, line});
+  }
+
+  // A deletion only marks what has finalizers, and a pod that has a grace. kubernetes:
+  // staging/src/k8s.io/apiserver/pkg/registry/rest/delete.go, BeforeDelete; pkg/registry/generic/registry/store.go,
+  // Delete, ShouldDeleteDuringUpdate
+  static bool IsHeld(const json& object) {
+    const json& meta = At(object, "metadata");
+    // Of namespaces those that count stand in their spec.
+    const bool filled =
+        wavetank::Text(object, "kind") == "Namespace" && !Items(At(At(object, "spec"), "finalizers")).empty();
+    return filled || !Items(At(meta, "finalizers")).empty() || Number(meta, "deletionGracePeriodSeconds") > 0;
+  }
+
+  // As the namespace controller deletes. The answer holds what was found, before it was marked; what has a grace or
+  // finalizers goes by a write of its own.
+  void AuditCollection(const json& event, size_t line) {
+    if (const int64_t code = Number(At(event, "responseStatus"), "code", 200); code < 200 || code > 299) return;
+    const json& response = At(event, "responseObject");
+    const WallNs at = ParseWall(wavetank::Text(event, "stageTimestamp"));
+    if (at == kNoTime) return refusals_.Add("audit event without a time", {file_, line});
+    if (!At(response, "items").is_array()) {
+      const json& ref = At(event, "objectRef");
+      return refusals_.Add("audit event of a deleted collection: its objects are not told", {file_, line},
+                           wavetank::Text(ref, "namespace") + "/" + wavetank::Text(ref, "resource"));
+    }
+    json gone = response;
+    json& items = gone["items"];
+    const bool pods = wavetank::Text(response, "kind") == "PodList";
+    items.erase(std::remove_if(items.begin(), items.end(),
+                               [&](const json& item) {
+                                 const bool finalized = !Items(At(At(item, "metadata"), "finalizers")).empty();
+                                 return finalized || (pods && !wavetank::Text(At(item, "spec"), "nodeName").empty());
+                               }),
+                items.end());
+    Object(gone, line, at, true, false, 0);
   }
 
   static std::string KindOfResource(const std::string& resource, const std::string& group) {
@@ -244,6 +297,7 @@ class Reader {
                              GroupedKind(value) + " " + (*object)->meta.ns + "/" + (*object)->meta.name);
       }
     }
+    if (at == kNoTime) WhoseIsIt(value, **object, line);
     record::Normalised normalised = record::Normalise(**object, {.keep_secrets = out_.keep_secrets});
     if (normalised.kind.empty()) {
       ++out_.unseen[(*object)->kind];
@@ -259,6 +313,24 @@ class Reader {
     change.input_kind = std::move(normalised.kind);
     if (!deleted) change.body = std::move(normalised.body);
     Put(std::move(change), line, at != kNoTime);
+  }
+
+  // kubernetes: pkg/registry/core/namespace/storage (system namespaces are never deleted: plugin/pkg/admission/
+  // namespace/lifecycle), pkg/controlplane/controller/kubernetesservice.
+  void WhoseIsIt(const json& value, const kube::Object& object, size_t line) {
+    const std::string what = GroupedKind(value) + "/" + object.meta.ns + "/" + object.meta.name;
+    const std::string uid = wavetank::Text(At(value, "metadata"), "uid");
+    if (uid.empty()) return;
+    if (what != "Namespace.//kube-system" && what != "Namespace.//default" && what != "Service./default/kubernetes") {
+      return;
+    }
+    const auto [known, fresh] = out_.marks.try_emplace({cluster_, what}, uid, Place{file_, line});
+    if (fresh || known->second.first == uid || out_.mixed) return;
+    const bool service = object.meta.ns == "default";
+    out_.mixed = {cluster_,
+                  service ? "Service default/kubernetes" : "Namespace " + object.meta.name,
+                  known->second.second,
+                  {file_, line}};
   }
 
   void Put(KubeChange change, size_t line, bool history) {

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/kube/object.h"
@@ -43,6 +45,15 @@ struct KubeEvidence {
   std::map<std::string, uint64_t> unseen;
 
   bool keep_secrets = false;  // for ReadKubeFile()
+
+  // What every cluster has and nobody deletes, by cluster and name: its UID tells clusters apart.
+  std::map<std::pair<std::string, std::string>, std::pair<std::string, Place>> marks;
+  // Two places that one cluster's objects are told to be of, and are not; what tells it.
+  struct Mixed {
+    std::string cluster, what;
+    Place one, other;
+  };
+  std::optional<Mixed> mixed;  // the first
 
   bool empty() const { return state.empty() && history.empty(); }
 };

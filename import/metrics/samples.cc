@@ -129,6 +129,7 @@ class Reader {
   // Prometheus: HTTP API, "Expression query result formats".
   void Query(std::string_view text) {
     const json answer = ParseJson(text);
+    if (answer.is_discarded()) return refusals_.Add("answer of Prometheus that is no whole JSON", {file_, 1});
     const json& data = At(answer, "data");
     if (wavetank::Text(answer, "status") != "success") {
       return refusals_.Add("query that Prometheus did not answer", {file_, 1}, wavetank::Text(answer, "error"));
@@ -183,8 +184,9 @@ MetricsFile KindOfMetricsFile(std::string_view head) {
   head.remove_prefix(first);
   if (head.front() == '{') {
     const std::string_view start = head.substr(0, 200);
-    return start.find("\"resultType\"") != start.npos && start.find("\"data\"") != start.npos ? MetricsFile::kQuery
-                                                                                              : MetricsFile::kNone;
+    const auto has = [&](std::string_view key) { return start.find(key) != start.npos; };
+    const bool failed = has("\"status\"") && has("\"errorType\"") && has("\"error\"");
+    return failed || (has("\"resultType\"") && has("\"data\"")) ? MetricsFile::kQuery : MetricsFile::kNone;
   }
   // Two lines that say so: one alone may be a remark of a shell.
   size_t lines = 0;

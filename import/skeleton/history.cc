@@ -1,6 +1,8 @@
 #include "import/skeleton/history.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "core/base/json_access.h"
@@ -17,6 +19,7 @@ using Kind = InputKind;
 
 constexpr WallNs kSecondNs = 1'000'000'000;
 constexpr const char* kSystemNamespace = "istio-system";
+constexpr const char* kNetworkLabel = "topology.istio.io/network";
 constexpr const char* kSliceKind = "EndpointSlice.discovery.k8s.io";
 
 const json& ObjectOf(const KubeChange& change) { return At(change.body, "object"); }
@@ -48,7 +51,7 @@ class Backwards {
         slices.push_back(&input);
         continue;
       }
-      const ObjectKey key = KeyOfInput(input);
+      const ObjectKey key = input.kind == Kind::kGateway ? GatewayThatWent(input) : KeyOfInput(input);
       if (std::get<1>(key).empty()) {
         ++out_.unused;
       } else {
@@ -227,6 +230,44 @@ class Backwards {
     }
   }
 
+  // The Service whose going was the cause of a reload of gateways: of its endpoints a line of the same burst says that
+  // there are none, and its cluster's dump lacks it. Empty: there is none such.
+  ObjectKey GatewayThatWent(const InferredInput& gateway) const {
+    constexpr WallNs kBurst = 250'000'000;  // as align.cc takes what several istiods see for one
+    for (const InferredInput& input : evidence_.inputs) {
+      if (input.kind != Kind::kEndpoints || input.change != "toZero" || input.cluster.empty()) continue;
+      if (std::abs(input.at - gateway.at) > kBurst || input.host.find(".svc.") == input.host.npos) continue;
+      const ObjectKey key{Context(input.cluster), "Service.", input.ns, input.host.substr(0, input.host.find('.'))};
+      if (!std::get<0>(key).empty() && !objects_.contains(key) && GatewayElsewhere(key) != nullptr) return key;
+    }
+    return {};
+  }
+  // The Service of that name in another cluster's dump, if it is an east-west gateway.
+  const json* GatewayElsewhere(const ObjectKey& key) const {
+    for (const auto& [other, object] : objects_) {
+      if (std::get<1>(other) != "Service." || object->ns != std::get<2>(key) || object->name != std::get<3>(key))
+        continue;
+      const json& labels = At(At(ObjectOf(*object), "metadata"), "labels");
+      if (!wavetank::Text(labels, kNetworkLabel).empty()) return &ObjectOf(*object);
+    }
+    return nullptr;
+  }
+  // As the other cluster has it, for its own cluster's network, at an address that nobody has.
+  json GatewayAsElsewhere(const ObjectKey& key, const json& elsewhere) const {
+    const auto& [context, kind, ns, name] = key;
+    const auto position = std::distance(mesh_.contexts.begin(), mesh_.contexts.find(ClusterId(context)));
+    json out = GatewayService(name, 0, static_cast<int>(position) + 1);
+    out["metadata"] = At(elsewhere, "metadata");
+    out["spec"]["ports"] = At(At(elsewhere, "spec"), "ports");
+    const auto system = objects_.find({context, "Namespace.", "", kSystemNamespace});
+    const std::string network =
+        system == objects_.end()
+            ? std::string()
+            : wavetank::Text(At(At(ObjectOf(*system->second), "metadata"), "labels"), kNetworkLabel);
+    out["metadata"]["labels"][kNetworkLabel] = network.empty() ? "network-of-" + ClusterId(context) : network;
+    return out;
+  }
+
   // Something else of the kind, at this turn of its history.
   json StandIn(const ObjectKey& key, const InferredInput& input, int64_t turn) const {
     const auto& [context, kind, ns, name] = key;
@@ -240,6 +281,8 @@ class Backwards {
     }
     if (kind == "Service.") {
       const auto it = objects_.find(key);
+      const json* const elsewhere = it == objects_.end() ? GatewayElsewhere(key) : nullptr;
+      if (elsewhere != nullptr) return GatewayAsElsewhere(key, *elsewhere);
       if (it == objects_.end()) return ServiceObject(ns, name, static_cast<int>(200 + turn), turn);
       // The dump's, with a port more.
       json out = ObjectOf(*it->second);
@@ -404,10 +447,23 @@ class Backwards {
         Tell(list[i]->at, key, list[i]->change == "toZero" ? "was emptied" : "changed", Text(list[i]->place));
       }
       if (list.back()->change == "toZero" && holds) {
-        out_.changes.push_back(Change(key, mesh_.to, dumped));
-        Tell(mesh_.to, key, "got its endpoints back", "the dump holds them, and no line tells since when");
+        const InferredInput* const back = NextOf(*list.back());
+        const WallNs at = back == nullptr ? mesh_.to : back->at;
+        out_.changes.push_back(Change(key, at, dumped));
+        Tell(at, key, "got its endpoints back",
+             back == nullptr ? "the dump holds them, and no line tells since when"
+                             : "the dump holds them, and " + Text(back->place) + " tells of that service");
       }
     }
+  }
+
+  // The next line that says something else of the same host's endpoints, in whatever cluster they are.
+  const InferredInput* NextOf(const InferredInput& emptied) const {
+    for (const InferredInput& input : evidence_.inputs) {
+      if (input.kind != Kind::kEndpoints || input.host != emptied.host || input.change == "toZero") continue;
+      if (input.at > emptied.at) return &input;
+    }
+    return nullptr;
   }
 
   std::string HomeOf(const InferredInput& input) const {

@@ -235,8 +235,28 @@ class Builder {
     out_.begins = first - kComesUp.count();
   }
 
+  // Hosts whose first endpoints of all a line tells, behind lines that say that there are none. A service or a cluster
+  // that goes takes what istiod knew of it along (istiod: pilot/pkg/model/endpointshards.go, DeleteServiceShard,
+  // DeleteClusterShards), and then first ones come again.
+  void FindFirstEndpoints() {
+    std::set<std::string> had;
+    for (const InferredInput& input : evidence_.inputs) {
+      if (input.initial) continue;
+      const bool clusters = input.kind == Kind::kRemoteSecret &&
+                            std::any_of(input.clusters.begin(), input.clusters.end(), [](const auto& entry) {
+                              return entry.second == "removed" || entry.second == "updated";
+                            });
+      if (clusters || input.kind == Kind::kIstiodStarted) return;
+      if (input.kind == Kind::kService && input.change == "removed") had.insert(input.host);
+      if (input.kind != Kind::kEndpoints || input.change == "toZero") continue;
+      if (input.change == "first" && !had.contains(input.host)) have_first_endpoints_.insert(input.host);
+      had.insert(input.host);
+    }
+  }
+
   // What must be there before the first change of it, as that change tells.
   void Prepare() {
+    FindFirstEndpoints();
     for (size_t i = 0; i < evidence_.inputs.size(); ++i) {
       const InferredInput& input = evidence_.inputs[i];
       const std::string& placed = placed_[i];
@@ -265,7 +285,8 @@ class Builder {
         host.number = static_cast<int>(hosts_.size());
         host.exists = input.kind != Kind::kService || input.change != "added";
         // The first endpoints of all are said to be that, unless there are some already.
-        const bool none = !host.exists || (input.kind == Kind::kEndpoints && input.change == "first" && !input.initial);
+        const bool first = input.kind == Kind::kEndpoints && input.change == "first" && !input.initial;
+        const bool none = !host.exists || first || have_first_endpoints_.contains(input.host);
         if (!none) first_slices_.insert(input.host);
       }
       if (!IsKubernetesHost(input.host)) {
@@ -286,6 +307,7 @@ class Builder {
     }
     PrepareTraffic();
     FindRemoteGateways();
+    FindPendingGateways();
     for (auto& [name, host] : hosts_) {
       if (host.home.empty()) host.home = primary_;
       if (first_slices_.contains(name)) host.slices[host.home];
@@ -374,6 +396,30 @@ class Builder {
     if (primaries_.size() == 1) remote_gateways_.erase(primary_);
   }
 
+  // Gateways of which no istiod had an address before the line of their first change: each log begins with its istiod,
+  // and until then no line says that gateways have changed, though it reads them where it begins to read a cluster
+  // (istiod: pilot/pkg/model/network.go, reloadGateways).
+  void FindPendingGateways() {
+    WallNs first = INT64_MAX;
+    std::set<std::string> from_start;
+    for (const InferredInput& input : evidence_.inputs) {
+      if (input.kind == Kind::kIstiodStarted && input.initial) from_start.insert(input.replica);
+      if (input.kind == Kind::kGateway) first = std::min(first, input.at);
+    }
+    if (!remote_gateways_.empty() || !nodes_.empty()) return;
+    for (const IstiodRun& run : evidence_.runs) {
+      if (!from_start.contains(run.replica) || run.gateways_at_start) return;
+    }
+    for (const Claim& claim : evidence_.claims) {
+      if (claim.kind == ClaimKind::kGatewayReload && !claim.initial && claim.at < first && !ToldOtherwise(claim))
+        return;
+    }
+    pending_gateways_ = gateways_;
+    if (const auto host = hosts_.find(GatewayHost()); host != hosts_.end()) {
+      pending_gateways_.insert(host->second.clusters.begin(), host->second.clusters.end());
+    }
+  }
+
   void Add(Time at, const std::string& cluster, json object) {
     out_.inputs.push_back({at, 0, "apply", {{"cluster", cluster}, {"object", std::move(object)}}});
   }
@@ -447,7 +493,13 @@ class Builder {
   static std::string GatewayHost() { return std::string(kGateway) + "." + kMeshNamespace + ".svc.cluster.local"; }
 
   void AddGateway(Time at, const std::string& cluster) {
-    Add(at, cluster, GatewayService(kGateway, turns_["gateway/" + cluster], NumberOf(cluster)));
+    json service = GatewayService(kGateway, turns_["gateway/" + cluster], NumberOf(cluster));
+    if (pending_gateways_.contains(cluster)) service.erase("status");
+    if (const auto host = hosts_.find(GatewayHost()); host != hosts_.end() && host->second.turn % 2 == 1) {
+      service["spec"]["ports"].push_back(
+          {{"name", "tcp-more"}, {"port", 9000}, {"targetPort", 9000}, {"protocol", "TCP"}});
+    }
+    Add(at, cluster, std::move(service));
   }
 
   void ApplyService(Time at, const std::string& name, const Host& host) {
@@ -549,9 +601,11 @@ class Builder {
       if (kubernetes) return Remove(at, cluster, "Service", host.ns, host.name);
       return Remove(at, cluster, "ServiceEntry", host.ns, ExternalName(input.host));
     }
-    if (host.exists) ++host.turn;
+    // One that comes to a further cluster is the same there.
+    if (host.exists && input.change != "added") ++host.turn;
     host.exists = true;
     if (!kubernetes) return Add(at, cluster, ServiceEntryObject(host.ns, input.host, host.turn));
+    if (has_gateway_ && input.host == GatewayHost()) return AddGateway(at, cluster);
     Add(at, cluster, ServiceObject(host.ns, host.name, host.number, host.turn, host.Ports()));
   }
 
@@ -607,8 +661,11 @@ class Builder {
       case Kind::kEndpoints:
         return Endpoints(at, input, placed);
       case Kind::kGateway: {
-        const std::string cluster = where(GatewayHost());
+        std::string cluster = where(GatewayHost());
+        // Of several that have no address yet any may be the one.
+        if (!pending_gateways_.empty() && !pending_gateways_.contains(cluster)) cluster = *pending_gateways_.begin();
         turn("gateway/" + cluster);
+        pending_gateways_.erase(cluster);
         return AddGateway(at, cluster);
       }
       case Kind::kNode: {
@@ -697,8 +754,9 @@ class Builder {
       secrets_;
   std::map<std::string, int64_t> turns_;
   std::map<std::string, size_t> unsaid_;
-  std::set<std::string> gateways_, remote_gateways_, nodes_;  // clusters
-  std::set<std::string> servers_;                             // addresses of pods that are made
+  std::set<std::string> have_first_endpoints_;                                   // hosts
+  std::set<std::string> gateways_, remote_gateways_, pending_gateways_, nodes_;  // clusters
+  std::set<std::string> servers_;                                                // addresses of pods that are made
   size_t flows_ = 0;
   bool has_gateway_ = false;
 };

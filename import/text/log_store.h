@@ -1,5 +1,9 @@
 // What a log store answers to a query: streams of Loki's HTTP API (query_range, "Response format"), and the same as
-// logcli prints it one line of JSON each (`-o jsonl`; loki: pkg/logcli/output/jsonl.go).
+// logcli prints it one line of JSON each (`-o jsonl`; loki: pkg/logcli/output/jsonl.go). And records of collectors, one
+// a line or in one answer: Fluent Bit's and fluentd's (plugins/filter_kubernetes: `log`, `kubernetes.pod_name`),
+// Vector's (kubernetes_logs: `message`), Filebeat's (`message`, `kubernetes.pod.name`), the same as Elasticsearch's
+// hits
+// (`_source`), and Cloud Logging's entries (`textPayload` or `jsonPayload`, `resource.labels`).
 #pragma once
 
 #include <cstdint>
@@ -18,10 +22,10 @@ struct StoredLines {
 
 struct StoredLog {
   std::vector<StoredLines> streams;  // empty: it is none, or holds no line
-  std::vector<size_t> unread;        // lines of logcli's that are none, by number
+  std::vector<size_t> unread;        // lines that are no records, by number
 };
 
-enum class LogStoreFile : uint8_t { kNone, kAnswer, kLines };
+enum class LogStoreFile : uint8_t { kNone, kAnswer, kLines, kCollected };
 
 // By a file's beginning.
 LogStoreFile KindOfLogStore(std::string_view head);

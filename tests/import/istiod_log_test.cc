@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fmt/format.h"
 #include "import/text/line_splitter.h"
 
 namespace wavetank::importing {
@@ -63,6 +64,42 @@ TEST(IstiodLog, OneEventIsKnownExactly) {
   EXPECT_TRUE(found.claims[0].full);
   EXPECT_EQ(found.claims[0].services, 4);
   EXPECT_THAT(found.claims[0].sent, ElementsAre(Pair("CDS", 2)));  // the answer to a request is no push
+}
+
+// Two services without endpoints, where istiod knew two others before.
+std::string TwoEmptyServices(int64_t known, bool full) {
+  return fmt::format(
+      "01.000100 info\tads\tPush debounce stable[2] 1 for config DestinationRule/shop/web: 100ms since last change, "
+      "100ms since last push, full=true\n"
+      "01.000200 info\tads\tXDS: Pushing:2024-05-06T07:08:01Z/2 Services:2 ConnectedEndpoints:1 Version:x\n"
+      "05.000100 info\tads\tIncremental push, service web.shop.svc.cluster.local at shard Kubernetes/east has no "
+      "endpoints\n"
+      "05.000200 info\tads\tIncremental push, service api.shop.svc.cluster.local at shard Kubernetes/east has no "
+      "endpoints\n"
+      "05.100200 info\tads\tPush debounce stable[3] 4 for config ServiceEntry/shop/web.shop.svc.cluster.local and 1 "
+      "more configs: 100ms since last change, 120ms since last push, full={}\n"
+      "05.100300 info\tads\tXDS: Pushing:2024-05-06T07:08:05Z/3 Services:{} ConnectedEndpoints:1 Version:x\n",
+      full, known);
+}
+
+TEST(IstiodLog, ServicesThatCameWithoutEndpointsAreCounted) {
+  const Evidence found = Read(TwoEmptyServices(4, true));
+  EXPECT_THAT(Kinds(found), ElementsAre("config", "endpoints", "endpoints", "service", "service"));
+  EXPECT_EQ(found.inputs.back().change, "added");
+  EXPECT_LT(found.inputs.back().at, found.inputs[2].at) << "its slice follows it";
+  EXPECT_EQ(Read(TwoEmptyServices(0, true)).inputs.back().change, "removed");
+}
+
+TEST(IstiodLog, ServicesWhoseNumberSaysNothingAreNoInputs) {
+  EXPECT_THAT(Kinds(Read(TwoEmptyServices(2, true))), ElementsAre("config", "endpoints", "endpoints"));
+  EXPECT_THAT(Kinds(Read(TwoEmptyServices(3, true))), ElementsAre("config", "endpoints", "endpoints"));
+}
+
+TEST(IstiodLog, ALineThatIsToldTwiceCountsOnce) {
+  const std::string line = "01.000100 info\tads\tADS: new connection for node:web-1.shop-1\n";
+  const Evidence found = Read(line + "01.000200 info\tads\tADS: new connection for node:web-2.shop-2\n" + line);
+  EXPECT_THAT(Kinds(found), ElementsAre("proxyConnected", "proxyConnected"));
+  EXPECT_EQ(found.refusals.reasons().at("line that was told before").count, 1u);
 }
 
 TEST(IstiodLog, EndpointsAloneAreNoFullPush) {

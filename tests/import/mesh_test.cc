@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
 #include "import/skeleton/mesh_of_objects.h"
@@ -212,6 +213,110 @@ TEST_F(ImportedMesh, JsonLinesOfLogcliWithoutLabelsAreTheFilesOwn) {
   EXPECT_TRUE(imported.evidence.refusals.empty());
 }
 
+// An east-west gateway's endpoints go in that cluster, and gateways are read anew for it.
+std::vector<std::string> GatewayGoes(const std::string& at, const std::string& cluster) {
+  return {at +
+              ".000000 ads\tIncremental push, service istio-eastwestgateway.istio-system.svc.cluster.local at shard "
+              "Kubernetes/" +
+              cluster + " has no endpoints",
+          at + ".000100 model\treloading network gateways", at + ".000200 model\tgateways changed, triggering push",
+          at +
+              ".100200 ads\tPush debounce stable[2] 4 for reason endpoint and 3 more reasons: 100ms since last change, "
+              "100.2ms since last push, full=true"};
+}
+
+TEST_F(ImportedMesh, AGatewayHasNoAddressBeforeALineTellsOfOne) {
+  const auto mesh = MakeSkeleton(Read({Put("istiod.log", LogOf("east", GatewayGoes("10", "east")))}).evidence);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  std::vector<bool> addresses;
+  for (const replay::LogInput& input : mesh->inputs) {
+    const nlohmann::json object = input.body.value("object", nlohmann::json());
+    if (input.kind != "apply" || object["kind"] != "Service") continue;
+    if (object["metadata"]["name"] == "istio-eastwestgateway") addresses.push_back(object.contains("status"));
+  }
+  EXPECT_THAT(addresses, testing::ElementsAre(false, true));
+}
+
+TEST_F(ImportedMesh, AGatewaysServiceThatTheDumpLacksWasDeleted) {
+  for (const char* cluster : {"east", "west"}) {
+    const std::string gateway =
+        R"(,{"apiVersion":"v1","kind":"Service","metadata":{"name":"istio-eastwestgateway","namespace":"istio-system","labels":{"topology.istio.io/network":"n1"}},"spec":{"type":"LoadBalancer","clusterIP":"10.96.0.9","ports":[{"name":"tls","port":15443}]},"status":{"loadBalancer":{"ingress":[{"ip":"172.30.1.1"}]}}})";
+    Put(std::string(cluster) + ".json",
+        R"({"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"istio-system","labels":{"topology.istio.io/network":")" +
+            std::string(cluster) +
+            R"("}}},{"apiVersion":"v1","kind":"Pod","metadata":{"name":"istiod-0","namespace":"istio-system","labels":{"app":"istiod"}},"spec":{"containers":[{"name":"discovery","image":"x","env":[{"name":"CLUSTER_ID","value":")" +
+            std::string(cluster) + R"("}]}]},"status":{"phase":"Running","podIP":"10.1.0.1"}})" +
+            (cluster == std::string_view("east") ? gateway : "") + "]}");
+  }
+  const std::string log = Put("istiod.log", LogOf("east", GatewayGoes("10", "west")));
+  const Imported imported = Read({folder_ / "east.json", folder_ / "west.json", log});
+  const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  nlohmann::json before;
+  for (const replay::LogInput& input : mesh->inputs) {
+    if (input.body["cluster"] != "west") continue;
+    if (input.kind == "delete") {
+      EXPECT_EQ(input.body["name"], "istio-eastwestgateway");
+      EXPECT_EQ(before["metadata"]["labels"]["topology.istio.io/network"], "west");
+      return;
+    }
+    if (input.kind == "apply" && input.body["object"]["kind"] == "Service") before = input.body["object"];
+  }
+  ADD_FAILURE() << "nothing was deleted in west";
+}
+
+// What collectors make of a line, each in its own words.
+std::string Collected(std::string_view collector, const std::string& line, size_t second) {
+  const std::string time = fmt::format("2024-05-06T09:{:02}:{:02}.5+02:00", second / 60, second % 60);
+  const nlohmann::json whose = {{"pod_name", "istiod-7d4f-x"}, {"container_name", "discovery"}};
+  nlohmann::json out;
+  if (collector == "fluent-bit") {
+    out = {{"time", time}, {"stream", "stdout"}, {"_p", "F"}, {"log", line}, {"kubernetes", whose}};
+  } else if (collector == "vector") {
+    out = {{"timestamp", time}, {"message", line}, {"kubernetes", whose}};
+  } else if (collector == "filebeat") {
+    const nlohmann::json names = {{"pod", {{"name", "istiod-7d4f-x"}}}, {"container", {{"name", "discovery"}}}};
+    out = {{"_source", {{"@timestamp", time}, {"message", line}, {"kubernetes", names}}}};
+  } else {
+    out = {{"timestamp", time}, {"textPayload", line}, {"resource", {{"labels", whose}}}};
+  }
+  return out.dump();
+}
+
+TEST_F(ImportedMesh, RecordsOfCollectorsAreLogsOfTheirPods) {
+  const std::string log = LogOf("east", {Pushed("10.100000", "DestinationRule/shop/web", true)});
+  const std::vector<std::string> lines = absl::StrSplit(log, '\n', absl::SkipEmpty());
+  for (const char* collector : {"fluent-bit", "vector", "filebeat", "cloud-logging"}) {
+    std::vector<std::string> records;
+    for (size_t i = 0; i < lines.size(); ++i) records.push_back(Collected(collector, lines[i], i));
+    // A line each; one list, newest first; Elasticsearch's answer.
+    std::string reversed;
+    for (const std::string& record : records) reversed = record + (reversed.empty() ? "" : ",") + reversed;
+    for (const std::string& text : {absl::StrJoin(records, "\n") + "\n", "[" + reversed + "]",
+                                    R"({"hits":{"hits":[)" + absl::StrJoin(records, ",") + "]}}"}) {
+      const Imported imported = Read({Put(std::string(collector) + ".json", text)});
+      ASSERT_EQ(imported.evidence.runs.size(), 1u) << text.substr(0, 200);
+      EXPECT_EQ(imported.evidence.runs[0].cluster, "east");
+      EXPECT_EQ(imported.evidence.inputs.back().kind, InputKind::kConfig) << text.substr(0, 200);
+      EXPECT_TRUE(imported.evidence.refusals.empty()) << text.substr(0, 200);
+    }
+  }
+}
+
+TEST_F(ImportedMesh, ALogThatIsNewestFirstOrInNoOrderIsReadInTheOrderOfItsTimes) {
+  const std::vector<std::string> lines = absl::StrSplit(std::string(kLog), '\n', absl::SkipEmpty());
+  std::vector<std::string> backward(lines.rbegin(), lines.rend()), mixed;
+  for (size_t i = 0; i < lines.size(); ++i) mixed.push_back(lines[i * 7 % lines.size()]);
+  const size_t inputs = Read({Put("istiod.log", kLog)}).evidence.inputs.size();
+  for (const std::vector<std::string>& order : {backward, mixed}) {
+    const Imported imported = Read({Put("istiod.log", absl::StrJoin(order, "\n") + "\n")});
+    EXPECT_EQ(imported.evidence.inputs.size(), inputs);
+    EXPECT_EQ(imported.evidence.runs.size(), 1u);
+    EXPECT_TRUE(imported.evidence.refusals.empty());
+    EXPECT_EQ(imported.evidence.notes.size(), 1u) << "it says so";
+  }
+}
+
 TEST_F(ImportedMesh, EachReplicaOfAnIstiodIsJudgedByItself) {
   const std::string log = LogOf("east", {Pushed("10.100000", "DestinationRule/shop/web", true)});
   const Imported imported = Read({Put("istiod-1.log", log), Put("istiod-2.log", log)});
@@ -305,6 +410,74 @@ TEST_F(ImportedMesh, DumpsAndAuditLogsTellObjectsAndTheirHistory) {
   EXPECT_EQ(mesh->inputs.back().kind, "delete");
   EXPECT_EQ(mesh->inputs.back().at - mesh->world.start, kComesUp + 2s);
   Run(*mesh);
+}
+
+// `write`: verb, what the object's metadata has besides its name, and who did it, of a pod of namespace shop.
+std::string AuditOf(std::string_view verb, std::string_view metadata, std::string_view user) {
+  return fmt::format(
+      R"({{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","stage":"ResponseComplete","verb":"{}","user":{{"username":"{}"}},"objectRef":{{"resource":"pods","namespace":"shop","name":"web-1"}},"responseStatus":{{"code":200}},"responseObject":{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"web-1","namespace":"shop"{}}},"spec":{{"nodeName":"n"}}}},"stageTimestamp":"2024-05-06T07:08:03.000000Z"}})",
+      verb, user, metadata);
+}
+
+TEST_F(ImportedMesh, ADeletionThatOnlyMarksIsNone) {
+  const auto deleted = [&](const std::string& event) {
+    const Imported imported = Read({Put("audit.log", event + "\n")});
+    EXPECT_EQ(imported.kube.history.size(), 1u) << event;
+    return imported.kube.history.size() == 1 && imported.kube.history[0].deleted;
+  };
+  constexpr const char* kMark = R"(,"deletionTimestamp":"2024-05-06T07:08:33Z")";
+  const std::string grace = std::string(kMark) + R"(,"deletionGracePeriodSeconds":30)";
+  const std::string no_grace = std::string(kMark) + R"(,"deletionGracePeriodSeconds":0)";
+  const std::string finalizer = std::string(kMark) + R"(,"finalizers":["example.com/keep"])";
+  EXPECT_FALSE(deleted(AuditOf("delete", grace, "alice"))) << "its grace begins";
+  EXPECT_TRUE(deleted(AuditOf("delete", no_grace, "system:node:n"))) << "its kubelet ends it";
+  EXPECT_TRUE(deleted(AuditOf("delete", "", "alice"))) << "what has no grace goes unmarked";
+  EXPECT_FALSE(deleted(AuditOf("delete", finalizer, "alice")));
+  EXPECT_FALSE(deleted(AuditOf("patch", finalizer, "controller")));
+  EXPECT_TRUE(deleted(AuditOf("patch", kMark, "controller"))) << "the last finalizer goes, and the object with it";
+}
+
+TEST_F(ImportedMesh, AnAuditLogThatACollectorKeptIsRead) {
+  const nlohmann::json record = {{"log", AuditOf("delete", "", "alice") + "\n"},
+                                 {"kubernetes", {{"pod_name", "kube-apiserver-m1"}, {"container_name", "api"}}}};
+  const Imported imported = Read({Put("audit.json", record.dump() + "\n" + record.dump() + "\n")});
+  EXPECT_EQ(imported.kube.history.size(), 2u);
+  EXPECT_TRUE(imported.evidence.refusals.empty());
+}
+
+TEST_F(ImportedMesh, ADeletedCollectionIsItsObjects) {
+  constexpr const char* kEvent =
+      R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":"deletecollection","objectRef":{"resource":"services","namespace":"shop"},"responseStatus":{"code":200},"stageTimestamp":"2024-05-06T07:08:03.000000Z")";
+  const Imported told =
+      Read({Put("audit.log", std::string(kEvent) + R"(,"responseObject":{"apiVersion":"v1","kind":"ServiceList",)"
+                                                   R"("items":[{"metadata":{"name":"web","namespace":"shop"}},)"
+                                                   R"({"metadata":{"name":"api","namespace":"shop"}}]}})"
+                                                   "\n")});
+  ASSERT_EQ(told.kube.history.size(), 2u);
+  EXPECT_TRUE(told.kube.history[1].deleted);
+  EXPECT_EQ(told.kube.history[1].name, "api");
+  const Imported untold = Read({Put("audit.log", std::string(kEvent) + "}\n")});
+  EXPECT_TRUE(untold.kube.history.empty());
+  EXPECT_TRUE(
+      untold.evidence.refusals.reasons().contains("audit event of a deleted collection: its objects are not told"));
+}
+
+TEST_F(ImportedMesh, ObjectsOfTwoClustersAreNotTakenForOnes) {
+  const auto dump = [](std::string_view uid) {
+    return fmt::format(R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"kube-system","uid":"{}"}}}})",
+                       uid);
+  };
+  Put("dumps/east/all.json", dump("a-1"));
+  Put("dumps/west/all.json", dump("b-2"));
+  ImportOptions options;
+  options.sources = {folder_ / "dumps"};
+  const auto mixed = Import(options);
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_THAT(std::string(mixed.status().message()),
+              testing::AllOf(HasSubstr("east/all.json:1"), HasSubstr("west/all.json:1"),
+                             HasSubstr("Namespace kube-system"), HasSubstr("--cluster NAME=PATH")));
+  options.clusters = {{"east", folder_ / "dumps/east"}, {"west", folder_ / "dumps/west"}};
+  EXPECT_TRUE(Import(options).ok());
 }
 
 TEST_F(ImportedMesh, ARecordedWatchIsDatedByItsFieldsManagers) {

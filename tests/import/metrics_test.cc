@@ -59,6 +59,14 @@ TEST(Samples, WhatIsNoneIsCounted) {
   EXPECT_EQ(refused, 6u);
 }
 
+TEST(Samples, AnAnswerThatIsCutIsNoneThatPrometheusRefused) {
+  Refusals cut, refused;
+  Samples(R"({"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__na)", &cut);
+  EXPECT_TRUE(cut.reasons().contains("answer of Prometheus that is no whole JSON"));
+  Samples(R"({"status":"error","errorType":"bad_data","error":"parse error"})", &refused);
+  EXPECT_TRUE(refused.reasons().contains("query that Prometheus did not answer"));
+}
+
 TEST(Samples, AnAnswerOfAnyShapeEndsNothing) {
   for (const char* text : {R"({"data":{"resultType":"matrix"}})", R"({"status":"success","data":{"resultType":7}})",
                            R"({"status":"success","data":{"resultType":"matrix","result":[7,{"metric":3},

@@ -115,6 +115,12 @@ TEST_F(LogQuestions, BisectNamesTheInputThatBreaksIt) {
   EXPECT_EQ(Call(fmt::format("bisect {} --holds no-address-twice", log_)).code, 1) << "it holds to the end";
 }
 
+TEST_F(LogQuestions, BisectNamesWhatBreaksRequestsAndNotTheRequestsThatShowIt) {
+  const json found = Json(fmt::format("bisect {} --holds 'requests: {{flow: f, retried: 0}}' --json", log_));
+  EXPECT_EQ(found["input"]["kind"], "delete");
+  EXPECT_EQ(found["input"]["body"]["name"], "istio-eastwestgateway");
+}
+
 TEST_F(LogQuestions, ShrinkLeavesWhatStillShowsIt) {
   const std::string small = (folder_ / "small.wtlog").string();
   const Ran ran = Call(fmt::format("shrink {} --shows no-foreign-pod-address -o {} -q", log_, small));
@@ -210,6 +216,27 @@ TEST_F(LogQuestions, ALargerInputIsNotToBlameWhereItsAbsenceMovesChanceAlone) {
   EXPECT_EQ(why["groups"][0]["input"]["kind"], "apply");
   EXPECT_GE(why["groups"][1]["requests"], 5);
   EXPECT_EQ(why["groups"][1]["input"]["kind"], "behaviour");
+}
+
+TEST_F(LogQuestions, InputsThatFailRequestsOnlyTogetherAreAllNamed) {
+  const std::string steps = R"(
+  - name: nobody at home
+    do: [{scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 0}}]
+    then: [{flow: f, requests: 20}]
+  - name: nobody elsewhere
+    do: [{remoteSecret: {of: cluster2, in: cluster1, state: deleted}}]
+    then: [{flow: f, requests: 40}]
+)";
+  std::ifstream in(scenario_);
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  text.resize(text.find("  - name: scaled"));
+  const std::string log = (folder_ / "together.wtlog").string();
+  ASSERT_EQ(Call(fmt::format("run {} -o {}", Write("together.yaml", text + steps), log)).code, 0);
+  const json why = Json(fmt::format("why {} --failed --json", log));
+  ASSERT_EQ(why["groups"].size(), 1u) << why.dump(1);
+  EXPECT_EQ(why["groups"][0]["input"]["kind"], "remoteSecret");
+  ASSERT_EQ(why["groups"][0]["also"].size(), 1u) << why.dump(1);
+  EXPECT_EQ(why["groups"][0]["also"][0]["body"]["name"], "helloworld-v1");
 }
 
 TEST_F(LogQuestions, LogsOfBothIstiodsMakeAMeshThatDoesTheSame) {

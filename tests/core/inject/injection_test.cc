@@ -476,6 +476,24 @@ TEST(SidecarInjectionTest, ATemplateOfAStockNameTakesTheStockOnesPlace) {
   EXPECT_EQ(pod["spec"]["containers"].size(), 1u);
 }
 
+// As the charts of 1.19 to 1.24 ask for native sidecars (istio-discovery/files/injection-template.yaml).
+TEST(SidecarInjectionTest, TemplatesReadIstiodsEnvironment) {
+  const auto label = [](const std::map<std::string, std::string>& environment) {
+    const auto config = InjectionConfig::FromConfigMap(
+        *ConfigMap("policy: enabled\ntemplates: {sidecar: 'metadata: {labels: {native: "
+                   "{{ eq (env \"ENABLE_NATIVE_SIDECARS\" \"false\") \"true\" | quote }}}}'}",
+                   R"({"global":{}})"),
+        {}, environment);
+    EXPECT_TRUE(config.ok()) << config.status();
+    InjectionWebhook webhook;
+    webhook.SetConfig(*config);
+    return Text(Injected(webhook, AppPod())["metadata"]["labels"], "native");
+  };
+  EXPECT_EQ(label({}), "false");
+  EXPECT_EQ(label({{"ENABLE_NATIVE_SIDECARS", ""}}), "false");
+  EXPECT_EQ(label({{"ENABLE_NATIVE_SIDECARS", "true"}}), "true");
+}
+
 TEST(SidecarInjectionTest, ATemplateThatFailsRefusesThePod) {
   const auto config = InjectionConfig::FromConfigMap(
       *ConfigMap("policy: enabled\ntemplates: {sidecar: '{{ .Values.no.such.value }}'}", R"({"global":{}})"));
