@@ -105,6 +105,7 @@ class CurlClient::Handle {
     if (result != CURLE_OK && answer.head.empty()) return {};
     long code = 0;
     curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &code);
+    if (result == CURLE_HTTP2_STREAM || result == CURLE_PARTIAL_FILE) return {};  // a part of an answer is none
     answer.code = static_cast<int>(code);
     answer.head = "\r\n" + answer.head;  // as of a first line that is none of its headers
     return answer;

@@ -27,6 +27,7 @@ struct HttpConnectionManager {
   Duration rds_initial_fetch_timeout = 15s;
   std::vector<HttpFilterLink> filters;  // those that do something, the router last
   bool filters_see_replies = false;     // some of them
+  bool disables_filters = false;        // the same: until a route enables them
   ArrivalRules arrival;
   // HttpConnectionManager.ServerHeaderTransformation, and the line that it writes.
   enum class ServerHeader : uint8_t { kOverwrite, kAppendIfAbsent, kPassThrough };

@@ -145,7 +145,9 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   s.body_end = s.start + lead + pace.takes;
   s.body_gap = pace.gap;
   lead += 2 * plane_.options().latencies.http_hop;  // both directions, as with local paths
-  if (!manager.paths.empty() && !Normalise(id, lead)) return;
+  // Envoy: conn_manager_utility.cc, maybeNormalizePath
+  const bool fragment = s.spec->path.find('#') != s.spec->path.npos;
+  if ((fragment || !manager.paths.empty()) && !Normalise(id, lead)) return;
   const bool normalised = s.own_spec != nullptr;
   ApplyArrival(id);
   normalised ? Reroute(&s) : Take(Decide(envoy, manager, *s.spec), &s);
@@ -153,6 +155,7 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   LimitDuration(id, lead);
   LimitSilence(id, lead);
   LimitRequest(id, lead);
+  ChooseFilters(&s);
   RunFilters(id, lead);
 }
 
@@ -431,6 +434,16 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
     s.log->host = s.log->remote = s.upstream_host->address;
     s.log->local = ConnectingEnd(plane_.fabric(), connection->id());
   }
+  // A filter took what no request can do without. Envoy: header_utility.cc, checkRequiredRequestHeaders;
+  // upstream_codec_filter.cc, decodeHeaders
+  const std::string_view lost = s.spec->method.empty() ? ":method" : s.spec->path.empty() ? ":path" : "";
+  if (!lost.empty()) {
+    EndTry(s, id, /*reset=*/true);
+    return Local(id, 503, kDownstreamProtocolError,
+                 plane_.configs().Keep(
+                     fmt::format("filter_removed_required_request_headers{{missing_required_header:_{}}}", lost)),
+                 plane_.configs().Keep(fmt::format("missing required header: {}", lost)), lead);
+  }
   s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), RequestOfTry(&s), this, static_cast<uint64_t>(id),
                                                     plane_.collects_access_logs() ? s.exchange : kNoExchange);
   const Duration rest = UntilBodyIsHere(s, lead) - lead;  // what came before is sent with the head
@@ -448,13 +461,23 @@ void Router::OnPoolFailure(StreamId id, ResetReason reason, const TransportFailu
   Failed(id, reason, failure, lead);
 }
 
+// HTTP/1.1's parser is told that nothing more comes, and that is no end of an answer that has begun.
+// Envoy: http/codec_client.cc, onEvent, onData
+ResetReason Router::CutOff(const Stream& s, ResetReason reason) {
+  if (s.begun == 0 || reason != ResetReason::kConnectionTermination) return reason;
+  s.cluster->Count(ClusterStat::kCxProtocolError);
+  return ResetReason::kProtocolError;
+}
+
 void Router::OnUpstreamReset(StreamId id, ResetReason reason, std::string_view finding) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
+  const bool multiplexed = s->upstream == nullptr || s->upstream->multiplexes();
   s->upstream = nullptr;  // the pool has removed it
   plane_.fabric().Abandon(s->upstream_exchange);
   s->upstream_exchange = kNoExchange;
   s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
+  if (s->begun != 0 && !multiplexed) reason = CutOff(*s, reason);
   Failed(id, reason, {{}, finding}, Duration::zero());
 }
 
@@ -465,10 +488,12 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   s->upstream_exchange = kNoExchange;
   if (s->begun != 0 || reply.code == 0) {
     const bool stream_alone = s->upstream != nullptr && s->upstream->multiplexes();
+    const ResetReason cut = stream_alone ? ResetReason::kRemoteReset : CutOff(*s, ResetReason::kConnectionTermination);
     if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
-    EndTry(*s, id, /*reset=*/reply.code == 0 || !BodyIsHere(*s, s->envoy->host().Now() + lead));
+    EndTry(*s, id, /*reset=*/reply.code == 0 || !BodyIsHere(*s, s->envoy->host().Now() + lead),
+           /*by_server=*/reply.code == 0);
     if (reply.code != 0) return Finish(id, reply, "via_upstream", lead);
-    return Failed(id, stream_alone ? ResetReason::kRemoteReset : ResetReason::kConnectionTermination, {}, lead);
+    return Failed(id, cut, {}, lead);
   }
   if (reply.refused) {
     s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
@@ -527,6 +552,11 @@ void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
 
 void Router::BreakOff(StreamId id, ResponseFlags flags, std::string_view details) {
   Stream& s = *streams_.Get(id);
+  if (s.downstream != nullptr) {
+    // Envoy: conn_manager_impl.cc, doEndStream, onResetStream
+    s.downstream->http_stats().Count(HttpStat::kRqTxReset);
+    s.downstream->http_stats().Count(HttpStat::kRqRxReset);
+  }
   s.flags |= flags;
   s.broken = true;
   if (s.downstream != nullptr && s.spec->protocol != HttpProtocol::kHttp2) s.downstream->CloseAfterAnswer();
@@ -535,7 +565,7 @@ void Router::BreakOff(StreamId id, ResponseFlags flags, std::string_view details
   Finish(id, reply, details, Duration::zero());
 }
 
-void Router::EndTry(Stream& s, StreamId id, bool reset) {
+void Router::EndTry(Stream& s, StreamId id, bool reset, bool by_server) {
   s.envoy->host().Cancel(s.per_try);
   s.per_try = kNoTimer;
   s.envoy->host().Cancel(s.upstream_longest);
@@ -553,7 +583,7 @@ void Router::EndTry(Stream& s, StreamId id, bool reset) {
   if (s.counted) s.cluster->EndRequest(*s.upstream_host);
   s.counted = false;
   if (UpstreamConnection* upstream = std::exchange(s.upstream, nullptr)) {
-    reset ? upstream->Reset(id) : upstream->Done(id);
+    reset ? upstream->Reset(id, by_server) : upstream->Done(id);
   }
 }
 
@@ -815,7 +845,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
     if (answered != nullptr) (*answered)(came, lead);
     return;
   }
-  const bool passed_on = details == "via_upstream";
+  bool passed_on = details == "via_upstream";
   Reply upstream = came;
   std::string_view headers = upstream.headers;
   if (passed_on && s.table != nullptr &&
@@ -824,7 +854,16 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   }
   if (s.manager->filters_see_replies) {
     upstream.headers = headers;
-    RunReplyFilters(id, &upstream, passed_on);
+    RunReplyFilters(id, &upstream, details);
+    if (upstream.code == 0) {  // a filter took its status. Envoy: header_utility.cc, checkRequiredResponseHeaders
+      passed_on = false;
+      upstream = {};
+      upstream.code = 502;
+      upstream.from_proxy = upstream.has_body = true;
+      upstream.body = "missing required header: :status";
+      upstream.headers = headers = "content-length: 32\ncontent-type: text/plain\n";
+      details = "filter_removed_required_response_headers{missing_required_header:_:status}";
+    }
     headers = upstream.headers;
   }
   if (!s.response_headers.empty()) {
