@@ -146,6 +146,11 @@ absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(const hcm::Ht
     default:
       break;
   }
+  if (proto.has_local_reply_config()) {
+    absl::StatusOr<LocalReplyRules> rules = LocalReplyRules::Make(proto.local_reply_config(), extensions);
+    if (!rules.ok()) return rules.status();
+    out.local_replies = std::make_shared<LocalReplyRules>(*std::move(rules));
+  }
   if (absl::Status s = CompileFilters(proto, extensions, &out); !s.ok()) return s;
   if (absl::Status s = AddAccessLogs(proto.access_log(), extensions, &out.logs); !s.ok()) return s;
   return out;

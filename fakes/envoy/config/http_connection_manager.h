@@ -12,6 +12,7 @@
 #include "fakes/envoy/config/filter_registry.h"
 #include "fakes/envoy/config/route_config.h"
 #include "fakes/envoy/http/arrival.h"
+#include "fakes/envoy/http/local_replies.h"
 #include "fakes/envoy/http/path_normalisation.h"
 
 namespace envoy::extensions::filters::network::http_connection_manager::v3 {
@@ -42,7 +43,8 @@ struct HttpConnectionManager {
   uint32_t max_requests_per_connection = 0;            // 0: any number
   uint32_t max_concurrent_streams = 0;                 // HTTP/2; what clients are told
   PathNormalisation paths;
-  std::shared_ptr<const AccessLogs> logs;  // nullptr: none
+  std::shared_ptr<const LocalReplyRules> local_replies;  // nullptr: answers of its own stay as they are
+  std::shared_ptr<const AccessLogs> logs;                // nullptr: none
 };
 
 // InvalidArgument with Envoy's words if it would be refused.

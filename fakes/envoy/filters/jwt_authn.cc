@@ -16,7 +16,7 @@
 #include "envoy/extensions/filters/http/jwt_authn/v3/config.pb.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/http/cookies.h"
-#include "fakes/envoy/http/query_parameters.h"
+#include "fakes/envoy/match/query_parameters.h"
 #include "fakes/envoy/tcp/http.h"
 #include "fakes/envoy/tcp/request_edit.h"
 

@@ -107,7 +107,8 @@ class Router final : public ExchangeOwner, public PoolUser {
     // Of an answer whose head has gone on to the client, and whose body is coming; 0: none.
     uint16_t begun = 0;
     Time begun_at{};
-    bool broken = false;  // it breaks off
+    std::string_view begun_headers, begun_trailers;  // as the route and filters have left them
+    bool broken = false;                             // it breaks off
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure, tls_finding;
     std::vector<FailedTry> failed_tries;
@@ -144,6 +145,9 @@ class Router final : public ExchangeOwner, public PoolUser {
   void OnReply(uint64_t cookie, const Reply& reply, Duration lead) override;
   void OnReplyHead(uint64_t cookie, const Reply& head) override;
   // Of an answer that has begun, nothing more comes. Its try has ended.
+  // What the route, filters and the connection manager make of an answer's head, `details` of where it comes from.
+  // `closes`: whether it says that its connection does.
+  void PassBack(StreamId id, Reply* reply, std::string_view* details, bool* closes, Duration lead);
   void BreakOff(StreamId id, ResponseFlags flags, std::string_view details);
 
   const RouteDecision& Decide(DataPlaneView& envoy, const HttpConnectionManager& manager, const RequestSpec& spec);

@@ -12,7 +12,10 @@ using Json = nlohmann::json;
 constexpr int kHeadAfter = 250;
 const char* const kLimits[] = {"0.140s", "0.430s", "0.720s", "3s"};
 
-Json ManagerOfSlowOnes(Draw& d) {
+// One limit in a case: of two that end at one time either may be the first.
+enum class Limited : uint8_t { kNothing, kRoute, kStream, kCluster, kManager, kSilence, kSilenceOfRoute };
+
+Json ManagerOfSlowOnes(Draw& d, Limited limited) {
   const Json format = {
       {"text_format_source",
        {{"inline_string",
@@ -24,17 +27,17 @@ Json ManagerOfSlowOnes(Draw& d) {
                                                   "FileAccessLog"},
                                                  {"path", "/logs/a"},
                                                  {"log_format", format}}}}})}};
-  if (d.Maybe(20)) out["stream_idle_timeout"] = d.Of(kLimits);
-  if (d.Maybe(10)) out["common_http_protocol_options"] = {{"max_stream_duration", d.Of(kLimits)}};
+  if (limited == Limited::kSilence) out["stream_idle_timeout"] = d.Of(kLimits);
+  if (limited == Limited::kManager) out["common_http_protocol_options"] = {{"max_stream_duration", d.Of(kLimits)}};
   return out;
 }
 
-Json RetriesOfSlowOnes(Draw& d) {
+Json RetriesOfSlowOnes(Draw& d, Limited limited) {
   Json out = {{"retry_on", d.Of({"5xx", "gateway-error", "reset", "retriable-status-codes",
                                  "connect-failure,refused-stream,retriable-status-codes", "retriable-4xx"})},
               {"num_retries", d.Int(0, 2)},
               {"retriable_status_codes", Json::array({503, 404})}};
-  if (d.Maybe(60)) out["per_try_timeout"] = d.Of({"0.140s", "0.430s"});
+  if (limited == Limited::kNothing && d.Maybe(80)) out["per_try_timeout"] = d.Of({"0.140s", "0.430s"});
   // A further try comes at once, as far as times go.
   out["retry_back_off"] = {{"base_interval", "0.001s"}, {"max_interval", "0.002s"}};
   return out;
@@ -55,8 +58,9 @@ Json PacingCase(Draw& d) {
   Json out = {{"backends", Backends(hosts)}};
   Json cluster = {{"static", "c"}, {"hosts", Json::array()}};
   for (int i = 0; i < hosts; ++i) cluster["hosts"].push_back(BackendAddress(i));
+  const auto limited = static_cast<Limited>(d.Int(0, 6));
   const std::string options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
-  if (d.Maybe(15)) {
+  if (limited == Limited::kCluster) {
     cluster["typed_extension_protocol_options"][options] = {
         {"@type", "type.googleapis.com/" + options},
         {"common_http_protocol_options", {{"max_stream_duration", d.Of(kLimits)}}},
@@ -69,12 +73,12 @@ Json PacingCase(Draw& d) {
                                     {"max_ejection_percent", d.Of({50, 100})}};
   }
   out["resources"]["clusters"] = Json::array({cluster});
-  Json route = {{"timeout", d.Maybe(45) ? std::string("0s") : std::string(d.Of(kLimits))}};
-  if (d.Maybe(60)) route["retry_policy"] = RetriesOfSlowOnes(d);
-  if (d.Maybe(15)) route["idle_timeout"] = d.Of(kLimits);
-  if (d.Maybe(10)) route["max_stream_duration"] = {{"max_stream_duration", d.Of(kLimits)}};
-  out["resources"]["listeners"] = Json::array(
-      {Json{{"http", "l"}, {"at", kListener}, {"to", "c"}, {"route", route}, {"manager", ManagerOfSlowOnes(d)}}});
+  Json route = {{"timeout", limited == Limited::kRoute ? d.Of(kLimits) : "0s"}};
+  if (d.Maybe(60)) route["retry_policy"] = RetriesOfSlowOnes(d, limited);
+  if (limited == Limited::kSilenceOfRoute) route["idle_timeout"] = d.Of(kLimits);
+  if (limited == Limited::kStream) route["max_stream_duration"] = {{"max_stream_duration", d.Of(kLimits)}};
+  out["resources"]["listeners"] = Json::array({Json{
+      {"http", "l"}, {"at", kListener}, {"to", "c"}, {"route", route}, {"manager", ManagerOfSlowOnes(d, limited)}}});
   Json steps = Json::array();
   for (int n = d.Int(3, 5); n > 0; --n) {
     if (d.Maybe(70)) steps.push_back(SlowBackend(d, hosts));

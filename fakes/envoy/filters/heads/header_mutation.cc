@@ -9,7 +9,7 @@
 
 #include "fakes/envoy/extensions/config_json.h"
 #include "fakes/envoy/http/header_mutations.h"
-#include "fakes/envoy/http/query_parameters.h"
+#include "fakes/envoy/match/query_parameters.h"
 #include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tcp/request_edit.h"
 
@@ -33,7 +33,9 @@ struct QueryMutation {
     if (exists ? action == Action::kAddIfAbsent : action == Action::kOverwriteIfExists) return;
     std::vector<std::string>& values = (*parameters)[name];
     if (action != Action::kAppend) values.clear();
-    format->Write(entry, &values.emplace_back());
+    std::string value;
+    format->Write(entry, &value);
+    values.push_back(EncodedForQuery(value));
   }
 };
 

@@ -1,8 +1,9 @@
-#include "fakes/envoy/http/query_parameters.h"
+#include "fakes/envoy/match/query_parameters.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "core/base/text/percent.h"
 
 namespace wavetank::envoysim {
@@ -28,6 +29,20 @@ std::string WithQueryParameters(std::string_view path, const QueryParameters& pa
   for (const auto& [name, values] : parameters) {
     for (const std::string& value : values) {
       out.append(1, std::exchange(before, '&')).append(name).append("=").append(value);
+    }
+  }
+  return out;
+}
+
+std::string EncodedForQuery(std::string_view value) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (absl::ascii_isalnum(byte) || c == '-' || c == '_' || c == '.' || c == '*') {
+      out += c;
+    } else {
+      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
     }
   }
   return out;

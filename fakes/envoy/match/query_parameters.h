@@ -15,4 +15,7 @@ QueryParameters QueryParametersOf(std::string_view path);
 // The path with these in place of its own. Nothing is encoded again.
 std::string WithQueryParameters(std::string_view path, const QueryParameters& parameters);
 
+// As Envoy 1.40 encodes what it adds to a query: all but letters, digits, '-', '_', '.' and '*'.
+std::string EncodedForQuery(std::string_view value);
+
 }  // namespace wavetank::envoysim
