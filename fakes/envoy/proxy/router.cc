@@ -40,6 +40,20 @@ ResponseFlags FlagOf(ResetReason reason) {
   return kNoFlags;
 }
 
+HttpProtocol UpstreamProtocolOf(const ClusterConfig& config, const RequestSpec& spec) {
+  switch (config.protocol) {
+    case UpstreamProtocol::kHttp1:
+      break;
+    case UpstreamProtocol::kHttp2:
+      return HttpProtocol::kHttp2;
+    case UpstreamProtocol::kDownstream:
+    case UpstreamProtocol::kAlpn:
+      if (spec.protocol == HttpProtocol::kHttp2) return HttpProtocol::kHttp2;
+      break;
+  }
+  return HttpProtocol::kHttp11;
+}
+
 std::string Underscored(std::string text) {
   std::replace(text.begin(), text.end(), ' ', '_');
   return text;
@@ -359,18 +373,7 @@ void Router::Try(StreamId id, Duration lead) {
   }
   s.upstream_host = host;
   if (s.log != nullptr) s.log->host = s.log->remote = s.log->local = {};
-  HttpProtocol protocol = HttpProtocol::kHttp11;
-  switch (s.cluster->config().protocol) {
-    case UpstreamProtocol::kHttp1:
-      break;
-    case UpstreamProtocol::kHttp2:
-      protocol = HttpProtocol::kHttp2;
-      break;
-    case UpstreamProtocol::kDownstream:
-    case UpstreamProtocol::kAlpn:
-      if (s.spec->protocol == HttpProtocol::kHttp2) protocol = HttpProtocol::kHttp2;
-      break;
-  }
+  const HttpProtocol protocol = UpstreamProtocolOf(s.cluster->config(), *s.spec);
   const std::vector<std::string>* alpn = &kNoAlpn;
   uint64_t alpn_id = 0;
   if (s.alpn != nullptr) {
@@ -472,12 +475,11 @@ ResetReason Router::CutOff(const Stream& s, ResetReason reason) {
 void Router::OnUpstreamReset(StreamId id, ResetReason reason, std::string_view finding) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
-  const bool multiplexed = s->upstream == nullptr || s->upstream->multiplexes();
   s->upstream = nullptr;  // the pool has removed it
   plane_.fabric().Abandon(s->upstream_exchange);
   s->upstream_exchange = kNoExchange;
   s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
-  if (s->begun != 0 && !multiplexed) reason = CutOff(*s, reason);
+  if (UpstreamProtocolOf(s->cluster->config(), *s->spec) != HttpProtocol::kHttp2) reason = CutOff(*s, reason);
   Failed(id, reason, {{}, finding}, Duration::zero());
 }
 
