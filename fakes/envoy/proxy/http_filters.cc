@@ -107,7 +107,10 @@ class Router::FilteredStream final : public HttpStream {
     }
     return out;
   }
-  void Describe(AccessLogEntry* entry) const override { router_.EntryOf(s_, entry); }
+  void Describe(AccessLogEntry* entry) const override {
+    router_.EntryOf(s_, entry);
+    entry->code = s_.local_code;
+  }
   void CountForCluster(uint16_t code) override {
     ChooseCluster(&s_);
     if (s_.cluster != nullptr) s_.cluster->CountCode(code, /*retried=*/false, /*internal=*/true);

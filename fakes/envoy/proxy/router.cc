@@ -834,6 +834,7 @@ void Router::Local(StreamId id, const LocalReply& local, Duration lead) {
     content_type = plane_.configs().Keep(made.content_type);
   }
   reply.from_proxy = true;
+  s.local_code = reply.code;
   if (s.downstream != nullptr && IsGrpc(*s.spec)) {
     reply.grpc_status = local.grpc_status != kNoGrpcStatus ? local.grpc_status : GrpcStatusOfHttp(reply.code);
     reply.code = 200;

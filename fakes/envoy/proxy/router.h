@@ -107,6 +107,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     // Of an answer whose head has gone on to the client, and whose body is coming; 0: none.
     uint16_t begun = 0;
     Time begun_at{};
+    uint16_t local_code = 0;  // of an answer of the proxy's own, before gRPC makes 200 of it; 0: none
     std::string_view begun_headers, begun_trailers;  // as the route and filters have left them
     bool broken = false;                             // it breaks off
     ConnectionId upstream_connection = kNoConnection;

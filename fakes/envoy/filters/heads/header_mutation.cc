@@ -121,7 +121,9 @@ class HeaderMutationFilter final : public HttpFilter {
   void OnReply(HttpStream& stream, ReplyHead& reply) const override {
     AccessLogEntry entry;
     stream.Describe(&entry);
-    entry.code = reply.code;
+    // Of gRPC's answers formats see what they stand for. Envoy: stream_info's response code, http/utility.cc,
+    // prepareLocalReply
+    if (entry.code == 0) entry.code = reply.code;
     entry.details = reply.details;
     // Its status is a header that can be removed, too.
     constexpr std::string_view kStatus = ":status";
