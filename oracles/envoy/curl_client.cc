@@ -105,6 +105,10 @@ class CurlClient::Handle {
     if (result != CURLE_OK && answer.head.empty()) return {};
     long code = 0;
     curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &code);
+    curl_off_t promised = 0;
+    curl_easy_getinfo(curl_, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &promised);
+    // A part of an answer is none. One that came early is whole, whatever became of its request.
+    if (result != CURLE_OK && promised > static_cast<curl_off_t>(answer.body.size())) return {};
     answer.code = static_cast<int>(code);
     answer.head = "\r\n" + answer.head;  // as of a first line that is none of its headers
     return answer;

@@ -20,22 +20,6 @@ namespace {
 
 namespace accesslog_v3 = envoy::config::accesslog::v3;
 
-absl::StatusOr<AccessLogFormat> CompileLogFormat(const envoy::config::core::v3::SubstitutionFormatString& proto,
-                                                 const Extensions& extensions) {
-  using Proto = envoy::config::core::v3::SubstitutionFormatString;
-  switch (proto.format_case()) {
-    case Proto::kTextFormat:
-      return AccessLogFormat::MakeText(proto.text_format(), proto.omit_empty_values(), extensions);
-    case Proto::kTextFormatSource:
-      return AccessLogFormat::MakeText(proto.text_format_source().inline_string(), proto.omit_empty_values(),
-                                       extensions);
-    case Proto::kJsonFormat:
-      return AccessLogFormat::MakeJson(proto.json_format(), proto.omit_empty_values(), extensions);
-    default:
-      return absl::InvalidArgumentError("Proto constraint validation failed (field: \"format\", reason: is required)");
-  }
-}
-
 absl::StatusOr<AccessLogFormat> CompileFileFormat(
     const envoy::extensions::access_loggers::file::v3::FileAccessLog& proto, const Extensions& extensions) {
   using Proto = envoy::extensions::access_loggers::file::v3::FileAccessLog;
@@ -55,6 +39,22 @@ absl::StatusOr<AccessLogFormat> CompileFileFormat(
 }
 
 }  // namespace
+
+absl::StatusOr<AccessLogFormat> CompileLogFormat(const envoy::config::core::v3::SubstitutionFormatString& proto,
+                                                 const Extensions& extensions) {
+  using Proto = envoy::config::core::v3::SubstitutionFormatString;
+  switch (proto.format_case()) {
+    case Proto::kTextFormat:
+      return AccessLogFormat::MakeText(proto.text_format(), proto.omit_empty_values(), extensions);
+    case Proto::kTextFormatSource:
+      return AccessLogFormat::MakeText(proto.text_format_source().inline_string(), proto.omit_empty_values(),
+                                       extensions);
+    case Proto::kJsonFormat:
+      return AccessLogFormat::MakeJson(proto.json_format(), proto.omit_empty_values(), extensions);
+    default:
+      return absl::InvalidArgumentError("Proto constraint validation failed (field: \"format\", reason: is required)");
+  }
+}
 
 absl::StatusOr<AccessLogFilter> AccessLogFilter::Make(const accesslog_v3::AccessLogFilter& filter) {
   using Proto = accesslog_v3::AccessLogFilter;

@@ -16,6 +16,9 @@
 #include "fakes/envoy/match/matchers.h"
 #include "fakes/envoy/tcp/response_flags.h"
 
+namespace envoy::config::core::v3 {
+class SubstitutionFormatString;
+}
 namespace envoy::config::accesslog::v3 {
 class AccessLog;
 class AccessLogFilter;
@@ -65,6 +68,10 @@ struct AccessLogLine {
   std::string_view path;  // the file's, e.g. /dev/stdout
   std::string_view text;
 };
+
+// A text or JSON with command operators. InvalidArgument with Envoy's words.
+absl::StatusOr<AccessLogFormat> CompileLogFormat(const envoy::config::core::v3::SubstitutionFormatString& proto,
+                                                 const Extensions& extensions);
 
 // Adds what `log` configures to *logs, which is made with the first that writes to a file.
 absl::Status AddAccessLog(const envoy::config::accesslog::v3::AccessLog& log, const Extensions& extensions,

@@ -13,6 +13,7 @@
 #include "core/base/text/token_text.h"
 #include "core/x509/calendar.h"
 #include "fakes/envoy/extensions/extensions.h"
+#include "fakes/envoy/match/query_parameters.h"
 #include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tcp/http.h"
 #include "fmt/format.h"
@@ -68,6 +69,10 @@ enum class LogCommand : uint8_t {
   kTrailer,
   kGrpcStatus,
   kGrpcStatusNumber,
+  kFlagsLong,
+  kPath,
+  kQueryParam,
+  kLocalReplyBody,
 };
 
 enum class LogPart : uint8_t { kWhole, kAddress, kPort };  // of a socket address
@@ -128,6 +133,10 @@ constexpr KnownLogCommand kLogCommands[] = {
     {"TRAILER", LogCommand::kTrailer},
     {"GRPC_STATUS", LogCommand::kGrpcStatus},
     {"GRPC_STATUS_NUMBER", LogCommand::kGrpcStatusNumber},
+    {"RESPONSE_FLAGS_LONG", LogCommand::kFlagsLong},
+    {"PATH", LogCommand::kPath},
+    {"QUERY_PARAM", LogCommand::kQueryParam},
+    {"LOCAL_REPLY_BODY", LogCommand::kLocalReplyBody},
 };
 
 // That Envoy has and the simulation has nothing to say about.
@@ -168,13 +177,9 @@ constexpr std::string_view kUnmodelledLogCommands[] = {
     "DOWNSTREAM_WIRE_BYTES_SENT",
     "ENVIRONMENT",
     "FILTER_STATE",
-    "LOCAL_REPLY_BODY",
     "METADATA",
-    "PATH",
-    "QUERY_PARAM",
     "REQUEST_HEADERS_BYTES",
     "REQUEST_TX_DURATION",
-    "RESPONSE_FLAGS_LONG",
     "RESPONSE_HEADERS_BYTES",
     "RESPONSE_TRAILERS_BYTES",
     "ROUNDTRIP_DURATION",
@@ -343,6 +348,16 @@ LogValue LogHeader(const LogOperator& op, const AccessLogEntry& entry, bool requ
   return {LogValue::Kind::kText, *value};
 }
 
+// %PATH(X:Y)%: with the query or without it (NQ); as it came if it was rewritten (ORIG_OR_PATH), that alone (ORIG), as
+// it is (PATH). Envoy: source/common/formatter/http_specific_formatter.cc, PathFormatter
+LogValue LogPath(const LogOperator& op, const AccessLogEntry& entry) {
+  if (entry.request == nullptr) return {};
+  std::optional<std::string_view> path = FindHeader(*entry.request, "x-envoy-original-path");
+  if (op.other == "PATH" || (!path && op.other != "ORIG")) path = entry.request->path;
+  if (!path) return {};
+  return LogText(op.text == "NQ" ? path->substr(0, path->find('?')) : *path);
+}
+
 LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::string* kept) {
   switch (op.command) {
     case LogCommand::kLiteral:
@@ -371,6 +386,19 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
       return LogText(*kept = entry.flags_of_enum      ? ResponseFlagsOfEnum(entry.flags)
                              : entry.connection_flags ? ConnectionFlagsToString(entry.flags)
                                                       : ResponseFlagsToString(entry.flags));
+    case LogCommand::kFlagsLong:
+      return LogText(*kept = LongResponseFlags(entry.flags));
+    case LogCommand::kPath:
+      return LogPath(op, entry);
+    case LogCommand::kQueryParam: {
+      if (entry.request == nullptr) return {};
+      const QueryParameters parameters = QueryParametersOf(entry.request->path);
+      const auto found = parameters.find(op.text);
+      if (found == parameters.end()) return {};
+      return {LogValue::Kind::kText, *kept = found->second.front()};
+    }
+    case LogCommand::kLocalReplyBody:
+      return {LogValue::Kind::kText, entry.local_reply_body};
     case LogCommand::kResponseCodeDetails:
       return LogText(entry.details);
     case LogCommand::kTerminationDetails:
@@ -478,6 +506,15 @@ absl::StatusOr<LogOperator> ParseLogCommand(std::string_view token, const Extens
     case LogCommand::kEmitTime:
       out.text = argument;
       break;
+    case LogCommand::kQueryParam:
+      out.text = argument;
+      break;
+    case LogCommand::kPath: {
+      const std::vector<std::string> parts = absl::StrSplit(std::string(argument), ':');
+      out.text = parts[0];
+      if (parts.size() > 1) out.other = parts[1];
+      break;
+    }
     case LogCommand::kGrpcStatus:
       if (!argument.empty() && argument != "CAMEL_STRING" && argument != "SNAKE_STRING" && argument != "NUMBER")
         return RefusedFormat(

@@ -41,6 +41,7 @@ struct AccessLogEntry {
   std::string_view details, termination, transport_failure;
   std::string_view response_headers;                           // lines, as Reply::headers
   std::string_view response_trailers;                          // the same
+  std::string_view local_reply_body;                           // of a body that is about to be formatted
   bool text_body = false;                                      // a local reply with a body of its own
   std::optional<uint64_t> bytes_received = 0, bytes_sent = 0;  // nothing: not modelled
   std::optional<Duration> response_after;                      // until the upstream's answer came

@@ -38,22 +38,27 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& exte
         fmt::format("Error: terminal filter named {} of type {} must be the last filter in a http filter chain.",
                     *terminal, "envoy.filters.http.router"));
   }
-  if (filter.disabled()) {  // until a route enables it, which none does here
-    extensions.NoteWithoutEffect("disabled HTTP filter", filter.name());
-    return absl::OkStatus();
-  }
   const HttpFilterType* const type = extensions.filters()->Http(ConfigType(filter.typed_config()), filter.name());
   if (type == nullptr) {
     extensions.NoteWithoutEffect("HTTP filter", filter.typed_config());
     return absl::OkStatus();
   }
   if (type->terminal) *terminal = filter.name();
+  const bool disabled = filter.disabled() && extensions.release().Has(EnvoyChange::kFiltersAreDisabled);
+  // Envoy: filter_chain_helper.h, processFilter
+  if (type->terminal && disabled) {
+    return absl::InvalidArgumentError(fmt::format(
+        "Error: the last (terminal) filter ({}) in the chain cannot be disabled by default.", filter.name()));
+  }
   const std::string prefix = "http." + out->stat_prefix + ".";
   absl::StatusOr<std::shared_ptr<const HttpFilter>> made =
       type->make(filter.typed_config(), {extensions, filter.name(), prefix});
   if (!made.ok()) return made.status();
   if (*made != nullptr && (*made)->sees_replies()) out->filters_see_replies = true;
-  if (*made != nullptr) out->filters.push_back({filter.name(), std::string(type->name), *std::move(made)});
+  if (*made != nullptr) {
+    out->disables_filters |= disabled;
+    out->filters.push_back({filter.name(), std::string(type->name), *std::move(made), disabled});
+  }
   return absl::OkStatus();
 }
 
@@ -140,6 +145,11 @@ absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(const hcm::Ht
       break;
     default:
       break;
+  }
+  if (proto.has_local_reply_config()) {
+    absl::StatusOr<LocalReplyRules> rules = LocalReplyRules::Make(proto.local_reply_config(), extensions);
+    if (!rules.ok()) return rules.status();
+    out.local_replies = std::make_shared<LocalReplyRules>(*std::move(rules));
   }
   if (absl::Status s = CompileFilters(proto, extensions, &out); !s.ok()) return s;
   if (absl::Status s = AddAccessLogs(proto.access_log(), extensions, &out.logs); !s.ok()) return s;

@@ -12,6 +12,7 @@
 #include "fakes/envoy/config/filter_registry.h"
 #include "fakes/envoy/config/route_config.h"
 #include "fakes/envoy/http/arrival.h"
+#include "fakes/envoy/http/local_replies.h"
 #include "fakes/envoy/http/path_normalisation.h"
 
 namespace envoy::extensions::filters::network::http_connection_manager::v3 {
@@ -27,6 +28,7 @@ struct HttpConnectionManager {
   Duration rds_initial_fetch_timeout = 15s;
   std::vector<HttpFilterLink> filters;  // those that do something, the router last
   bool filters_see_replies = false;     // some of them
+  bool disables_filters = false;        // the same: until a route enables them
   ArrivalRules arrival;
   // HttpConnectionManager.ServerHeaderTransformation, and the line that it writes.
   enum class ServerHeader : uint8_t { kOverwrite, kAppendIfAbsent, kPassThrough };
@@ -41,7 +43,8 @@ struct HttpConnectionManager {
   uint32_t max_requests_per_connection = 0;            // 0: any number
   uint32_t max_concurrent_streams = 0;                 // HTTP/2; what clients are told
   PathNormalisation paths;
-  std::shared_ptr<const AccessLogs> logs;  // nullptr: none
+  std::shared_ptr<const LocalReplyRules> local_replies;  // nullptr: answers of its own stay as they are
+  std::shared_ptr<const AccessLogs> logs;                // nullptr: none
 };
 
 // InvalidArgument with Envoy's words if it would be refused.

@@ -23,7 +23,9 @@
 
 namespace wavetank::envoysim {
 
+struct AccessLogEntry;
 struct AlpnOffers;
+class HttpFilter;
 struct HttpFilterLink;
 struct RouteEntry;
 
@@ -48,6 +50,8 @@ struct ReplyHead {
   bool from_upstream = false, has_body = false;
   std::string headers;  // Reply::headers
   std::string body;
+  std::string trailers;                // Reply::trailers
+  std::string_view details;            // %RESPONSE_CODE_DETAILS% of an answer of the proxy's own
   void Remove(std::string_view name);  // of a header, in lower case
 };
 
@@ -92,6 +96,8 @@ class HttpStream {
   // All of them, the most specific first: of the weighted cluster, the route, its virtual host and its route
   // configuration. `field`: those that stand in a field of this name (RouteFilterConfigs) instead.
   virtual std::vector<const RouteFilterConfig*> RouteConfigs(std::string_view field = {}) const = 0;
+  // What formats print of the request as it is now. `entry` holds views of it and of its connection.
+  virtual void Describe(AccessLogEntry* entry) const = 0;
   virtual const DynamicMetadata& notes() const = 0;
   virtual void Note(MetadataNote note) = 0;
 
@@ -125,8 +131,8 @@ class HttpStream {
   // The descriptors of the route and, as `options` or the route say, of its virtual host.
   virtual void DescribeForLimits(uint32_t stage, const RateLimitSubject& subject, int options,
                                  std::vector<RateLimitDescriptor>* out) const = 0;
-  // All filters of the chain, for those that decide together.
-  virtual const std::vector<HttpFilterLink>& chain() const = 0;
+  // The filters of the chain that take part, for those that decide together.
+  virtual std::vector<const HttpFilter*> chain() const = 0;
   // An answer of the filter's counts as one of the route's cluster.
   virtual void CountForCluster(uint16_t code) = 0;
   // Where that cluster's counters stand, "cluster.c."; empty: the route has none.
@@ -168,6 +174,7 @@ class HttpFilter {
 struct HttpFilterLink {
   std::string name, canonical;  // `canonical`: that of its type
   std::shared_ptr<const HttpFilter> filter;
+  bool disabled = false;  // it takes no part until a route enables it
 };
 
 }  // namespace wavetank::envoysim

@@ -10,6 +10,7 @@
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "fakes/envoy/config/config_path.h"
 #include "fakes/envoy/config/filter_registry.h"
+#include "fakes/envoy/extensions/catalogue.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/match/proto_time.h"
 #include "fakes/envoy/tcp/http.h"
@@ -100,18 +101,51 @@ absl::Status CompileHeaders(const Message& message, const Extensions& extensions
   return HeaderOperations::MakeForReplies(message, extensions, &out->reply);
 }
 
-// Names in order: the map has none.
+// What a route says to a filter in that filter's own message. Envoy: config_impl.cc, createRouteSpecificFilterConfig
+absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> CompileRouteFilter(const std::string& name,
+                                                                            const google::protobuf::Any& config,
+                                                                            bool optional,
+                                                                            const Extensions& extensions) {
+  const std::shared_ptr<const RouteFilterConfig> nothing;
+  if (absl::Status known = extensions.Check(name, config); !known.ok()) {
+    if (optional) return nothing;
+    return known;
+  }
+  const std::string type = ConfigType(config);
+  const HttpFilterType* const filter =
+      extensions.filters() == nullptr ? nullptr : extensions.filters()->HttpOfRoute(type);
+  if (filter != nullptr) return filter->make_for_route(config, extensions);
+  if (HasNoWordOfRoutes(type) && !optional) {
+    return absl::InvalidArgumentError(
+        fmt::format("The filter {} doesn't support virtual host or route specific configurations", name));
+  }
+  return nothing;
+}
+
+// Names in order: the map has none. Envoy: config_impl.cc, PerFilterConfigs
 template <typename Map>
 absl::Status CompileRouteFilters(const Map& configs, const Extensions& extensions, RouteFilterConfigs* out) {
   for (const auto& [name, config] : configs) {
-    const HttpFilterType* const type =
-        extensions.filters() == nullptr ? nullptr : extensions.filters()->HttpOfRoute(ConfigType(config));
-    if (type == nullptr) continue;
-    absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> made = type->make_for_route(config, extensions);
-    if (!made.ok()) return made.status();
-    out->emplace_back(name, *std::move(made));
+    RouteFilterEntry entry{name, nullptr, false};
+    const google::protobuf::Any* own = &config;
+    route_v3::FilterConfig wrapped;
+    if (ConfigType(config) == route_v3::FilterConfig::descriptor()->full_name()) {
+      if (absl::Status s = UnpackConfig(config, &wrapped); !s.ok()) return s;
+      if (!wrapped.disabled() && !wrapped.has_config()) {
+        return absl::InvalidArgumentError(
+            fmt::format("Empty route/virtual host per filter configuration for {} filter", name));
+      }
+      entry.disabled = wrapped.disabled();
+      own = wrapped.disabled() || wrapped.config().type_url().empty() ? nullptr : &wrapped.config();
+    }
+    if (own != nullptr) {
+      auto made = CompileRouteFilter(name, *own, wrapped.is_optional(), extensions);
+      if (!made.ok()) return made.status();
+      entry.config = *std::move(made);
+    }
+    out->push_back(std::move(entry));
   }
-  std::sort(out->begin(), out->end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(out->begin(), out->end(), [](const auto& a, const auto& b) { return a.filter < b.filter; });
   return absl::OkStatus();
 }
 
@@ -261,7 +295,7 @@ absl::Status CompileLegacyCors(const Message& message, const Extensions& extensi
   google::protobuf::Any any;
   any.PackFrom(message.cors());
   absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> made = type->make_for_route(any, extensions);
-  if (made.ok()) out->emplace_back(kCorsField, *std::move(made));
+  if (made.ok()) out->push_back({std::string(kCorsField), *std::move(made), false});
   return made.status();
 }
 
@@ -497,6 +531,16 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::
       table->edits_headers |= entry.edits != nullptr;
       for (const WeightedCluster& c : entry.clusters) table->edits_headers |= c.edits != nullptr;
       host.routes.push_back(std::move(entry));
+    }
+  }
+  const auto disables = [](const RouteFilterConfigs& level) {
+    return std::any_of(level.begin(), level.end(), [](const RouteFilterEntry& e) { return e.disabled; });
+  };
+  for (const VirtualHost& host : table->hosts) {
+    table->disables_filters |= disables(host.filters);
+    for (const RouteEntry& route : host.routes) {
+      table->disables_filters |= disables(route.filters);
+      for (const WeightedCluster& c : route.clusters) table->disables_filters |= disables(c.filters);
     }
   }
   const auto longest_first = [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); };

@@ -32,7 +32,12 @@ class Extensions;
 class RouteFilterConfig;
 
 // What routes say to filters, by the names that these have in their chain.
-using RouteFilterConfigs = std::vector<std::pair<std::string, std::shared_ptr<const RouteFilterConfig>>>;
+struct RouteFilterEntry {
+  std::string filter;
+  std::shared_ptr<const RouteFilterConfig> config;  // null: nothing but whether it takes part
+  bool disabled = false;                            // it takes no part; else it does, even if its chain says otherwise
+};
+using RouteFilterConfigs = std::vector<RouteFilterEntry>;
 // Their name for what stands in the field `cors` of routes and virtual hosts.
 inline constexpr std::string_view kCorsField = "field cors";
 
@@ -175,6 +180,7 @@ struct RouteTable {
   HeaderLevel headers;
   bool most_specific_wins = false;    // header operations go from the table to the route, not back
   bool edits_headers = false;         // any level of it
+  bool disables_filters = false;      // the same
   std::vector<ClusterUse> validated;  // clusters that must be there for the table to be accepted
   std::vector<VirtualHost> hosts;
   StringMap<uint32_t> exact;                               // domain -> hosts

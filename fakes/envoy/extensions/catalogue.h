@@ -10,4 +10,7 @@ namespace wavetank::envoysim {
 // `type`: a message's full name. Extensions that came between 1.26 and 1.40 are known to all releases after 1.26.
 bool HasExtension(EnvoyRelease release, std::string_view type);
 
+// Whether a filter of that type takes nothing from routes.
+bool HasNoWordOfRoutes(std::string_view type);
+
 }  // namespace wavetank::envoysim

@@ -12,6 +12,7 @@ namespace wavetank::envoysim {
 enum class EnvoyChange : uint8_t {
   kEjectionCountsItself,        // max_ejection_percent holds after an ejection, not before it
   kEjectionPercentIsStrict,     // ... and for the first host, too
+  kFiltersAreDisabled,          // in their chain, until a route enables them; before, the field says nothing
   kTlsErrorsAreFramed,          // "TLS_error:|...:TLS_error_end"
   kRouteFiltersByName,          // typed_per_filter_config is found by the name in the chain alone
   kFlagsInOrderOfSetting,       // "URX,UF"; before in the order of the enum

@@ -25,18 +25,29 @@ void Count(const ExtAuthzConfig& config, Where& where, std::string_view what) {
   ++where.Counter(config.counters + std::string(what));
 }
 
+// What a route says: only whether it is asked about counts here; what it tells an authorizer besides nobody reads.
+struct ExtAuthzOfRoute final : RouteFilterConfig {
+  bool disabled = false;
+};
+
 class HttpExtAuthz final : public HttpFilter {
  public:
   explicit HttpExtAuthz(ExtAuthzConfig config) : config_(std::move(config)) {}
 
-  FilterStatus OnRequest(HttpStream& stream, Duration) const override {
+  FilterStatus OnRequest(HttpStream& stream, Duration lead) const override {
     if (stream.route() == nullptr) return FilterStatus::kContinue;  // Envoy: ext_authz.cc, getPerRouteFlags
-    if (!config_.AsksAbout(stream.notes())) {
+    const auto* const of_route = dynamic_cast<const ExtAuthzOfRoute*>(stream.RouteConfig());
+    if (of_route != nullptr && of_route->disabled) return FilterStatus::kContinue;
+    const uint32_t share = config_.enabled_per_million;
+    const bool drawn = share >= 1'000'000 || (share > 0 && stream.random().Chance(share));
+    if (!drawn || !config_.AsksAbout(stream.notes())) {
       Count(config_, stream, "disabled");
-      return FilterStatus::kContinue;
+      if (!config_.deny_at_disable) return FilterStatus::kContinue;
+      stream.Answer({config_.status_on_error, kUnauthorizedExternalService, "ext_authz_error", ""}, lead);
+      return FilterStatus::kStop;
     }
     stream.Call(config_.route, config_.Check(&stream.request(), stream.connection().identity),
-                [this](HttpStream& asked, const Reply& reply, Duration lead) { Answered(asked, reply, lead); });
+                [this](HttpStream& asked, const Reply& reply, Duration ahead) { Answered(asked, reply, ahead); });
     return FilterStatus::kStop;
   }
 
@@ -139,6 +150,19 @@ HttpFilterType ExtAuthzFilterType() {
     absl::StatusOr<ExtAuthzConfig> made = ExtAuthzConfig::Make(message, std::string(context.stat_prefix));
     if (!made.ok()) return made.status();
     return std::make_shared<HttpExtAuthz>(*std::move(made));
+  };
+  type.route_message = "envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute";
+  type.make_for_route = [](const google::protobuf::Any& config,
+                           const Extensions&) -> absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> {
+    envoy::extensions::filters::http::ext_authz::v3::ExtAuthzPerRoute message;
+    if (absl::Status s = UnpackConfig(config, &message); !s.ok()) return s;
+    if (message.override_case() == message.OVERRIDE_NOT_SET) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (field: \"override\", reason: is required)");
+    }
+    auto made = std::make_shared<ExtAuthzOfRoute>();
+    made->disabled = message.disabled();
+    return made;
   };
   return type;
 }

@@ -79,6 +79,8 @@ absl::StatusOr<ExtAuthzConfig> ExtAuthzConfig::Make(
     if (!shown.ok()) return shown.status();
     out.shown = *std::move(shown);
   }
+  if (message.has_filter_enabled()) out.enabled_per_million = PartsPerMillion(message.filter_enabled().default_value());
+  out.deny_at_disable = message.deny_at_disable().default_value().value();
   if (message.has_filter_enabled_metadata()) {
     absl::StatusOr<MetadataMatch> enabled = MetadataMatch::Make(message.filter_enabled_metadata());
     if (!enabled.ok()) return enabled.status();

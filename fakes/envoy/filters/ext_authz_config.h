@@ -45,7 +45,9 @@ struct ExtAuthzConfig {
   bool failure_mode_allow = false;
   uint16_t status_on_error = 403;
   std::optional<MetadataMatch> enabled;  // only requests with such a note are asked about
-  std::string counters;                  // "http.in.ext_authz."
+  uint32_t enabled_per_million = 1'000'000;
+  bool deny_at_disable = false;  // who is not asked about is denied
+  std::string counters;          // "http.in.ext_authz."
 
   // `prefix`: "http.in."
   static absl::StatusOr<ExtAuthzConfig> Make(const envoy::extensions::filters::http::ext_authz::v3::ExtAuthz& message,

@@ -12,11 +12,11 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_text.h"
-#include "core/base/text/percent.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/extensions/filters/http/jwt_authn/v3/config.pb.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/http/cookies.h"
+#include "fakes/envoy/match/query_parameters.h"
 #include "fakes/envoy/tcp/http.h"
 #include "fakes/envoy/tcp/request_edit.h"
 
@@ -39,24 +39,6 @@ std::string BareAudience(std::string_view audience) {
   }
   if (audience.ends_with('/')) audience.remove_suffix(1);
   return std::string(audience);
-}
-
-// Parameters of a path's query, by name, their values in the order of the query.
-std::map<std::string, std::vector<std::string>> QueryParameters(std::string_view path) {
-  std::map<std::string, std::vector<std::string>> out;
-  const size_t question = path.find('?');
-  if (question == path.npos) return out;
-  std::string_view rest = path.substr(question + 1);
-  rest = rest.substr(0, rest.find('#'));
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('&'), rest.size());
-    const std::string_view pair = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    const size_t equals = pair.find('=');
-    out[PercentDecodedLoosely(pair.substr(0, equals))].push_back(
-        equals == pair.npos ? std::string() : PercentDecodedLoosely(pair.substr(equals + 1)));
-  }
-  return out;
 }
 
 // What a header says after its prefix. The characters of a token begin somewhere behind that.
@@ -382,7 +364,7 @@ class JwtAuthn::Run {
           }
           break;
         case Location::Kind::kParam: {
-          const auto parameters = QueryParameters(edit_.now().path);
+          const auto parameters = QueryParametersOf(edit_.now().path);
           const auto found = parameters.find(location.name);
           if (found != parameters.end()) out.push_back({found->second.front(), &location});
           break;
@@ -473,13 +455,9 @@ class JwtAuthn::Run {
   void Withhold(const Location& location) {
     if (location.kind == Location::Kind::kHeader) edit_.Remove(location.name);
     if (location.kind != Location::Kind::kParam) return;  // cookies stay
-    const std::string path = edit_.now().path;
-    std::string query;
-    for (const auto& [name, values] : QueryParameters(path)) {
-      if (name == location.name) continue;
-      for (const std::string& value : values) query += fmt::format("{}{}={}", query.empty() ? '?' : '&', name, value);
-    }
-    edit_.SetPath(path.substr(0, path.find('?')) + query);
+    QueryParameters parameters = QueryParametersOf(edit_.now().path);
+    parameters.erase(location.name);
+    edit_.SetPath(WithQueryParameters(edit_.now().path, parameters));
   }
 
   const JwtAuthn& filter_;

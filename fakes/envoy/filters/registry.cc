@@ -7,6 +7,7 @@
 #include "fakes/envoy/filters/ext_authz.h"
 #include "fakes/envoy/filters/fault.h"
 #include "fakes/envoy/filters/heads/compressor.h"
+#include "fakes/envoy/filters/heads/header_mutation.h"
 #include "fakes/envoy/filters/heads/header_to_metadata.h"
 #include "fakes/envoy/filters/heads/health_check.h"
 #include "fakes/envoy/filters/istio_authn.h"
@@ -22,10 +23,10 @@ namespace wavetank::envoysim {
 
 const FilterRegistry& AllFilters() {
   static const std::array http = {
-      AlpnFilterType(),        BufferFilterType(),     CompressorFilterType(), RateLimitFilterType(),
-      CorsFilterType(),        ExtAuthzFilterType(),   FaultFilterType(),      HeaderToMetadataFilterType(),
-      HealthCheckFilterType(), IstioAuthnFilterType(), JwtFilterType(),        LocalRateLimitFilterType(),
-      LuaFilterType(),         RbacFilterType(),       RouterFilterType(),
+      AlpnFilterType(),           BufferFilterType(),      CompressorFilterType(), RateLimitFilterType(),
+      CorsFilterType(),           ExtAuthzFilterType(),    FaultFilterType(),      HeaderToMetadataFilterType(),
+      HeaderMutationFilterType(), HealthCheckFilterType(), IstioAuthnFilterType(), JwtFilterType(),
+      LocalRateLimitFilterType(), LuaFilterType(),         RbacFilterType(),       RouterFilterType(),
   };
   static const std::array network = {
       ConnectionManagerType(), NetworkExtAuthzType(), NetworkIstioAuthnType(),

@@ -17,43 +17,36 @@ namespace {
 
 using Option = envoy::config::core::v3::HeaderValueOption;
 
-// A request's headers; the pseudo headers cannot be appended to.
-struct RequestHeaders {
-  RequestEdit* edit;
-  bool Has(const std::string& name) const { return FindHeader(edit->now(), name).has_value(); }
-  void Set(const std::string& name, const std::string& value) const { edit->Set(name, value); }
-  void Add(const std::string& name, const std::string& value) const {
-    name.starts_with(':') || name == "host" ? edit->Set(name, value) : edit->Add(name, value);
-  }
-  void Remove(const std::string& name) const { edit->Remove(name); }
-};
-
-struct ReplyLines {
-  std::string* lines;
-  bool Has(const std::string& name) const {
-    bool has = false;
-    ForEachHeader(*lines, [&](std::string_view key, std::string_view) { has |= key == name; });
-    return has;
-  }
-  void Set(const std::string& name, const std::string& value) const {
-    Remove(name);
-    Add(name, value);
-  }
-  void Add(const std::string& name, const std::string& value) const { AddHeaderLine(name, value, lines); }
-  void Remove(const std::string& name) const {
-    std::string kept;
-    ForEachHeader(*lines, [&](std::string_view key, std::string_view value) {
-      if (key != name) AddHeaderLine(key, value, &kept);
-    });
-    *lines = std::move(kept);
-  }
-};
-
 bool Changeable(const std::string& name) { return !name.starts_with(':') && absl::AsciiStrToLower(name) != "host"; }
 
 }  // namespace
 
-absl::Status HeaderOperations::Add(const Option& option, const Extensions& extensions) {
+bool RequestHeaders::Has(const std::string& name) const { return FindHeader(edit->now(), name).has_value(); }
+void RequestHeaders::Set(const std::string& name, const std::string& value) const { edit->Set(name, value); }
+void RequestHeaders::Add(const std::string& name, const std::string& value) const {
+  name.starts_with(':') || name == "host" ? edit->Set(name, value) : edit->Add(name, value);
+}
+void RequestHeaders::Remove(const std::string& name) const { edit->Remove(name); }
+
+bool ReplyLines::Has(const std::string& name) const {
+  bool has = false;
+  ForEachHeader(*lines, [&](std::string_view key, std::string_view) { has |= key == name; });
+  return has;
+}
+void ReplyLines::Set(const std::string& name, const std::string& value) const {
+  Remove(name);
+  Add(name, value);
+}
+void ReplyLines::Add(const std::string& name, const std::string& value) const { AddHeaderLine(name, value, lines); }
+void ReplyLines::Remove(const std::string& name) const {
+  std::string kept;
+  ForEachHeader(*lines, [&](std::string_view key, std::string_view value) {
+    if (key != name) AddHeaderLine(key, value, &kept);
+  });
+  *lines = std::move(kept);
+}
+
+absl::StatusOr<HeaderAddition> HeaderAddition::Make(const Option& option, const Extensions& extensions) {
   const auto& header = option.header();
   if (header.key().empty()) {
     return absl::InvalidArgumentError(
@@ -61,7 +54,7 @@ absl::Status HeaderOperations::Add(const Option& option, const Extensions& exten
         "characters)");
   }
   if (!Changeable(header.key())) return absl::InvalidArgumentError(":-prefixed or host headers may not be modified");
-  Addition a;
+  HeaderAddition a;
   a.name = absl::AsciiStrToLower(header.key());
   a.keep_empty = option.keep_empty_value();
   a.action = static_cast<Action>(option.append_action());
@@ -74,7 +67,20 @@ absl::Status HeaderOperations::Add(const Option& option, const Extensions& exten
     if (!made.ok()) return made.status();
     a.format = std::make_shared<AccessLogFormat>(*std::move(made));
   }
-  added_.push_back(std::move(a));
+  return a;
+}
+
+std::optional<std::string> HeaderAddition::ValueFor(const AccessLogEntry& entry) const {
+  std::string value = text;
+  if (format != nullptr) format->Write(entry, &value);
+  if (value.empty() && !keep_empty) return std::nullopt;
+  return value;
+}
+
+absl::Status HeaderOperations::Add(const Option& option, const Extensions& extensions) {
+  absl::StatusOr<HeaderAddition> made = HeaderAddition::Make(option, extensions);
+  if (!made.ok()) return made.status();
+  added_.push_back(*std::move(made));
   return absl::OkStatus();
 }
 
@@ -87,15 +93,15 @@ absl::Status HeaderOperations::Remove(const std::string& name) {
 template <typename Headers>
 void HeaderOperations::AddTo(const AccessLogEntry& entry, Headers* headers) const {
   std::vector<std::pair<const std::string*, std::string>> overwrites, additions;
-  for (const Addition& a : added_) {
-    std::string value = a.text;
-    if (a.format != nullptr) a.format->Write(entry, &value);
-    if (value.empty() && !a.keep_empty) continue;
+  using Action = HeaderAddition::Action;
+  for (const HeaderAddition& a : added_) {
+    std::optional<std::string> value = a.ValueFor(entry);
+    if (!value) continue;
     const bool exists = a.action != Action::kAppend && headers->Has(a.name);
     if (a.action == Action::kAppend || (a.action == Action::kAddIfAbsent && !exists)) {
-      additions.emplace_back(&a.name, std::move(value));
+      additions.emplace_back(&a.name, *std::move(value));
     } else if (a.action == Action::kOverwriteOrAdd || (a.action == Action::kOverwriteIfExists && exists)) {
-      overwrites.emplace_back(&a.name, std::move(value));
+      overwrites.emplace_back(&a.name, *std::move(value));
     }
   }
   // All that overwrites comes first.

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "fakes/envoy/access_log/access_log_format.h"
 
 namespace envoy::config::core::v3 {
@@ -19,6 +21,40 @@ namespace wavetank::envoysim {
 
 class Extensions;
 class RequestEdit;
+
+// One header that is added or set: a HeaderValueOption.
+struct HeaderAddition {
+  // HeaderValueOption.HeaderAppendAction
+  enum class Action : uint8_t { kAppend, kAddIfAbsent, kOverwriteOrAdd, kOverwriteIfExists };
+
+  std::string name;  // lower case
+  Action action = Action::kAppend;
+  bool keep_empty = false;
+  std::shared_ptr<const AccessLogFormat> format;  // nullptr: `text` as it is
+  std::string text;
+
+  // InvalidArgument with Envoy's words.
+  static absl::StatusOr<HeaderAddition> Make(const envoy::config::core::v3::HeaderValueOption& option,
+                                             const Extensions& extensions);
+  // Nothing: there is no value, and so no header.
+  std::optional<std::string> ValueFor(const AccessLogEntry& entry) const;
+};
+
+// Headers as operations change them, those of a request and the lines of an answer.
+struct RequestHeaders {
+  RequestEdit* edit;
+  bool Has(const std::string& name) const;
+  void Set(const std::string& name, const std::string& value) const;
+  void Add(const std::string& name, const std::string& value) const;  // pseudo headers cannot be appended to
+  void Remove(const std::string& name) const;
+};
+struct ReplyLines {
+  std::string* lines;  // Reply::headers
+  bool Has(const std::string& name) const;
+  void Set(const std::string& name, const std::string& value) const;
+  void Add(const std::string& name, const std::string& value) const;
+  void Remove(const std::string& name) const;
+};
 
 class HeaderOperations {
  public:
@@ -48,15 +84,6 @@ class HeaderOperations {
   void Apply(const AccessLogEntry& entry, std::string* lines) const;
 
  private:
-  // HeaderValueOption.HeaderAppendAction
-  enum class Action : uint8_t { kAppend, kAddIfAbsent, kOverwriteOrAdd, kOverwriteIfExists };
-  struct Addition {
-    std::string name;  // lower case
-    Action action = Action::kAppend;
-    bool keep_empty = false;
-    std::shared_ptr<const AccessLogFormat> format;  // nullptr: `text` as it is
-    std::string text;
-  };
   template <typename Additions, typename Names>
   static absl::Status Make(const Additions& additions, const Names& removals, const Extensions& extensions,
                            HeaderOperations* out) {
@@ -74,7 +101,7 @@ class HeaderOperations {
   template <typename Headers>
   void AddTo(const AccessLogEntry& entry, Headers* headers) const;
 
-  std::vector<Addition> added_;
+  std::vector<HeaderAddition> added_;
   std::vector<std::string> removed_;
 };
 

@@ -9,6 +9,7 @@
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/downstream.h"
 #include "fakes/envoy/proxy/router.h"
+#include "fakes/envoy/tcp/header_lines.h"
 
 namespace wavetank::envoysim {
 
@@ -109,7 +110,15 @@ void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration le
   if (IsGrpc(*s.spec)) entry.grpc_status_of_code = GrpcStatusOfHttp(record.code);
   entry.details = record.details;
   entry.transport_failure = s.transport_failure;
+  // That a body is empty, HTTP/1.1's codec says, behind the back of the log. Envoy: http1/codec_impl.cc
+  std::string shown;
   entry.response_headers = record.headers;
+  if (record.details != "via_upstream" && record.body.empty()) {
+    ForEachHeader(record.headers, [&](std::string_view name, std::string_view value) {
+      if (name != "content-length" || value != "0") AddHeaderLine(name, value, &shown);
+    });
+    entry.response_headers = shown;
+  }
   entry.response_trailers = record.trailers;
   if (BodyIsHere(s, entry.end)) entry.bytes_received = BodyLength(*s.spec).value_or(0);
   entry.bytes_sent = record.body.size();

@@ -1,6 +1,7 @@
 // A request's way through the HTTP filters of its connection manager.
 // Envoy: source/common/http/filter_manager.cc
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -99,7 +100,17 @@ class Router::FilteredStream final : public HttpStream {
     const bool of_host = s_.route->includes_host_limits || options == 1 || (options == 0 && s_.route->limits.empty());
     if (of_host && s_.host != nullptr) s_.host->limits.Describe(stage, subject, out);
   }
-  const std::vector<HttpFilterLink>& chain() const override { return s_.manager->filters; }
+  std::vector<const HttpFilter*> chain() const override {
+    std::vector<const HttpFilter*> out;
+    for (size_t i = 0; i < s_.manager->filters.size(); ++i) {
+      if (s_.left_out.empty() || !s_.left_out[i]) out.push_back(s_.manager->filters[i].filter.get());
+    }
+    return out;
+  }
+  void Describe(AccessLogEntry* entry) const override {
+    router_.EntryOf(s_, entry);
+    entry->code = s_.local_code;
+  }
   void CountForCluster(uint16_t code) override {
     ChooseCluster(&s_);
     if (s_.cluster != nullptr) s_.cluster->CountCode(code, /*retried=*/false, /*internal=*/true);
@@ -139,6 +150,12 @@ class Router::FilteredStream final : public HttpStream {
 
   void set_lead(Duration lead) { lead_ = lead; }
 
+  // What has a route says to filters, the most specific first; null where there is nothing.
+  static std::array<const RouteFilterConfigs*, 3> Levels(const Stream& s) {
+    return {s.weighted != nullptr ? &s.weighted->filters : nullptr, &s.route->filters,
+            s.host != nullptr ? &s.host->filters : nullptr};
+  }
+
  private:
   // The first, or nullptr if `all` takes them.
   const RouteFilterConfig* Configured(std::string_view name, std::vector<const RouteFilterConfig*>* all) const {
@@ -148,13 +165,12 @@ class Router::FilteredStream final : public HttpStream {
     // Envoy chooses a weighted cluster with its route; here, where only then a filter would see it.
     // Envoy: source/common/router/weighted_cluster_specifier.cc, mostSpecificPerFilterConfig, perFilterConfigs
     if (s_.route->clusters_configure_filters) ChooseCluster(&s_);
-    for (const RouteFilterConfigs* level : {s_.weighted != nullptr ? &s_.weighted->filters : nullptr,
-                                            &s_.route->filters, s_.host != nullptr ? &s_.host->filters : nullptr}) {
+    for (const RouteFilterConfigs* level : Levels(s_)) {
       if (level == nullptr) continue;
-      for (const auto& [filter, config] : *level) {
-        if (filter != name) continue;
-        if (all == nullptr) return config.get();
-        all->push_back(config.get());
+      for (const RouteFilterEntry& entry : *level) {
+        if (entry.filter != name || entry.config == nullptr) continue;
+        if (all == nullptr) return entry.config.get();
+        all->push_back(entry.config.get());
       }
     }
     return nullptr;
@@ -166,30 +182,58 @@ class Router::FilteredStream final : public HttpStream {
   Duration lead_{};  // of the filter's turn
 };
 
+// Envoy: http/filter_chain_helper.cc, createFilterChainForFactories; config_impl.cc, filterDisabled
+void Router::ChooseFilters(Stream* s) {
+  const bool of_routes = s->route != nullptr && s->table->disables_filters;
+  if (!s->manager->disables_filters && !of_routes) return;
+  if (s->route != nullptr && s->route->clusters_configure_filters) ChooseCluster(s);
+  const std::vector<HttpFilterLink>& filters = s->manager->filters;
+  s->left_out.resize(filters.size());
+  for (size_t i = 0; i < filters.size(); ++i) {
+    const RouteFilterEntry* said = nullptr;
+    if (s->route != nullptr) {
+      for (const RouteFilterConfigs* level : FilteredStream::Levels(*s)) {
+        if (said != nullptr || level == nullptr) continue;
+        const auto found = std::find_if(level->begin(), level->end(),
+                                        [&](const RouteFilterEntry& e) { return e.filter == filters[i].name; });
+        if (found != level->end()) said = &*found;
+      }
+    }
+    s->left_out[i] = said != nullptr ? said->disabled : filters[i].disabled;
+  }
+}
+
 void Router::RunFilters(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   FilteredStream stream(*this, id);
   stream.set_lead(lead);
   const std::vector<HttpFilterLink>& filters = s.manager->filters;
   while (s.next_filter < filters.size()) {
-    if (filters[s.next_filter++].filter->OnRequest(stream, lead) == FilterStatus::kStop) return;
+    const size_t at = s.next_filter++;
+    if (!s.left_out.empty() && s.left_out[at]) {
+      if (s.next_filter == filters.size()) return;  // without its router nobody answers it
+      continue;
+    }
+    if (filters[at].filter->OnRequest(stream, lead) == FilterStatus::kStop) return;
   }
   Continue(id, lead);  // a manager without filters
 }
 
-void Router::RunReplyFilters(StreamId id, Reply* reply, bool from_upstream) {
+void Router::RunReplyFilters(StreamId id, Reply* reply, std::string_view details) {
   Stream& s = *streams_.Get(id);
   ReplyHead head;
   head.code = reply->code;
-  head.from_upstream = from_upstream;
+  head.from_upstream = details == "via_upstream";
+  head.details = details;
   head.has_body = reply->has_body;
   head.headers = reply->headers;
   head.body = reply->body;
+  head.trailers = reply->trailers;
   const size_t reached = s.next_filter;
   FilteredStream stream(*this, id);
   for (size_t i = s.manager->filters.size(); i-- > 0;) {
     const HttpFilter& filter = *s.manager->filters[i].filter;
-    if (!filter.sees_replies()) continue;
+    if (!filter.sees_replies() || (!s.left_out.empty() && s.left_out[i])) continue;
     s.next_filter = i + 1;
     filter.OnReply(stream, head);
   }
@@ -198,6 +242,7 @@ void Router::RunReplyFilters(StreamId id, Reply* reply, bool from_upstream) {
   reply->has_body = head.has_body;
   if (head.headers != reply->headers) reply->headers = plane_.configs().Keep(head.headers);
   if (head.body != reply->body) reply->body = plane_.configs().Keep(head.body);
+  if (head.trailers != reply->trailers) reply->trailers = plane_.configs().Keep(head.trailers);
 }
 
 StreamId Router::NewCall(DataPlaneView& envoy, const RouteEntry& route, std::shared_ptr<const RequestSpec> request,

@@ -33,6 +33,7 @@ constexpr std::string_view kHttpStatNames[] = {
     "downstream_rq_4xx",
     "downstream_rq_5xx",
     "downstream_rq_rx_reset",
+    "downstream_rq_tx_reset",
     "downstream_rq_response_before_rq_complete",
     "downstream_rq_timeout",
     "downstream_rq_max_duration_reached",

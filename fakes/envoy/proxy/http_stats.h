@@ -36,6 +36,7 @@ enum class HttpStat : uint8_t {
   kRq4xx,
   kRq5xx,
   kRqRxReset,
+  kRqTxReset,
   kRqResponseBeforeComplete,
   kRqTimeout,
   kRqMaxDurationReached,

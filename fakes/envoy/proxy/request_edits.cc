@@ -78,7 +78,9 @@ void ForEachLevel(const RouteTable& table, const VirtualHost* host, const RouteE
 bool Router::Normalise(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   std::string path = s.spec->path;
-  const PathNormalisation::Verdict verdict = s.manager->paths.Apply(&path);
+  const bool fragment = path.find('#') != path.npos;
+  const PathNormalisation::Verdict verdict =
+      fragment ? PathNormalisation::Verdict::kReject : s.manager->paths.Apply(&path);
   const std::string location = path;
   if (path != s.spec->path) {
     RequestEdit edit(*s.spec);

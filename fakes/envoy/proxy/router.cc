@@ -40,6 +40,20 @@ ResponseFlags FlagOf(ResetReason reason) {
   return kNoFlags;
 }
 
+HttpProtocol UpstreamProtocolOf(const ClusterConfig& config, const RequestSpec& spec) {
+  switch (config.protocol) {
+    case UpstreamProtocol::kHttp1:
+      break;
+    case UpstreamProtocol::kHttp2:
+      return HttpProtocol::kHttp2;
+    case UpstreamProtocol::kDownstream:
+    case UpstreamProtocol::kAlpn:
+      if (spec.protocol == HttpProtocol::kHttp2) return HttpProtocol::kHttp2;
+      break;
+  }
+  return HttpProtocol::kHttp11;
+}
+
 std::string Underscored(std::string text) {
   std::replace(text.begin(), text.end(), ' ', '_');
   return text;
@@ -156,7 +170,9 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
     // Envoy: source/common/http/http1/codec_impl.cc, checkMaxHeadersSize: x-forwarded-for has grown with each of them.
     return Local(id, 431, kDownstreamProtocolError, "http1.headers_too_large", "Request Header Fields Too Large", lead);
   }
-  if (!manager.paths.empty() && !Normalise(id, lead)) return;
+  // Envoy: conn_manager_utility.cc, maybeNormalizePath
+  const bool fragment = s.spec->path.find('#') != s.spec->path.npos;
+  if ((fragment || !manager.paths.empty()) && !Normalise(id, lead)) return;
   const bool normalised = s.own_spec != nullptr;
   ApplyArrival(id);
   normalised ? Reroute(&s) : Take(Decide(envoy, manager, *s.spec), &s);
@@ -164,6 +180,7 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   LimitDuration(id, lead);
   LimitSilence(id, lead);
   LimitRequest(id, lead);
+  ChooseFilters(&s);
   RunFilters(id, lead);
 }
 
@@ -368,18 +385,7 @@ void Router::Try(StreamId id, Duration lead) {
   }
   s.upstream_host = host;
   if (s.log != nullptr) s.log->host = s.log->remote = s.log->local = {};
-  HttpProtocol protocol = HttpProtocol::kHttp11;
-  switch (s.cluster->config().protocol) {
-    case UpstreamProtocol::kHttp1:
-      break;
-    case UpstreamProtocol::kHttp2:
-      protocol = HttpProtocol::kHttp2;
-      break;
-    case UpstreamProtocol::kDownstream:
-    case UpstreamProtocol::kAlpn:
-      if (s.spec->protocol == HttpProtocol::kHttp2) protocol = HttpProtocol::kHttp2;
-      break;
-  }
+  const HttpProtocol protocol = UpstreamProtocolOf(s.cluster->config(), *s.spec);
   const std::vector<std::string>* alpn = &kNoAlpn;
   uint64_t alpn_id = 0;
   if (s.alpn != nullptr) {
@@ -443,6 +449,16 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
     s.log->host = s.log->remote = s.upstream_host->address;
     s.log->local = ConnectingEnd(plane_.fabric(), connection->id());
   }
+  // A filter took what no request can do without. Envoy: header_utility.cc, checkRequiredRequestHeaders;
+  // upstream_codec_filter.cc, decodeHeaders
+  const std::string_view lost = s.spec->method.empty() ? ":method" : s.spec->path.empty() ? ":path" : "";
+  if (!lost.empty()) {
+    EndTry(s, id, /*reset=*/true);
+    return Local(id, 503, kDownstreamProtocolError,
+                 plane_.configs().Keep(
+                     fmt::format("filter_removed_required_request_headers{{missing_required_header:_{}}}", lost)),
+                 plane_.configs().Keep(fmt::format("missing required header: {}", lost)), lead);
+  }
   s.upstream_exchange =
       plane_.fabric().NewExchange(connection->id(), RequestOfTry(&s), this, static_cast<uint64_t>(id), s.exchange);
   const Duration rest = UntilBodyIsHere(s, lead) - lead;  // what came before is sent with the head
@@ -460,6 +476,14 @@ void Router::OnPoolFailure(StreamId id, ResetReason reason, const TransportFailu
   Failed(id, reason, failure, lead);
 }
 
+// HTTP/1.1's parser is told that nothing more comes, and that is no end of an answer that has begun.
+// Envoy: http/codec_client.cc, onEvent, onData
+ResetReason Router::CutOff(const Stream& s, ResetReason reason) {
+  if (s.begun == 0 || reason != ResetReason::kConnectionTermination) return reason;
+  s.cluster->Count(ClusterStat::kCxProtocolError);
+  return ResetReason::kProtocolError;
+}
+
 void Router::OnUpstreamReset(StreamId id, ResetReason reason, std::string_view finding) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
@@ -467,6 +491,7 @@ void Router::OnUpstreamReset(StreamId id, ResetReason reason, std::string_view f
   plane_.fabric().Abandon(s->upstream_exchange);
   s->upstream_exchange = kNoExchange;
   s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
+  if (UpstreamProtocolOf(s->cluster->config(), *s->spec) != HttpProtocol::kHttp2) reason = CutOff(*s, reason);
   Failed(id, reason, {{}, finding}, Duration::zero());
 }
 
@@ -478,9 +503,12 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   if (s->begun != 0 || reply.code == 0) {
     const bool stream_alone = s->upstream != nullptr && s->upstream->multiplexes();
     if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
-    EndTry(*s, id, /*reset=*/reply.code == 0 || !BodyIsHere(*s, s->envoy->host().Now() + lead));
+    EndTry(*s, id, /*reset=*/reply.code == 0 || !BodyIsHere(*s, s->envoy->host().Now() + lead),
+           /*by_server=*/reply.code == 0);
     if (reply.code != 0) return Finish(id, reply, "via_upstream", lead);
-    return Failed(id, stream_alone ? ResetReason::kRemoteReset : ResetReason::kConnectionTermination, {}, lead);
+    const ResetReason reason =
+        stream_alone ? ResetReason::kRemoteReset : CutOff(*s, ResetReason::kConnectionTermination);
+    return Failed(id, reason, {}, lead);
   }
   if (reply.refused) {
     s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
@@ -527,18 +555,32 @@ void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
   }
   CountCode(*s, head.code);
   if (s->attempts > 1 && !retriable) s->cluster->Count(ClusterStat::kRqRetrySuccess);
-  s->begun = head.code;
   s->begun_at = s->envoy->host().Now();
   // What has begun may take as long as the route lets it. Envoy: router.cc, onPerTryTimeoutCommon
   s->envoy->host().Cancel(s->per_try);
   s->per_try = kNoTimer;
-  if (s->downstream == nullptr) return;  // mirrored, or a question
+  if (s->downstream == nullptr) {  // mirrored, or a question
+    s->begun = head.code;
+    return;
+  }
+  Reply passed = head;
+  std::string_view details = "via_upstream";
+  bool closes = false;
+  PassBack(id, &passed, &details, &closes, Duration::zero());
+  s->begun = passed.code;
+  s->begun_headers = passed.headers;
+  s->begun_trailers = passed.trailers;
   LimitSilenceOfAnswer(id, head.pace);
-  plane_.fabric().AnswerBegins(s->exchange, head);
+  plane_.fabric().AnswerBegins(s->exchange, passed);
 }
 
 void Router::BreakOff(StreamId id, ResponseFlags flags, std::string_view details) {
   Stream& s = *streams_.Get(id);
+  if (s.downstream != nullptr) {
+    // Envoy: conn_manager_impl.cc, doEndStream, onResetStream
+    s.downstream->http_stats().Count(HttpStat::kRqTxReset);
+    s.downstream->http_stats().Count(HttpStat::kRqRxReset);
+  }
   s.flags |= flags;
   s.broken = true;
   if (s.downstream != nullptr && s.spec->protocol != HttpProtocol::kHttp2) s.downstream->CloseAfterAnswer();
@@ -547,7 +589,7 @@ void Router::BreakOff(StreamId id, ResponseFlags flags, std::string_view details
   Finish(id, reply, details, Duration::zero());
 }
 
-void Router::EndTry(Stream& s, StreamId id, bool reset) {
+void Router::EndTry(Stream& s, StreamId id, bool reset, bool by_server) {
   s.envoy->host().Cancel(s.per_try);
   s.per_try = kNoTimer;
   s.envoy->host().Cancel(s.upstream_longest);
@@ -565,7 +607,7 @@ void Router::EndTry(Stream& s, StreamId id, bool reset) {
   if (s.counted) s.cluster->EndRequest(*s.upstream_host);
   s.counted = false;
   if (UpstreamConnection* upstream = std::exchange(s.upstream, nullptr)) {
-    reset ? upstream->Reset(id) : upstream->Done(id);
+    reset ? upstream->Reset(id, by_server) : upstream->Done(id);
   }
 }
 
@@ -751,6 +793,8 @@ void Router::AbortDownstream(StreamId id, std::string_view details, ResponseFlag
     s->flags |= flags;
     RequestRecord record;
     record.details = details;
+    record.code = s->begun;
+    record.headers = s->begun_headers;
     WriteLogs(*s, record, Duration::zero());
   }
   s->envoy->host().Cancel(s->timeout);
@@ -790,25 +834,76 @@ void Router::Local(StreamId id, const LocalReply& local, Duration lead) {
   Reply reply;
   reply.code = local.code;
   reply.body = local.body;
+  std::string_view content_type = "text/plain";
+  if (s.downstream != nullptr && s.manager->local_replies != nullptr) {
+    AccessLogEntry entry;
+    EntryOf(s, &entry);
+    entry.code = local.code;
+    entry.details = local.details;
+    const LocalReplyRules::Rewritten made = s.manager->local_replies->Rewrite(entry, local.body, &lines);
+    reply.code = made.code;
+    reply.body = plane_.configs().Keep(made.body);
+    content_type = plane_.configs().Keep(made.content_type);
+  }
   reply.from_proxy = true;
+  s.local_code = reply.code;
   if (s.downstream != nullptr && IsGrpc(*s.spec)) {
-    reply.grpc_status = local.grpc_status != kNoGrpcStatus ? local.grpc_status : GrpcStatusOfHttp(local.code);
+    reply.grpc_status = local.grpc_status != kNoGrpcStatus ? local.grpc_status : GrpcStatusOfHttp(reply.code);
     reply.code = 200;
-    reply.body = {};
+    std::string_view message = std::exchange(reply.body, {});
+    if (content_type == "application/json" && message.ends_with('\n')) message.remove_suffix(1);
     AddHeaderLine("content-type", "application/grpc", &lines);
-    lines += GrpcStatusLines(reply.grpc_status, local.body);
+    lines += GrpcStatusLines(reply.grpc_status, message);
   }
   reply.headers = lines == local.headers ? local.headers : plane_.configs().Keep(lines);
   reply.has_body = !reply.body.empty();
   // Envoy: source/common/http/utility.cc, prepareLocalReply
   if (reply.has_body && s.downstream != nullptr) {
     bool said = false;
-    ForEachHeader(reply.headers, [&](std::string_view name, std::string_view) { said |= name == "content-type"; });
+    const bool formatted = reply.body != local.body;
+    std::string rest;
+    ForEachHeader(reply.headers, [&](std::string_view name, std::string_view value) {
+      said |= name == "content-type";
+      if (!formatted || name != "content-type") AddHeaderLine(name, value, &rest);
+    });
     std::string framed = fmt::format("content-length: {}\n", reply.body.size());
-    if (!said) framed += "content-type: text/plain\n";
-    reply.headers = plane_.configs().Keep(framed + std::string(reply.headers));
+    if (!said || formatted) AddHeaderLine("content-type", content_type, &framed);
+    reply.headers = plane_.configs().Keep(framed + rest);
   }
   Finish(id, reply, local.details, lead);
+}
+
+void Router::PassBack(StreamId id, Reply* reply, std::string_view* details, bool* closes, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  bool passed_on = *details == "via_upstream";
+  if (passed_on && s.table != nullptr &&
+      (s.table->edits_headers || !s.set_cookie.empty() || (s.host != nullptr && s.host->count_attempts_in_reply))) {
+    reply->headers = plane_.configs().Keep(EditReply(s, reply->headers, reply->code, *details));
+  }
+  if (s.manager->filters_see_replies) {
+    RunReplyFilters(id, reply, *details);
+    if (reply->code == 0) {  // a filter took its status. Envoy: header_utility.cc, checkRequiredResponseHeaders
+      passed_on = false;
+      *reply = {};
+      reply->code = 502;
+      reply->from_proxy = reply->has_body = true;
+      reply->body = "missing required header: :status";
+      reply->headers = "content-length: 32\ncontent-type: text/plain\n";
+      *details = "filter_removed_required_response_headers{missing_required_header:_:status}";
+    }
+  }
+  std::string_view headers = reply->headers;
+  if (!s.response_headers.empty()) {
+    headers = headers.empty() ? s.response_headers
+                              : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
+  }
+  headers = WithServer(*s.manager, headers);
+  if (!BodyIsHere(s, s.envoy->host().Now() + lead)) AnswerEarly(s);
+  *closes = s.downstream->SayIfClosing();
+  if (s.spec->protocol != HttpProtocol::kHttp2) {
+    headers = WithFraming(headers, *reply, !passed_on && s.spec->method != "HEAD", *closes);
+  }
+  reply->headers = headers;
 }
 
 void Router::Finish(StreamId id, const Reply& came, std::string_view details, Duration lead) {
@@ -827,28 +922,18 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
     if (answered != nullptr) (*answered)(came, lead);
     return;
   }
-  const bool passed_on = details == "via_upstream";
   Reply upstream = came;
-  std::string_view headers = upstream.headers;
-  if (passed_on && s.table != nullptr &&
-      (s.table->edits_headers || !s.set_cookie.empty() || (s.host != nullptr && s.host->count_attempts_in_reply))) {
-    headers = plane_.configs().Keep(EditReply(s, headers, upstream.code, details));
+  bool closes = false;
+  if (s.begun != 0) {  // its head is with the client
+    upstream.code = s.begun;
+    upstream.headers = s.begun_headers;
+    upstream.trailers = s.broken ? std::string_view() : s.begun_trailers;
+    closes = s.downstream->SayIfClosing();
+  } else {
+    PassBack(id, &upstream, &details, &closes, lead);
   }
-  if (s.manager->filters_see_replies) {
-    upstream.headers = headers;
-    RunReplyFilters(id, &upstream, passed_on);
-    headers = upstream.headers;
-  }
-  if (!s.response_headers.empty()) {
-    headers = headers.empty() ? s.response_headers
-                              : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
-  }
-  headers = WithServer(*s.manager, headers);
-  if (!BodyIsHere(s, envoy.host().Now() + lead)) AnswerEarly(s);
-  const bool closes = s.downstream->SayIfClosing();
-  if (s.spec->protocol != HttpProtocol::kHttp2) {
-    headers = WithFraming(headers, upstream, !passed_on && s.spec->method != "HEAD", closes);
-  }
+  const bool passed_on = details == "via_upstream";
+  const std::string_view headers = upstream.headers;
   for (HttpStats* stats : {&s.downstream->http_stats(), &s.downstream->listener_http_stats()}) {
     stats->Count(HttpStat::kRqCompleted);
     const int kind = upstream.code / 100;

@@ -107,13 +107,16 @@ class Router final : public ExchangeOwner, public PoolUser {
     // Of an answer whose head has gone on to the client, and whose body is coming; 0: none.
     uint16_t begun = 0;
     Time begun_at{};
-    bool broken = false;  // it breaks off
+    uint16_t local_code = 0;  // of an answer of the proxy's own, before gRPC makes 200 of it; 0: none
+    std::string_view begun_headers, begun_trailers;  // as the route and filters have left them
+    bool broken = false;                             // it breaks off
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure, tls_finding;
     std::vector<FailedTry> failed_tries;
-    size_t next_filter = 0;  // of the manager's
-    Time body_end{};         // when the last byte of its body comes
-    Duration body_gap{};     // BodyPace::gap
+    size_t next_filter = 0;      // of the manager's
+    std::vector<bool> left_out;  // of the manager's filters those that take no part; empty: none
+    Time body_end{};             // when the last byte of its body comes
+    Duration body_gap{};         // BodyPace::gap
     // The event loop has turned since its head was read, so that what came of its body by now was read, too.
     bool looped = false;
     DynamicMetadata notes;  // what they wrote down
@@ -143,6 +146,9 @@ class Router final : public ExchangeOwner, public PoolUser {
   void OnReply(uint64_t cookie, const Reply& reply, Duration lead) override;
   void OnReplyHead(uint64_t cookie, const Reply& head) override;
   // Of an answer that has begun, nothing more comes. Its try has ended.
+  // What the route, filters and the connection manager make of an answer's head, `details` of where it comes from.
+  // `closes`: whether it says that its connection does.
+  void PassBack(StreamId id, Reply* reply, std::string_view* details, bool* closes, Duration lead);
   void BreakOff(StreamId id, ResponseFlags flags, std::string_view details);
 
   const RouteDecision& Decide(DataPlaneView& envoy, const HttpConnectionManager& manager, const RequestSpec& spec);
@@ -168,9 +174,11 @@ class Router final : public ExchangeOwner, public PoolUser {
   static std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec);
   // http_filters.cc: a stream as its filters see it, and its way through them from the next one on.
   class FilteredStream;
+  // Which filters take part, by the route as it was chosen first.
+  static void ChooseFilters(Stream* stream);
   void RunFilters(StreamId id, Duration lead);
   // An answer's way back through them. `headers` and `body` of it are replaced if they change.
-  void RunReplyFilters(StreamId id, Reply* reply, bool from_upstream);
+  void RunReplyFilters(StreamId id, Reply* reply, std::string_view details);
   StreamId NewCall(DataPlaneView& envoy, const RouteEntry& route, std::shared_ptr<const RequestSpec> request,
                    Answered answered);
   // For one of the stream's filters.
@@ -210,6 +218,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   // An answer goes out before the request was read to its end.
   static void AnswerEarly(Stream& stream);
   std::optional<uint64_t> HashOfRequest(Stream* stream);
+  // Why a connection that ended amid an answer has failed its request.
+  static ResetReason CutOff(const Stream& stream, ResetReason reason);
   void Failed(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead);
   // `failed`: what the try came to; kept if there is another.
   bool MaybeRetry(StreamId id, FailedTry failed, Duration lead);
@@ -220,7 +230,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   void OnPerTryTimeout(StreamId id);
   void OnUpstreamDuration(StreamId id);
   // Takes the stream off its try: pool, connection, counters.
-  void EndTry(Stream& stream, StreamId id, bool reset);
+  // `by_server`: it was the upstream that broke it off.
+  void EndTry(Stream& stream, StreamId id, bool reset, bool by_server = false);
   void Local(StreamId id, const LocalReply& local, Duration lead);
   void Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
              Duration lead, std::string_view headers = {}, uint16_t grpc_status = kNoGrpcStatus) {

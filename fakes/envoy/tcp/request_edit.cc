@@ -15,6 +15,10 @@ RequestSpec& RequestEdit::Copy() {
 }
 
 void RequestEdit::Remove(std::string_view name) {
+  // What a request cannot do without may be taken from it all the same; it then goes no further.
+  if (name == ":path") return Copy().path.clear();
+  if (name == ":method") return Copy().method.clear();
+  if (name == ":authority") return Copy().authority.clear();
   const auto is = [&](const auto& header) { return header.first == name; };
   if (std::none_of(request_->headers.begin(), request_->headers.end(), is)) return;
   auto& headers = Copy().headers;

@@ -9,31 +9,35 @@ namespace {
 
 // In the order in which they are set: fault filter, retries, then what ended the request. Envoy 1.40 writes them so
 // ("URX,UF"); older ones wrote them in the order of the enum.
-constexpr std::pair<ResponseFlag, std::string_view> kFlagNames[] = {
-    {kDelayInjected, "DI"},
-    {kFaultInjected, "FI"},
-    {kUpstreamRetryLimitExceeded, "URX"},
-    {kUpstreamOverflow, "UO"},
-    {kFailedLocalHealthCheck, "LH"},
-    {kNoHealthyUpstream, "UH"},
-    {kUpstreamRequestTimeout, "UT"},
-    {kLocalReset, "LR"},
-    {kUpstreamRemoteReset, "UR"},
-    {kUpstreamConnectionFailure, "UF"},
-    {kUpstreamConnectionTermination, "UC"},
-    {kNoRouteFound, "NR"},
-    {kRateLimited, "RL"},
-    {kUnauthorizedExternalService, "UAEX"},
-    {kRateLimitServiceError, "RLSE"},
-    {kDownstreamConnectionTermination, "DC"},
-    {kStreamIdleTimeout, "SI"},
-    {kDownstreamProtocolError, "DPE"},
-    {kUpstreamProtocolError, "UPE"},
-    {kOverloadManager, "OM"},
-    {kNoClusterFound, "NC"},
-    {kDurationTimeout, "DT"},
-    {kMaxDurationReached, "UMSDR"},
-    {kDownstreamRemoteReset, "DR"},
+struct FlagName {
+  ResponseFlag flag;
+  std::string_view name, long_name;
+};
+constexpr FlagName kFlagNames[] = {
+    {kDelayInjected, "DI", "DelayInjected"},
+    {kFaultInjected, "FI", "FaultInjected"},
+    {kUpstreamRetryLimitExceeded, "URX", "UpstreamRetryLimitExceeded"},
+    {kUpstreamOverflow, "UO", "UpstreamOverflow"},
+    {kFailedLocalHealthCheck, "LH", "FailedLocalHealthCheck"},
+    {kNoHealthyUpstream, "UH", "NoHealthyUpstream"},
+    {kUpstreamRequestTimeout, "UT", "UpstreamRequestTimeout"},
+    {kLocalReset, "LR", "LocalReset"},
+    {kUpstreamRemoteReset, "UR", "UpstreamRemoteReset"},
+    {kUpstreamConnectionFailure, "UF", "UpstreamConnectionFailure"},
+    {kUpstreamConnectionTermination, "UC", "UpstreamConnectionTermination"},
+    {kNoRouteFound, "NR", "NoRouteFound"},
+    {kRateLimited, "RL", "RateLimited"},
+    {kUnauthorizedExternalService, "UAEX", "UnauthorizedExternalService"},
+    {kRateLimitServiceError, "RLSE", "RateLimitServiceError"},
+    {kDownstreamConnectionTermination, "DC", "DownstreamConnectionTermination"},
+    {kStreamIdleTimeout, "SI", "StreamIdleTimeout"},
+    {kDownstreamProtocolError, "DPE", "DownstreamProtocolError"},
+    {kUpstreamProtocolError, "UPE", "UpstreamProtocolError"},
+    {kOverloadManager, "OM", "OverloadManagerTerminated"},
+    {kNoClusterFound, "NC", "NoClusterFound"},
+    {kDurationTimeout, "DT", "DurationTimeout"},
+    {kMaxDurationReached, "UMSDR", "UpstreamMaxStreamDurationReached"},
+    {kDownstreamRemoteReset, "DR", "DownstreamRemoteReset"},
 };
 
 // Envoy: envoy/stream_info/stream_info.h, CoreResponseFlag
@@ -71,8 +75,16 @@ void AddFlag(std::string_view name, std::string* out) {
 
 std::string ResponseFlagsToString(ResponseFlags flags) {
   std::string out;
-  for (const auto& [flag, name] : kFlagNames) {
-    if ((flags & flag) != 0) AddFlag(name, &out);
+  for (const FlagName& known : kFlagNames) {
+    if ((flags & known.flag) != 0) AddFlag(known.name, &out);
+  }
+  return out.empty() ? "-" : out;
+}
+
+std::string LongResponseFlags(ResponseFlags flags) {
+  std::string out;
+  for (const FlagName& known : kFlagNames) {
+    if ((flags & known.flag) != 0) AddFlag(known.long_name, &out);
   }
   return out.empty() ? "-" : out;
 }
@@ -81,8 +93,8 @@ std::string ResponseFlagsOfEnum(ResponseFlags flags) {
   std::string out;
   for (const ResponseFlag flag : kEnumOrder) {
     if ((flags & flag) == 0) continue;
-    for (const auto& [known, name] : kFlagNames) {
-      if (known == flag) AddFlag(name, &out);
+    for (const FlagName& known : kFlagNames) {
+      if (known.flag == flag) AddFlag(known.name, &out);
     }
   }
   return out.empty() ? "-" : out;
@@ -96,8 +108,8 @@ std::string ConnectionFlagsToString(ResponseFlags flags) {
 }
 
 std::optional<ResponseFlag> ResponseFlagOf(std::string_view name) {
-  for (const auto& [flag, known] : kFlagNames) {
-    if (known == name) return flag;
+  for (const FlagName& known : kFlagNames) {
+    if (known.name == name) return known.flag;
   }
   return std::nullopt;
 }

@@ -42,6 +42,7 @@ using ResponseFlags = uint32_t;
 // "URX,UF" in Envoy's order of writing; "-" if none.
 std::string ResponseFlagsToString(ResponseFlags flags);
 // In the order of the enum ("UF,URX"), as releases before 1.30 write them.
+std::string LongResponseFlags(ResponseFlags flags);  // "UpstreamRetryLimitExceeded,UpstreamConnectionFailure", "-"
 std::string ResponseFlagsOfEnum(ResponseFlags flags);
 // Of a connection: what failed first, then that there was no further try ("UF,URX").
 std::string ConnectionFlagsToString(ResponseFlags flags);

@@ -49,6 +49,7 @@ constexpr std::string_view kStatNames[] = {
     "upstream_cx_close_notify",
     "upstream_cx_max_duration_reached",
     "upstream_cx_idle_timeout",
+    "upstream_cx_protocol_error",
     "upstream_rq_pending_total",
     "upstream_rq_cancelled",
     "upstream_rq_pending_failure_eject",
@@ -502,14 +503,14 @@ void UpstreamConnection::Drain() {
 
 void UpstreamConnection::Done(StreamId stream) { Release(stream); }
 
-void UpstreamConnection::Reset(StreamId stream) {
+void UpstreamConnection::Reset(StreamId stream, bool by_server) {
   if (multiplexes()) {
-    pool_.cluster().Count(ClusterStat::kRqTxReset);
+    if (!by_server) pool_.cluster().Count(ClusterStat::kRqTxReset);
     Release(stream);
     return;
   }
   dial_.Close(CloseKind::kReset);
-  pool_.cluster().CountDestroyed(/*local=*/true, 1);
+  pool_.cluster().CountDestroyed(/*local=*/!by_server, 1);
   HttpPool& pool = pool_;
   const HttpPool::Call call(pool);
   pool.Remove(this);

@@ -70,6 +70,7 @@ enum class ClusterStat : uint8_t {
   kCxCloseNotify,
   kCxMaxDurationReached,
   kCxIdleTimeout,
+  kCxProtocolError,
   kRqPendingTotal,
   kRqCancelled,
   kRqPendingFailureEject,
@@ -254,8 +255,8 @@ class UpstreamConnection final : public ConnectionHandler {
   void GoAway();
   // The request was answered.
   void Done(StreamId stream);
-  // The router gives the request up; HTTP/1.1 can only close.
-  void Reset(StreamId stream);
+  // The router gives the request up, or the server did; HTTP/1.1 can only close.
+  void Reset(StreamId stream, bool by_server = false);
 
  private:
   friend class HttpPool;

@@ -141,6 +141,56 @@ Json HealthCheck(Draw& d) {
       {"headers", Json::array({Json{{"name", ":path"}, {"string_match", {{"exact", d.Of({"/a", "/b", "/x.y/z"})}}}}})}};
 }
 
+Json Mutations(Draw& d, bool of_replies) {
+  Json out = Json::array();
+  for (int n = d.Int(1, 3); n > 0; --n) {
+    const std::string name = d.Of({"x-r1", "x-r2", "x-one", "x-said", "X-Two"});
+    switch (d.Int(0, 5)) {
+      case 0:
+        out.push_back({{"remove", name}});
+        break;
+      case 1:
+        // What a request cannot do without is not taken.
+        out.push_back({{"remove_on_match", {{"key_matcher", {{"prefix", d.Of({"x-o", "x-r", "x-s"})}}}}}});
+        break;
+      default: {
+        Json append = {
+            {"header",
+             {{"key", name},
+              {"value", d.Of({"mutated", "%REQ(x-one)%", "%REQ(:path)%", "%PROTOCOL%",
+                              of_replies ? "%RESPONSE_CODE%" : "a", of_replies ? "%RESP(x-said)%" : "b"})}}}};
+        append["append_action"] =
+            d.Of({"APPEND_IF_EXISTS_OR_ADD", "ADD_IF_ABSENT", "OVERWRITE_IF_EXISTS_OR_ADD", "OVERWRITE_IF_EXISTS"});
+        out.push_back({{"append", append}});
+      }
+    }
+  }
+  return out;
+}
+
+Json AllMutations(Draw& d) {
+  Json out = Json::object();
+  if (d.Maybe(70)) out["request_mutations"] = Mutations(d, false);
+  if (d.Maybe(70)) out["response_mutations"] = Mutations(d, true);
+  if (d.Maybe(25)) {
+    Json query = {{"record", {{"key", d.Of({"q", "b", "new"})}, {"value", d.Of({"1", "%REQ(x-one)%"})}}},
+                  {"action", d.Of({"APPEND_IF_EXISTS_OR_ADD", "ADD_IF_ABSENT", "OVERWRITE_IF_EXISTS_OR_ADD",
+                                   "OVERWRITE_IF_EXISTS"})}};
+    out["query_parameter_mutations"] = Json::array({Json{{"append", query}}});
+    if (d.Maybe(40)) out["query_parameter_mutations"].push_back({{"remove", d.Of({"q", "a"})}});
+  }
+  return out;
+}
+
+Json HeaderMutation(Draw& d) {
+  Json out = {{"@type", TypeOf("header_mutation.v3.HeaderMutation")}, {"mutations", AllMutations(d)}};
+  if (d.Maybe(40)) out["most_specific_header_mutations_wins"] = true;
+  return out;
+}
+Json HeaderMutationOfRoute(Draw& d) {
+  return {{"@type", TypeOf("header_mutation.v3.HeaderMutationPerRoute")}, {"mutations", AllMutations(d)}};
+}
+
 Json Cors(Draw&) { return {{"@type", TypeOf("cors.v3.Cors")}}; }
 Json Buffer(Draw& d) { return {{"@type", TypeOf("buffer.v3.Buffer")}, {"max_request_bytes", d.Of({50, 100, 1000})}}; }
 Json Limit(Draw& d) { return LocalLimit(d, false); }
@@ -177,7 +227,18 @@ constexpr FilterKind kFilterKinds[] = {
     {"envoy.filters.http.health_check", HealthCheck, nullptr},
     {"envoy.filters.http.buffer", Buffer, BufferOfRoute},
     {"envoy.filters.http.cors", Cors, nullptr},
+    {"envoy.filters.http.header_mutation", HeaderMutation, HeaderMutationOfRoute},
 };
+
+// What a route says of whether a filter takes part, and to it. Null: nothing.
+Json WordOfRoute(Draw& d, const FilterKind& kind, int percent) {
+  constexpr const char* kWrapped = "type.googleapis.com/envoy.config.route.v3.FilterConfig";
+  if (d.Maybe(8)) return {{"@type", kWrapped}, {"disabled", true}};
+  if (d.Maybe(8)) return {{"@type", kWrapped}, {"config", Json::object()}};
+  if (kind.make_for_route == nullptr || !d.Maybe(percent)) return nullptr;
+  Json own = kind.make_for_route(d);
+  return d.Maybe(20) ? Json{{"@type", kWrapped}, {"config", own}} : own;
+}
 
 }  // namespace
 
@@ -192,16 +253,18 @@ Json FilteringCase(Draw& d) {
     const size_t at = static_cast<size_t>(d.Int(0, static_cast<int>(kinds.size()) - 1));
     chosen.push_back(kinds[at]);
     Json filter = {{"name", kinds[at].name}, {"typed_config", kinds[at].make(d)}};
+    if (d.Maybe(15)) filter["disabled"] = true;
     filters.push_back(filter);
     kinds.erase(kinds.begin() + static_cast<std::ptrdiff_t>(at));
   }
   Json hosts = DrawVirtualHosts(d);
   for (Json& host : hosts) {
     for (const FilterKind& kind : chosen) {
-      if (kind.make_for_route == nullptr) continue;
-      if (d.Maybe(12)) host["typed_per_filter_config"][kind.name] = kind.make_for_route(d);
+      if (const Json word = WordOfRoute(d, kind, 12); !word.is_null())
+        host["typed_per_filter_config"][kind.name] = word;
       for (Json& route : host["routes"]) {
-        if (d.Maybe(30)) route["typed_per_filter_config"][kind.name] = kind.make_for_route(d);
+        const Json word = WordOfRoute(d, kind, 30);
+        if (!word.is_null()) route["typed_per_filter_config"][kind.name] = word;
       }
     }
   }

@@ -96,14 +96,6 @@ Json HeaderAdditions(Draw& d, bool reply) {
   return out;
 }
 
-void AddHeaderOperations(Draw& d, int percent, Json* level) {
-  if (d.Maybe(percent)) (*level)["request_headers_to_add"] = HeaderAdditions(d, false);
-  if (d.Maybe(percent / 2))
-    (*level)["request_headers_to_remove"] = Json::array({d.Of({"x-one", "x-two", "x-r1", "cookie"})});
-  if (d.Maybe(percent)) (*level)["response_headers_to_add"] = HeaderAdditions(d, true);
-  if (d.Maybe(percent / 2)) (*level)["response_headers_to_remove"] = Json::array({d.Of({"x-said", "x-r1", "server"})});
-}
-
 Json CorsPolicy(Draw& d) {
   Json cors = {{"@type", "type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy"}};
   for (int n = d.Int(1, 2); n > 0; --n)
@@ -186,7 +178,7 @@ Json ForwardAction(Draw& d) {
     case 1:
     case 2: {
       Json c = {{"name", "c"}, {"weight", 100}}, e = {{"name", "d"}, {"weight", 0}};
-      AddHeaderOperations(d, 50, &c);
+      DrawHeaderOperations(d, 50, &c);
       if (d.Maybe(20)) c["host_rewrite_literal"] = "weighted.example";
       action["weighted_clusters"] = {{"clusters", Json::array({c, e})}};
       break;
@@ -223,7 +215,7 @@ Json RouteOf(Draw& d, int index) {
   } else {
     route["route"] = ForwardAction(d);
   }
-  AddHeaderOperations(d, 30, &route);
+  DrawHeaderOperations(d, 30, &route);
   if (d.Maybe(15)) route["typed_per_filter_config"] = {{"envoy.filters.http.cors", CorsPolicy(d)}};
   if (d.Maybe(5)) route["decorator"] = {{"operation", "decorated"}};
   return route;
@@ -295,6 +287,14 @@ Json DrawHeaderMatch(Draw& d) {
   return m;
 }
 
+void DrawHeaderOperations(Draw& d, int percent, Json* level) {
+  if (d.Maybe(percent)) (*level)["request_headers_to_add"] = HeaderAdditions(d, false);
+  if (d.Maybe(percent / 2))
+    (*level)["request_headers_to_remove"] = Json::array({d.Of({"x-one", "x-two", "x-r1", "cookie"})});
+  if (d.Maybe(percent)) (*level)["response_headers_to_add"] = HeaderAdditions(d, true);
+  if (d.Maybe(percent / 2)) (*level)["response_headers_to_remove"] = Json::array({d.Of({"x-said", "x-r1", "server"})});
+}
+
 Json DrawVirtualHosts(Draw& d) {
   Json hosts = Json::array();
   std::set<std::string> taken;
@@ -313,7 +313,7 @@ Json DrawVirtualHosts(Draw& d) {
     }
     Json host = {{"name", fmt::format("v{}", i)}, {"domains", domains}, {"routes", Json::array()}};
     for (int n = d.Int(1, 4); n > 0; --n) host["routes"].push_back(RouteOf(d, routes++));
-    AddHeaderOperations(d, 25, &host);
+    DrawHeaderOperations(d, 25, &host);
     if (d.Maybe(10)) host["require_tls"] = d.Of({"ALL", "EXTERNAL_ONLY", "NONE"});
     if (d.Maybe(30)) host["include_request_attempt_count"] = true;
     if (d.Maybe(20)) host["include_attempt_count_in_response"] = true;
@@ -422,7 +422,7 @@ Json HeadsCase(Draw& d) {
   out["resources"]["clusters"] = {{{"static", "c"}, {"hosts", Json::array({BackendAddress(0)})}},
                                   {{"static", "d"}, {"hosts", Json::array({BackendAddress(1)})}}};
   Json table = {{"name", "l"}, {"virtual_hosts", DrawVirtualHosts(d)}, {"validate_clusters", false}};
-  AddHeaderOperations(d, 15, &table);
+  DrawHeaderOperations(d, 15, &table);
   if (d.Maybe(15)) table["most_specific_header_mutations_wins"] = true;
   if (d.Maybe(15)) table["ignore_port_in_host_matching"] = true;
   Json manager = Manager(d);

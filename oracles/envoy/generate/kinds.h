@@ -23,11 +23,15 @@ nlohmann::json LimitingCase(Draw& draw);
 nlohmann::json SpeakingCase(Draw& draw);
 nlohmann::json CallingCase(Draw& draw);
 nlohmann::json AnnouncingCase(Draw& draw);
+nlohmann::json PacingCase(Draw& draw);
+nlohmann::json WeighingCase(Draw& draw);
 
 // envoy.type.matcher.v3.StringMatcher, of a value that may be `about`.
 nlohmann::json DrawStringMatch(Draw& draw, const std::string& about);
 // envoy.config.route.v3.HeaderMatcher
 nlohmann::json DrawHeaderMatch(Draw& draw);
+// Into a table, host, route or weighted cluster: {request,response}_headers_to_{add,remove}, each in `percent` cases.
+void DrawHeaderOperations(Draw& draw, int percent, nlohmann::json* level);
 // Virtual hosts with routes to the clusters "c" and "d".
 nlohmann::json DrawVirtualHosts(Draw& draw);
 // A step: one request or a few that such routes may take.

@@ -63,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
                                            "ext_authz", "refused", "tls", "jwt", "silent", "names", "original_dst",
                                            "access_logs", "http", "filters", "warm_up", "tls_parameters",
                                            "tls_validation", "shrunk", "arrival", "compressor", "rate_limits",
-                                           "proxy_protocol", "limits", "grpc", "clients", "http2", "bodies"),
+                                           "proxy_protocol", "limits", "grpc", "clients", "http2", "bodies",
+                                           "header_mutation", "filter_config", "local_replies"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {

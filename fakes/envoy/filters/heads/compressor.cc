@@ -176,8 +176,8 @@ class Compressor final : public HttpFilter {
     }
     const std::string type = TypeOf(Line(reply.headers, "content-type"));
     std::vector<OfferedEncoding> offered;
-    for (const HttpFilterLink& link : stream.chain()) {
-      const auto* const one = dynamic_cast<const Compressor*>(link.filter.get());
+    for (const HttpFilter* const filter : stream.chain()) {
+      const auto* const one = dynamic_cast<const Compressor*>(filter);
       if (one == nullptr || !one->response.TakesType(type)) continue;
       const bool known = std::any_of(offered.begin(), offered.end(),
                                      [&](const OfferedEncoding& o) { return o.encoding == one->encoding; });
