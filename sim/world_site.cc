@@ -32,6 +32,7 @@
 #include "sim/network/go_words.h"
 #include "sim/network/kube_proxy.h"
 #include "sim/remote/client_bucket.h"
+#include "sim/remote/own_account.h"
 #include "sim/remote/remote_reader.h"
 #include "sim/upgrade/release_of_pod.h"
 #include "sim/webhooks/istio_webhook.h"
@@ -129,7 +130,8 @@ class World::Site::Reviewer final : public kube::TokenReviewer {
     absl::StatusOr<kube::TokenClaims> claims = of_.tokens_.Verify(token, audiences, now + skew);
     if (absl::IsUnauthenticated(fate.refusal)) claims = fate.refusal;
     if (permit_ != nullptr) {
-      if (absl::Status may = permit_("create", "authentication.k8s.io", "tokenreviews", ""); !may.ok()) claims = may;
+      if (absl::Status may = permit_({"", "create", "authentication.k8s.io", "tokenreviews", "", ""}); !may.ok())
+        claims = may;
     }
     if (claims.ok() && !claims->pod_name.empty()) {
       const kube::ObjectRef pod = of_.cluster_->api().Get("Pod", {claims->ns, claims->pod_name});
@@ -167,6 +169,22 @@ class World::Site::IstiodPages final : public envoysim::Application {
  private:
   const IstiodProcess& process_;
   const NameId name_;
+};
+
+// The access reviews that one istiod asks of one cluster. One that may not ask takes it for a no (istiod:
+// pilot/pkg/credentials/kube/secrets.go, Authorize()).
+class World::Site::Authorizer final : public kube::AccessReviewer {
+ public:
+  Authorizer(const fakekube::ApiServer& api, fakekube::ClientPermit permit) : rbac_(api), permit_(std::move(permit)) {}
+  bool Allowed(const kube::AccessRequest& request) const override {
+    if (permit_ != nullptr && !permit_({"", "create", "authorization.k8s.io", "subjectaccessreviews", "", ""}).ok())
+      return false;
+    return rbac_.Allowed(request);
+  }
+
+ private:
+  const fakekube::RbacAuthorizer rbac_;
+  const fakekube::ClientPermit permit_;
 };
 
 // What surrounds one istiod: its clients of API servers, its resolver, its host.
@@ -209,23 +227,42 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
           if (!bound) w.Mended(Mend::kRbac, to.config_.name);
           return true;
         });
-    return [reader, cluster, clock = host, refused = refused](std::string_view verb, std::string_view group,
-                                                              std::string_view resource, const std::string& ns) {
-      absl::Status may = reader->Permit(clock->WallClock(), verb, group, resource, ns);
-      const std::pair<std::string, std::string> key(cluster, fmt::format("{} {}.{}", verb, resource, group));
-      if (may.ok()) {
-        refused->erase(key);
-      } else {
-        (*refused)[key] = std::string(Message(may));
-      }
-      return may;
+    return [reader, cluster, clock = host, refused = refused](const kube::AccessRequest& request) {
+      return Remember(refused, cluster, request, reader->Permit(clock->WallClock(), request));
     };
+  }
+
+  // What its own cluster's lets its pod's account do.
+  fakekube::ClientPermit PermitAtHome(const std::string& account) {
+    if (site.config_.observed) return nullptr;
+    const auto own = std::make_shared<OwnAccount>(site.cluster_->api(), pod_ns, account, [&w = world, &at = site] {
+      if (!w.options_.mending.Does(Mend::kRbac, false)) return false;
+      w.Mended(Mend::kRbac, at.config_.name);
+      return true;
+    });
+    return [own, refused = refused](const kube::AccessRequest& request) {
+      return Remember(refused, "", request, own->Permit(request));
+    };
+  }
+
+  using Refused = std::map<std::pair<std::string, std::string>, std::string>;
+  static absl::Status Remember(const std::shared_ptr<Refused>& refused, const std::string& cluster,
+                               const kube::AccessRequest& request, absl::Status may) {
+    const std::pair<std::string, std::string> key(
+        cluster, fmt::format("{} {}.{} {}", request.verb, request.resource, request.group, request.ns));
+    if (may.ok()) {
+      refused->erase(key);
+    } else {
+      (*refused)[key] = std::string(Message(may));
+    }
+    return may;
   }
 
   absl::StatusOr<std::unique_ptr<kube::Client>> Connect(const std::string& id, const std::string& kubeconfig) override {
     absl::StatusOr<kube::KubeConfig> parsed = kube::ParseKubeConfig(kubeconfig, "kubeconfig of " + id);
     if (!parsed.ok()) return parsed.status();
-    refused->clear();  // what is still refused is refused again
+    // What is still refused there is refused again.
+    std::erase_if(*refused, [](const auto& entry) { return !entry.first.first.empty(); });
     for (const auto& candidate : world.sites_) {
       if (parsed->server != ApiServerUrl(candidate->config_.name)) continue;
       registered[id] = candidate.get();
@@ -266,10 +303,12 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
       std::unique_ptr<Reviewer>& reviewer = reviewers[candidate->config_.name];
       if (reviewer == nullptr) {
         const auto permit = permits.find(cluster);
-        reviewer = std::make_unique<Reviewer>(
-            world, *candidate, world.links_->Between(site.place_.site, candidate->place_.site), workload,
-            permit == permits.end() || candidate.get() == &site ? fakekube::ClientPermit() : permit->second,
-            candidate.get() == &site ? std::nullopt : std::optional(ClientBucket()));
+        reviewer = std::make_unique<Reviewer>(world, *candidate,
+                                              world.links_->Between(site.place_.site, candidate->place_.site), workload,
+                                              candidate.get() == &site  ? at_home
+                                              : permit == permits.end() ? fakekube::ClientPermit()
+                                                                        : permit->second,
+                                              candidate.get() == &site ? std::nullopt : std::optional(ClientBucket()));
       }
       return reviewer.get();
     }
@@ -279,9 +318,25 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   const kube::AccessReviewer* AuthorizerOf(std::string_view cluster) {
     for (const auto& candidate : world.sites_) {
       if (!IsCalled(*candidate, cluster)) continue;
-      return &authorizers.try_emplace(candidate->config_.name, candidate->cluster_->api()).first->second;
+      const auto permit = permits.find(cluster);
+      return &authorizers
+                  .try_emplace(candidate->config_.name, candidate->cluster_->api(),
+                               candidate.get() == &site  ? at_home
+                               : permit == permits.end() ? fakekube::ClientPermit()
+                                                         : permit->second)
+                  .first->second;
     }
     return nullptr;
+  }
+
+  // Whether elections whose locks nobody sees can be taken for won (core/election): what may not be written is not.
+  bool MayLock() const {
+    if (at_home == nullptr) return true;
+    for (const char* verb : {"get", "create", "update"}) {
+      if (!at_home({"", verb, "", "configmaps", pod_ns, ""}).ok()) return false;
+      if (!at_home({"", verb, "coordination.k8s.io", "leases", pod_ns, ""}).ok()) return false;
+    }
+    return true;
   }
 
   // Null: it knows no such cluster.
@@ -309,9 +364,10 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   std::map<std::string, Site*, std::less<>> registered;  // by cluster ID, those that remote Secrets have led to
   std::map<std::string, fakekube::ClientPermit, std::less<>> permits;  // by cluster ID
   // (cluster, request) -> what an API server said to it last; outlives requests that are on their way.
-  std::shared_ptr<std::map<std::pair<std::string, std::string>, std::string>> refused =
-      std::make_shared<std::map<std::pair<std::string, std::string>, std::string>>();
-  std::map<std::string, fakekube::RbacAuthorizer> authorizers;
+  // The cluster's name is empty of its own.
+  std::shared_ptr<Refused> refused = std::make_shared<Refused>();
+  fakekube::ClientPermit at_home;  // null: all is allowed
+  std::map<std::string, Authorizer> authorizers;
   std::unique_ptr<kube::Client> config_cluster;
   std::unique_ptr<PodFiles> files;  // mounted into its container
   std::map<std::string, std::unique_ptr<Reviewer>> reviewers;
@@ -532,6 +588,9 @@ void World::Site::Complain(std::vector<std::string>* out) const {
     if (const absl::Status mesh = run->process->istiod().mesh_problem(); !mesh.ok())
       out->push_back(fmt::format("{}: istiod {}: {}", config_.name, name.name, Message(mesh)));
     std::string told;
+    const std::string home;
+    for (auto it = run->refused->lower_bound({home, ""}); it != run->refused->end() && it->first.first == home; ++it)
+      out->push_back(fmt::format("{}: istiod {}: {}", config_.name, name.name, it->second));
     for (const auto& [request, why] : *run->refused) {
       if (request.first == std::exchange(told, request.first)) continue;  // the first of each cluster
       out->push_back(fmt::format("{}: istiod {} cannot read cluster {}: {}", config_.name, name.name, told, why));
@@ -718,17 +777,24 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
     if (!world_.options_.timing.contains("istiod.connections_per_second")) options.requests_per_second = limit;
   }
 
-  const auto key_of = [this, &name](std::string_view kind, const std::string& of,
-                                    const std::string& key) -> std::optional<std::string> {
+  const auto keys_of = [this, &name](std::string_view kind,
+                                     const std::string& of) -> std::optional<std::map<std::string, std::string>> {
     const kube::ObjectRef object = cluster_->api().Get(kind, {name.ns, of});
-    const json& value = object == nullptr ? Null() : At(object->body, {"data", key});
-    if (!value.is_string()) return std::nullopt;
-    std::string text;
-    if (kind != "Secret") return value.get<std::string>();
-    return absl::Base64Unescape(value.get_ref<const std::string&>(), &text) ? std::optional(text) : std::nullopt;
+    if (object == nullptr) return std::nullopt;
+    std::map<std::string, std::string> out;
+    for (const auto& [key, value] : Members(At(object->body, "data"))) {
+      if (!value.is_string()) continue;
+      std::string& text = out[key];
+      if (kind != "Secret") {
+        text = value.get<std::string>();
+      } else if (!absl::Base64Unescape(value.get_ref<const std::string&>(), &text)) {
+        out.erase(key);
+      }
+    }
+    return out;
   };
   absl::StatusOr<pilot::ContainerSettings> said =
-      pilot::ReadContainerSettings(pod == nullptr ? Null() : pod->body, "discovery", key_of);
+      pilot::ReadContainerSettings(pod == nullptr ? Null() : pod->body, "discovery", keys_of);
   if (!said.ok()) return said.status();
   // What the world was told expressly holds.
   for (const auto& [variable, quantity] :
@@ -750,6 +816,27 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
   run.log.ctrlz_port = settings.ctrlz_port;
   run.patches_validation = settings.patches_validation;  // istiod: pilot/pkg/bootstrap/validation.go
   if (world_.options_.timing.contains("istiod.connection_age")) settings.connection_age.reset();
+
+  if (!options.watch_namespace.empty() && pilot::ReleaseOf(options.profile).istio.starts_with("1.18.")) {
+    // istiod: pkg/kube/client.go, newClientInternal(): each informer is of the namespace, that of definitions, too, of
+    // which a namespace has none. Nothing begins before all have listed (istio#45512).
+    run.at_home = [refused = run.refused, own = run.at_home](const kube::AccessRequest& request) {
+      if (request.verb != "list" || request.resource != "pods") return own == nullptr ? absl::OkStatus() : own(request);
+      return IstiodRun::Remember(
+          refused, "", request,
+          absl::NotFoundError("failed to list *v1.PartialObjectMetadata: the server could not find the requested "
+                              "resource: with ISTIO_WATCH_NAMESPACE definitions are looked for in that namespace, so "
+                              "that istiod never gets ready"));
+    };
+  }
+  // istiod: pilot/pkg/config/kube/crdclient/client.go, knownCRDs().
+  if (run.at_home != nullptr && options.config_dir.empty()) {
+    const absl::Status may = run.at_home({"", "list", "apiextensions.k8s.io", "customresourcedefinitions", "", ""});
+    if (!may.ok()) {
+      return absl::PermissionDeniedError(
+          fmt::format("failed to create discovery service: error initializing config controller: {}", Message(may)));
+    }
+  }
 
   const Mending& mending = world_.options_.mending;
   if (!settings.cluster_named) {
@@ -780,7 +867,9 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   run->pod_ns = name.ns;
   if (const kube::ObjectRef pod = cluster_->api().Get("Pod", name))
     nodes_.Add(Text(At(pod->body, "spec"), "nodeName"), *run->host);
-  run->config_cluster = run->ClientOf(*this);
+  if (const kube::ObjectRef pod = cluster_->api().Get("Pod", name))
+    run->at_home = run->PermitAtHome(Text(At(pod->body, "spec"), "serviceAccountName"));
+  run->config_cluster = run->ClientOf(*this, run->at_home);
   pilot::IstiodSurroundings surroundings;
   surroundings.host = run->host;
   surroundings.config_cluster = run->config_cluster.get();
@@ -795,6 +884,7 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   surroundings.cluster_name = [run = run.get()](std::string_view cluster) { return run->NameOf(cluster); };
   surroundings.contested = [run = run.get()](std::string_view cluster) {
     const Site* const at = run->SiteOf(cluster);
+    if (at == &run->site && !run->MayLock()) return true;
     return at != nullptr && at->Contested();
   };
   if (const kube::ObjectRef pod = cluster_->api().Get("Pod", name)) {
@@ -806,6 +896,11 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   absl::StatusOr<pilot::IstiodSettings> settings = SettingsOf(name, *run);
   const absl::Status failure = settings.status();
   if (!settings.ok()) settings = pilot::IstiodSettings{};
+  if (!settings->options.watch_namespace.empty()) {
+    // SettingsOf() may have another word about what it is let do.
+    run->config_cluster = run->ClientOf(*this, run->at_home);
+    surroundings.config_cluster = run->config_cluster.get();
+  }
   run->cluster_id = settings->options.cluster_id.str();
   run->external = settings->options.external;
   ContestElections();
@@ -861,7 +956,11 @@ void World::Site::WatchValidation(IstiodRun& run) {
     with.revision = revision;
   with.system_namespace = run.process->istiod().options().system_namespace;
   with.ca_bundle = [&run] { return run.process->istiod().ca_bundle_pem(); };
-  with.dry_run = [this](const json& object) -> absl::Status {
+  with.dry_run = [this, &run](const json& object) -> absl::Status {
+    if (run.at_home != nullptr) {
+      absl::Status may = run.at_home({"", "create", "networking.istio.io", "gateways", run.pod_ns, ""});
+      if (!may.ok()) return may;
+    }
     if (const fakekube::http::WebhookVerdict verdict = AskIstio(object); verdict.denied)
       return absl::InvalidArgumentError(*verdict.denied);
     return absl::OkStatus();

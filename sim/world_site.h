@@ -90,6 +90,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
 
  private:
   class Reviewer;
+  class Authorizer;
   class IstiodPages;
   struct IstiodRun;
 

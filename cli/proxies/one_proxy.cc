@@ -29,8 +29,8 @@ void ServerArguments::AddTo(CLI::App* verb) {
   verb->add_option("--token-file", token_file, "The token that the server demands, if it does");
 }
 
-absl::StatusOr<std::string> AdminPage(const ServerArguments& server, const std::string& proxy,
-                                      const std::string& path) {
+absl::StatusOr<std::string> AdminPage(const ServerArguments& server, const std::string& proxy, const std::string& path,
+                                      const std::string& method) {
   const size_t dot = proxy.find('.'), at = proxy.find('@');
   if (dot == std::string::npos) {
     return absl::InvalidArgumentError(fmt::format("--proxy '{}': with --server write POD.NAMESPACE", proxy));
@@ -44,6 +44,7 @@ absl::StatusOr<std::string> AdminPage(const ServerArguments& server, const std::
   }
   absl::StatusOr<fakekube::http::Answer> answer =
       fakekube::http::Send({.server = server.url,
+                            .method = method,
                             .path = fmt::format("/api/v1/namespaces/{}/pods/{}:15000/proxy/{}", ns, pod, path),
                             .token = token},
                            std::chrono::seconds(30));

@@ -25,8 +25,9 @@ struct ServerArguments {
   void AddTo(CLI::App* verb);
 };
 
-// GET `path` of the admin interface of `proxy` (POD.NAMESPACE), by the API server's way to a pod's ports.
-// InvalidArgument: the name; NotFound: the server refuses; Unavailable: it cannot be reached.
-absl::StatusOr<std::string> AdminPage(const ServerArguments& server, const std::string& proxy, const std::string& path);
+// GET, or `method`, of `path` of the admin interface of `proxy` (POD.NAMESPACE), by the API server's way to a pod's
+// ports. InvalidArgument: the name; NotFound: the server refuses; Unavailable: it cannot be reached.
+absl::StatusOr<std::string> AdminPage(const ServerArguments& server, const std::string& proxy, const std::string& path,
+                                      const std::string& method = "GET");
 
 }  // namespace wavetank::cli

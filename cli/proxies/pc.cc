@@ -11,9 +11,11 @@
 #include "core/base/json_access.h"
 #include "core/kube/credentials/sealing.h"
 #include "core/kube/time_format.h"
+#include "core/profile/releases.h"
 #include "fmt/format.h"
 #include "replay/secrets.h"
 #include "serve/admin/config_dump.h"
+#include "serve/admin/loggers.h"
 #include "sim/pod_process.h"
 #include "sim/world.h"
 
@@ -49,6 +51,7 @@ absl::StatusOr<std::string> TableOf(const PcArguments& a, const std::string& tab
   if (table == "routes") return tables::RouteTable(held.dump, {a.name, !a.summary}, output);
   if (table == "endpoints") return tables::EndpointTable(held.hosts, {a.address, a.cluster, a.status, a.port}, output);
   if (table == "secret") return tables::SecretTable(held.dump, held.now, output);
+  if (table == "ecds") return tables::ExtensionTable(held.dump, output);
   return tables::BootstrapText(held.dump, output);
 }
 
@@ -68,9 +71,16 @@ absl::Status Print(const PcArguments& a, const Held& held) {
   return absl::OkStatus();
 }
 
+// As istioctl begins what it prints of each pod (istioctl: cmd/proxyconfig.go, logCmd()).
+std::string LogLevels(const std::string& ns, const std::string& pod, const std::string& loggers) {
+  return fmt::format("{}.{}:\n{}", pod, ns, loggers);
+}
+
 Time RealNow() { return Time(std::chrono::milliseconds(RealMillis()) - std::chrono::seconds(kWorldEpochUnixSeconds)); }
 
 absl::Status OfFile(const PcArguments& a) {
+  if (a.table == "log")
+    return absl::InvalidArgumentError("log: a dump holds no levels; name a scenario, an event log or --server URL");
   std::string text;
   if (a.file == "-") {
     text.assign(std::istreambuf_iterator<char>(std::cin), {});
@@ -95,6 +105,12 @@ absl::Status OfMesh(const PcArguments& a) {
     const absl::StatusOr<const sim::PodProcess*> found = FindProxy(world, a.proxy);
     if (!found.ok()) return found.status();
     const sim::PodProcess& pod = **found;
+    if (a.table == "log") {
+      const kube::Object& object = *pod.pod();
+      std::cout << LogLevels(object.meta.ns, object.meta.name,
+                             serve::ActiveLoggers(object, pilot::ReleaseOf(world.commons().profile).envoy));
+      return absl::OkStatus();
+    }
     nlohmann::json dump = serve::ProxyConfigDump(pod, held.Of(pod.name()), true);
     // Tokens that a configuration holds are shown to nobody; of secrets the dump has certificates alone.
     for (nlohmann::json& section : dump["configs"]) {
@@ -111,6 +127,14 @@ absl::Status OfServer(const PcArguments& a) {
     const absl::StatusOr<std::string> page = AdminPage(a.server, a.proxy, path);
     return page.ok() ? EnvoyDump::Read(*page, path) : page.status();
   };
+  if (a.table == "log") {
+    const absl::StatusOr<std::string> page = AdminPage(a.server, a.proxy, "logging", "POST");
+    if (!page.ok()) return page.status();
+    const size_t dot = a.proxy.find('.'), at = a.proxy.find('@');
+    std::cout << LogLevels(a.proxy.substr(dot + 1, at == std::string::npos ? at : at - dot - 1), a.proxy.substr(0, dot),
+                           *page);
+    return absl::OkStatus();
+  }
   absl::StatusOr<EnvoyDump> dump = get("config_dump?include_eds");
   if (!dump.ok()) return dump.status();
   absl::StatusOr<EnvoyDump> hosts = get("clusters?format=json");
@@ -139,7 +163,7 @@ void AddPc(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("pc", "What a proxy holds, in the tables of `istioctl proxy-config`");
   verb->alias("proxy-config");
   auto a = std::make_shared<PcArguments>();
-  verb->add_option("table", a->table, "clusters, listeners, routes, endpoints, secret, bootstrap or all")
+  verb->add_option("table", a->table, "clusters, listeners, routes, endpoints, secret, ecds, bootstrap, log or all")
       ->required()
       ->transform(CLI::CheckedTransformer(std::map<std::string, std::string>{{"clusters", "clusters"},
                                                                              {"cluster", "clusters"},
@@ -160,6 +184,10 @@ void AddPc(CLI::App& app, Outcome& outcome) {
                                                                              {"secret", "secret"},
                                                                              {"secrets", "secret"},
                                                                              {"s", "secret"},
+                                                                             {"ecds", "ecds"},
+                                                                             {"ec", "ecds"},
+                                                                             {"log", "log"},
+                                                                             {"o", "log"},
                                                                              {"bootstrap", "bootstrap"},
                                                                              {"b", "bootstrap"},
                                                                              {"all", "all"},

@@ -132,6 +132,7 @@ std::vector<DumpedSecret> EnvoyDump::Secrets() const {
 
 const json& EnvoyDump::Bootstrap() const { return Section("BootstrapConfigDump"); }
 const json& EnvoyDump::SecretSection() const { return Section("SecretsConfigDump"); }
+const json& EnvoyDump::ExtensionSection() const { return Section("EcdsConfigDump"); }
 const json& EnvoyDump::ClusterStatuses() const { return Field(dump_, "cluster_statuses"); }
 
 json CamelCase(const json& resource, std::string_view type) {

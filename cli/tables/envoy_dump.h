@@ -42,6 +42,7 @@ class EnvoyDump {
   std::vector<DumpedSecret> Secrets() const;
   const json& Bootstrap() const;  // the whole section; null: none
   const json& SecretSection() const;
+  const json& ExtensionSection() const;  // of typed extension configurations; null: none
   // Of /clusters?format=json: cluster_statuses; null if this is another document.
   const json& ClusterStatuses() const;
 

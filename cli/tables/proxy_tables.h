@@ -20,6 +20,8 @@ absl::StatusOr<std::string> RouteTable(const EnvoyDump& dump, const RouteFilter&
 absl::StatusOr<std::string> EndpointTable(const EnvoyDump& dump, const EndpointFilter& filter, Output output);
 // `now`: at which certificates are valid or not. NotFound: the dump has no section of secrets.
 absl::StatusOr<std::string> SecretTable(const EnvoyDump& dump, Time now, Output output);
+// NotFound, in istioctl's words: the dump has no section of extension configurations.
+absl::StatusOr<std::string> ExtensionTable(const EnvoyDump& dump, Output output);
 // Always a document. NotFound: the dump has no section of the bootstrap.
 absl::StatusOr<std::string> BootstrapText(const EnvoyDump& dump, Output output);
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "core/base/containers/countdown.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "core/base/text/go_duration.h"
 #include "core/base/text/parse_bool.h"
 #include "core/config/mesh/mesh_watcher.h"
 #include "core/config/store/store.h"
@@ -236,6 +239,8 @@ struct Istiod::Impl {
   absl::Status CheckCertProvider() const;
   const security::ServingCertificate* Serving() const;
   const std::string& Bundle() const;
+  void FetchPeerRoots();
+  void FetchPeerRoot(std::vector<std::pair<std::string, std::string>> wanted, Time since, Duration pause);
   void StartControllers();
   absl::Status OpenConfigSources();
   absl::Status StartInjection();
@@ -328,6 +333,7 @@ void Istiod::Impl::Start() {
       std::make_unique<config::MeshWatcher>(client, host, options.system_namespace, MeshConfigMapName(options),
                                             std::move(fallback), config::ReadCaCertificateSources(options.mesh_config));
   mesh->on_refused = [this](const absl::Status& why) { lines.Warn(std::string(Message(why))); };
+  if (!options.shared_mesh_config.empty()) mesh->Share(client, options.system_namespace, options.shared_mesh_config);
   if (StartMeshFromFiles()) return;
   mesh->OnSynced(Guard([this] {
     lines.MeshRead(*mesh);
@@ -341,7 +347,9 @@ void Istiod::Impl::Start() {
 bool Istiod::Impl::StartMeshFromFiles() {
   const std::optional<std::string> text = files.Read(options.mesh_config_file);
   if (!text || !mesh->TakeMesh(*text).ok()) return false;
-  lines.Warn(fmt::format("Using local mesh config file {}, in cluster configs ignored", options.mesh_config_file));
+  const bool shares = !options.shared_mesh_config.empty();
+  if (!shares)
+    lines.Warn(fmt::format("Using local mesh config file {}, in cluster configs ignored", options.mesh_config_file));
   files.Watch(options.mesh_config_file, [this](const std::string& now) {
     if (absl::Status status = mesh->TakeMesh(now); !status.ok())
       lines.Warn(fmt::format("failed to read mesh configuration, using default: {}", Message(status)));
@@ -358,10 +366,15 @@ bool Istiod::Impl::StartMeshFromFiles() {
     });
   }
   lines.MeshHandlers();
-  host.Post(Guard([this] {
+  auto begin = Guard([this] {
     FindServingFiles();
     StartCa();
-  }));
+  });
+  if (shares) {
+    mesh->OnShared(std::move(begin));
+  } else {
+    host.Post(std::move(begin));
+  }
   return true;
 }
 
@@ -394,8 +407,53 @@ absl::Status Istiod::Impl::CheckRegistries() const {
   return absl::OkStatus();
 }
 
+// istiod: createPeerCertVerifier, pkg/spiffe/spiffe.go, RetrieveSpiffeBundleRootCertsFromStringInput().
+void Istiod::Impl::FetchPeerRoots() {
+  if (options.spiffe_bundle_endpoints.empty()) return StartControllers();
+  std::vector<std::pair<std::string, std::string>> wanted;  // trust domain, URL
+  for (const std::string& tuple : std::vector<std::string>(absl::StrSplit(options.spiffe_bundle_endpoints, "||"))) {
+    const std::vector<std::string> items = absl::StrSplit(tuple, '|');
+    if (items.size() != 2) {
+      return Fail(absl::InvalidArgumentError(fmt::format(
+          "failed to create discovery service: config is invalid: {}. Expected <trustdomain>|<url>", tuple)));
+    }
+    wanted.emplace_back(items[0], items[1].starts_with("https://") ? items[1] : "https://" + items[1]);
+  }
+  FetchPeerRoot(std::move(wanted), host.Now(), 50ms);
+}
+
+void Istiod::Impl::FetchPeerRoot(std::vector<std::pair<std::string, std::string>> wanted, Time since, Duration pause) {
+  constexpr Duration kPatience = 10s;  // totalRetryTimeout
+  while (!wanted.empty()) {
+    const auto& [domain, url] = wanted.back();
+    const std::optional<std::string> body = surroundings.fetch ? surroundings.fetch(url) : std::nullopt;
+    if (!body && host.Now() - since <= kPatience) {
+      lines.Warn(
+          fmt::format("Calling {} failed with error: no such host, retry in {}", url, GoDurationText(pause.count())));
+      host.RunAfter(pause, Guard([this, wanted = std::move(wanted), since, pause]() mutable {
+                      FetchPeerRoot(std::move(wanted), since, pause * 2);
+                    }));
+      return;
+    }
+    const auto roots = body ? security::ParseSpiffeBundle(domain, url, *body)
+                            : absl::UnavailableError(fmt::format(
+                                  "exhausted retries to fetch the SPIFFE bundle {} from url {}. Latest error: Calling "
+                                  "{} failed with error: no such host",
+                                  domain, url, url));
+    if (!roots.ok()) {
+      return Fail(absl::Status(roots.status().code(),
+                               fmt::format("failed to create discovery service: {}", Message(roots.status()))));
+    }
+    lines.Say(fmt::format("Loaded SPIFFE trust bundle for: {}, containing {} certs", domain, roots->size()), "spiffe");
+    wanted.pop_back();
+    since = host.Now();
+    pause = 50ms;
+  }
+  StartControllers();
+}
+
 void Istiod::Impl::StartCa() {
-  if (!options.enable_ca) return StartControllers();
+  if (!options.enable_ca) return FetchPeerRoots();
   lines.MakingCa();
   options.external_ca.empty() ? StartOwnCa() : StartExternalCa();
 }
@@ -420,7 +478,7 @@ void Istiod::Impl::StartExternalCa() {
       [this]() -> const std::vector<config::SignerRoots>& { return mesh->ca_certificates().signer_roots; });
   server->external->Start(Guard([this](absl::Status status) {
     if (!status.ok()) return Fail(status);
-    server->external->replaces_istiod_ca() ? StartControllers() : StartOwnCa();
+    server->external->replaces_istiod_ca() ? FetchPeerRoots() : StartOwnCa();
   }));
 }
 
@@ -428,7 +486,7 @@ void Istiod::Impl::StartOwnCa() {
   server->ca = std::make_unique<security::IstiodCa>(host, client, CaOptions(options, *mesh->mesh()));
   server->ca->Start(Guard([this](absl::Status status) {
     if (!status.ok()) return Fail(status);
-    StartControllers();
+    FetchPeerRoots();
   }));
 }
 

@@ -62,7 +62,10 @@ struct IstiodOptions {
   std::string mesh_config;           // YAML, when there is no ConfigMap `istio`
   // Files that istiod reads instead, if they are there: --meshConfig, --networksConfig.
   std::string mesh_config_file = "./etc/istio/config/mesh", networks_config_file = "./etc/istio/config/meshNetworks";
-  std::string config_dir;  // --configDir: Istio's configurations are read there instead of in the cluster
+  std::string shared_mesh_config;       // SHARED_MESH_CONFIG: a ConfigMap whose mesh config goes below its own
+  std::string spiffe_bundle_endpoints;  // SPIFFE_BUNDLE_ENDPOINTS: whose client certificates are believed, too
+  std::string watch_namespace;          // ISTIO_WATCH_NAMESPACE
+  std::string config_dir;               // --configDir: Istio's configurations are read there instead of in the cluster
   std::string tls_cert_file, tls_key_file, ca_cert_file;  // --tlsCertFile, --tlsKeyFile, --caCertFile: its own
   // PILOT_ENABLE_STATUS and PILOT_ENABLE_CONFIG_DISTRIBUTION_TRACKING: who has which version of a configuration is
   // reported into a ConfigMap each PILOT_STATUS_UPDATE_INTERVAL, and its leader writes it into statuses.

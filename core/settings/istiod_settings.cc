@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "core/base/duration.h"
@@ -266,10 +267,38 @@ absl::Status AddReference(const json& pod, const std::string& name, const json& 
     const json& ref = At(from, member);
     if (!ref.is_object() || keys == nullptr) continue;
     const std::string of = Text(ref, "name"), key = Text(ref, "key");
-    if (auto value = keys(kind, of, key)) {
-      out->variables[name] = *std::move(value);
+    const auto data = keys(kind, of);
+    if (data && data->contains(key)) {
+      out->variables[name] = data->at(key);
     } else if (At(ref, "optional") != true) {
       return Missing(kind, fmt::format("{}/{}", Text(At(pod, "metadata"), "namespace"), of), key);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// kubernetes: apimachinery/pkg/util/validation, IsEnvVarName(); other keys are left out, and an event says so.
+bool IsVariableName(std::string_view name) {
+  const auto goes = [](char c) { return absl::ascii_isalpha(c) || c == '-' || c == '_' || c == '.'; };
+  return !name.empty() && goes(name.front()) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return goes(c) || absl::ascii_isdigit(c); });
+}
+
+// kubernetes: pkg/kubelet/kubelet_pods.go, makeEnvironmentVariables().
+absl::Status AddAllOf(const json& from, const KeySource& keys, ContainerSettings* out) {
+  for (const auto& [kind, member] : {std::pair("ConfigMap", "configMapRef"), std::pair("Secret", "secretRef")}) {
+    const json& ref = At(from, member);
+    if (!ref.is_object() || keys == nullptr) continue;
+    const std::string of = Text(ref, "name");
+    const auto data = keys(kind, of);
+    if (!data && At(ref, "optional") != true) {
+      return absl::FailedPreconditionError(
+          fmt::format("CreateContainerConfigError: {} \"{}\" not found", *kind == 'S' ? "secret" : "configmap", of));
+    }
+    if (!data) continue;
+    for (const auto& [key, value] : *data) {
+      const std::string name = Text(from, "prefix") + key;
+      if (IsVariableName(name)) out->variables[name] = value;
     }
   }
   return absl::OkStatus();
@@ -360,6 +389,9 @@ absl::StatusOr<ContainerSettings> ReadContainerSettings(const json& pod, std::st
                                                         const KeySource& keys) {
   ContainerSettings out;
   const json& from = ContainerNamed(pod, container);
+  for (const json& all : Items(At(from, "envFrom"))) {
+    if (absl::Status status = AddAllOf(all, keys, &out); !status.ok()) return status;
+  }
   for (const json& variable : Items(At(from, "env"))) {
     const std::string name = Text(variable, "name");
     if (At(variable, "value").is_string()) {
@@ -416,7 +448,6 @@ std::vector<std::string> UnheededSettings(const json& pod) {
     out.push_back(value.is_string() ? fmt::format("variable {}={}", name, Text(variable, "value"))
                                     : fmt::format("variable {}", name));
   }
-  if (At(container, "envFrom").is_array()) out.emplace_back("envFrom");
   const absl::StatusOr<ContainerSettings> said = ReadContainerSettings(pod, "discovery", nullptr);
   if (said.ok()) {
     for (const auto& [name, value] : TakeApart(said->arguments).flags) {

@@ -70,13 +70,13 @@ struct ContainerSettings {
   std::vector<std::string> arguments;
 };
 
-// Key of a ConfigMap or Secret of the pod's namespace; nullopt: it is not there.
+// What a ConfigMap or Secret of the pod's namespace holds; nullopt: it is not there.
 using KeySource =
-    std::function<std::optional<std::string>(std::string_view kind, const std::string& name, const std::string& key)>;
+    std::function<std::optional<std::map<std::string, std::string>>(std::string_view kind, const std::string& name)>;
 
-// Of the container named `container` of a pod, or of a pod's template. $(NAME) is expanded as the kubelet does.
-// FailedPrecondition in the kubelet's words: a key that must be there is not. Without `keys` what refers to one is left
-// out.
+// Of the container named `container` of a pod, or of a pod's template: `envFrom`, which `env` overrides, and arguments.
+// $(NAME) is expanded as the kubelet does. FailedPrecondition in the kubelet's words: what must be there is not.
+// Without `keys` what refers to one is left out.
 absl::StatusOr<ContainerSettings> ReadContainerSettings(const nlohmann::json& pod, std::string_view container,
                                                         const KeySource& keys);
 

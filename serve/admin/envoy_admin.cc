@@ -6,10 +6,12 @@
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/profile/releases.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "serve/admin/config_dump.h"
 #include "serve/admin/envoy_stats.h"
+#include "serve/admin/loggers.h"
 #include "sim/pod_process.h"
 
 namespace wavetank::serve {
@@ -92,7 +94,9 @@ http::Response Stats(const sim::PodProcess& pod, const std::string& query, bool 
 http::Response AdminAnswer(const sim::PodProcess& pod, const HeldConfig& held, const http::Request& request) {
   if (!pod.bootstrap().has_value() || pod.envoy() == nullptr) return Plain(503, "the proxy has not started\n");
   const std::string& path = request.path;
-  if (request.method == "POST" && path == "/logging") return Plain(200, "active loggers:\n  all: warning\n");
+  if (request.method == "POST" && path == "/logging" && request.query.empty()) {
+    return Plain(200, ActiveLoggers(*pod.pod(), pilot::ReleaseOf(pod.site().commons->profile).envoy));
+  }
   if (request.method != "GET") {
     return Plain(501, path + " is not available: the admin interface of a simulated Envoy only shows its state\n");
   }

@@ -5,8 +5,8 @@
 
 #include "core/base/json_access.h"
 #include "core/kube/credentials/access_review.h"
-#include "fakes/kube/store/rbac.h"
 #include "fmt/format.h"
+#include "sim/remote/own_account.h"
 
 namespace wavetank::sim {
 
@@ -33,29 +33,18 @@ absl::Status RemoteReader::Trusts() const {
   return knows ? absl::OkStatus() : failed();
 }
 
-absl::Status RemoteReader::Permit(Time now, std::string_view verb, std::string_view group, std::string_view resource,
-                                  const std::string& ns) const {
+absl::Status RemoteReader::Permit(Time now, kube::AccessRequest request) const {
   if (!tls_.ok()) return tls_;
-  std::string user = "system:anonymous";
+  request.user = "system:anonymous";
   // kube-apiserver: a bearer that proves nothing is refused, one that shows nothing is anonymous.
   if (!config_.token.empty() || !config_.username.empty() || !config_.client_certificate_pem.empty()) {
     const absl::StatusOr<kube::TokenClaims> claims = server_.tokens->Verify(config_.token, {}, now);
     if (!claims.ok() || server_.api->Get("ServiceAccount", {claims->ns, claims->service_account}) == nullptr)
       return absl::UnauthenticatedError("Unauthorized");
-    user = kube::ServiceAccountUser(claims->ns, claims->service_account);
+    request.user = kube::ServiceAccountUser(claims->ns, claims->service_account);
     if (role_is_given_(HasRole(*server_.api, claims->ns, claims->service_account))) return absl::OkStatus();
   }
-  kube::AccessRequest request;
-  request.user = user;
-  request.verb = verb;
-  request.group = group;
-  request.resource = resource;
-  request.ns = ns;
-  if (fakekube::RbacAuthorizer(*server_.api).Allowed(request)) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      fmt::format("{}{}{} is forbidden: User \"{}\" cannot {} resource \"{}\" in API group \"{}\" {}", resource,
-                  group.empty() ? "" : ".", group, user, verb, resource, group,
-                  ns.empty() ? "at the cluster scope" : fmt::format("in the namespace \"{}\"", ns)));
+  return AskRbac(*server_.api, std::move(request));
 }
 
 bool HasRole(const fakekube::ApiServer& api, std::string_view ns, std::string_view account) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/time.h"
+#include "core/kube/credentials/access_review.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/credentials/service_account_token.h"
 #include "core/x509/x509.h"
@@ -27,9 +28,9 @@ class RemoteReader {
 
   RemoteReader(Server server, kube::KubeConfig config, RoleIsGiven role_is_given);
 
-  // OK, or what client-go reports of the request: Unavailable (TLS), Unauthenticated, PermissionDenied.
-  absl::Status Permit(Time now, std::string_view verb, std::string_view group, std::string_view resource,
-                      const std::string& ns) const;
+  // OK, or what client-go reports of the request: Unavailable (TLS), Unauthenticated, PermissionDenied. The request's
+  // user is not looked at.
+  absl::Status Permit(Time now, kube::AccessRequest request) const;
 
  private:
   absl::Status Trusts() const;

@@ -133,6 +133,20 @@ TEST_F(Variants, AMeshConfigThatIsRefusedIsTold) {
                                                 "config: mesh.connectTimeout: expected a duration"));
 }
 
+TEST_F(Variants, WatchingOneNamespaceKeepsIstiodFromGettingReady) {
+  Make(", {name: ISTIO_WATCH_NAMESPACE, value: sample}");
+  EXPECT_THAT(Apply().output, HasSubstr("with ISTIO_WATCH_NAMESPACE definitions are looked for in that namespace"));
+}
+
+TEST_F(Variants, BundlesOfOtherTrustDomainsAreNeededAtTheStart) {
+  Make(", {name: SPIFFE_BUNDLE_ENDPOINTS, value: 'other.example|https://spiffe.example/bundle'}");
+  EXPECT_THAT(Apply().output,
+              HasSubstr("does not start: failed to create discovery service: exhausted retries to fetch the "
+                        "SPIFFE bundle other.example from url https://spiffe.example/bundle"));
+  Make(", {name: SPIFFE_BUNDLE_ENDPOINTS, value: other.example}");
+  EXPECT_THAT(Apply().output, HasSubstr("config is invalid: other.example. Expected <trustdomain>|<url>"));
+}
+
 TEST_F(Variants, APodWithoutWhatItMountsDoesNotStart) {
   Make();
   Write("c1/client.yaml",

@@ -22,6 +22,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+const json kOwnId = {{"name", "CLUSTER_ID"}, {"value", "cluster1"}};
+
 class IstiodEnvironment : public TwoClusterWorld {
  protected:
   void Begin(const std::string& mend = "", const std::string& profile = "") {
@@ -224,6 +226,113 @@ TEST_F(IstiodEnvironment, ARoleThatIsBoundDecides) {
   EXPECT_THAT(world_->Complaints(), Not(Contains(HasSubstr("cannot list resource \"pods\""))));
 }
 
+// The rules of istiod's ClusterRole in its chart, and the verbs and resources of one taken away.
+json RulesOfIstiodWithout(const std::string& resource, const std::string& verb) {
+  json rules = json::array();
+  const auto rule = [&](const std::string& group, const json& resources, const json& verbs) {
+    for (const json& each : resources) {
+      json left = json::array();
+      for (const json& one : verbs) {
+        if (each != resource || one != verb) left.push_back(one);
+      }
+      rules.push_back({{"apiGroups", {group}}, {"resources", {each}}, {"verbs", left}});
+    }
+  };
+  const json read = {"get", "list", "watch"};
+  rule("", {"pods", "nodes", "services", "namespaces", "endpoints", "secrets"}, read);
+  rule("", {"configmaps"}, {"create", "get", "list", "watch", "update"});
+  rule("discovery.k8s.io", {"endpointslices"}, read);
+  rule("apiextensions.k8s.io", {"customresourcedefinitions"}, read);
+  rule("networking.k8s.io", {"ingresses", "ingressclasses"}, read);
+  rule("admissionregistration.k8s.io", {"mutatingwebhookconfigurations"}, {"get", "list", "watch", "update", "patch"});
+  rule("authentication.k8s.io", {"tokenreviews"}, {"create"});
+  rule("authorization.k8s.io", {"subjectaccessreviews"}, {"create"});
+  rule("coordination.k8s.io", {"leases"}, {"get", "update", "patch", "create"});
+  for (const char* group : {"security.istio.io", "networking.istio.io", "telemetry.istio.io", "extensions.istio.io"})
+    rule(group, {"*"}, read);
+  return rules;
+}
+
+class IstiodRights : public IstiodEnvironment {
+ protected:
+  // Before istiod: its role, but for that right, bound to `account`.
+  void RoleWithout(const std::string& resource, const std::string& verb, const std::string& account = "istiod") {
+    const auto apply = [this](const char* kind, json rest) {
+      rest["apiVersion"] = "rbac.authorization.k8s.io/v1";
+      rest["kind"] = kind;
+      rest["metadata"] = {{"name", "istiod-clusterrole-istio-system"}};
+      Do("apply", {{"cluster", "cluster1"}, {"object", std::move(rest)}});
+    };
+    apply("ClusterRole", {{"rules", RulesOfIstiodWithout(resource, verb)}});
+    apply(
+        "ClusterRoleBinding",
+        {{"roleRef",
+          {{"apiGroup", "rbac.authorization.k8s.io"},
+           {"kind", "ClusterRole"},
+           {"name", "istiod-clusterrole-istio-system"}}},
+         {"subjects", json::array({{{"kind", "ServiceAccount"}, {"name", account}, {"namespace", "istio-system"}}})}});
+  }
+  bool Ready() { return world_->IstiodOf("cluster1")->istiod().Ready(); }
+};
+
+TEST_F(IstiodRights, ThoseOfTheChartAreEnough) {
+  Begin();
+  RoleWithout("", "");
+  Istiod(json::array({kOwnId}));
+  Sleep();
+  EXPECT_TRUE(Ready());
+  EXPECT_THAT(world_->Complaints(), IsEmpty());
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+}
+
+TEST_F(IstiodRights, AnInformerThatMayNotListKeepsItFromGettingReady) {
+  for (const char* resource : {"secrets", "endpointslices", "mutatingwebhookconfigurations"}) {
+    Begin();
+    RoleWithout(resource, "list");
+    Istiod(json::array({kOwnId}));
+    EXPECT_FALSE(Ready()) << resource;
+    EXPECT_THAT(world_->Complaints(),
+                Contains(AllOf(HasSubstr("is forbidden: User \"system:serviceaccount:istio-system:istiod\""),
+                               HasSubstr(fmt::format("cannot list resource \"{}\"", resource)))))
+        << resource;
+  }
+}
+
+TEST_F(IstiodRights, WithoutDefinitionsItDoesNotStart) {
+  Begin();
+  RoleWithout("customresourcedefinitions", "list");
+  Istiod(json::array({kOwnId}));
+  EXPECT_THAT(world_->Complaints(),
+              Contains(AllOf(HasSubstr("does not start: failed to create discovery service: error initializing config "
+                                       "controller: customresourcedefinitions.apiextensions.k8s.io is forbidden"))));
+}
+
+TEST_F(IstiodRights, WithoutTokenReviewsNobodyIsBelieved) {
+  Begin();
+  RoleWithout("tokenreviews", "create");
+  Istiod(json::array({kOwnId}));
+  Sleep();
+  EXPECT_TRUE(Ready());
+  EXPECT_THAT(world_->Unready(), ElementsAre(HasSubstr("rpc error: code = Unauthenticated")));
+  EXPECT_THAT(world_->Complaints(), Contains(HasSubstr("cannot create resource \"tokenreviews\"")));
+}
+
+TEST_F(IstiodRights, WhoMayNotLockLeadsNothing) {
+  Begin();
+  RoleWithout("configmaps", "create");
+  Istiod(json::array({kOwnId}));
+  EXPECT_TRUE(Ready());
+  EXPECT_FALSE(world_->IstiodOf("cluster1")->istiod().Leads("istio-namespace-controller-election"));
+  EXPECT_EQ(world_->cluster("cluster1").api().Get("ConfigMap", {"istio-system", "istio-ca-root-cert"}), nullptr);
+}
+
+TEST_F(IstiodRights, ARoleOfAnotherAccountIsNone) {
+  Begin();
+  RoleWithout("", "", "istiod-service-account");
+  Istiod(json::array({kOwnId}));
+  EXPECT_FALSE(Ready());
+}
+
 TEST_F(IstiodEnvironment, AnUnknownServerStandsForTheClusterOfThatNameOnlyIfMended) {
   TwoIstiods("istiod,clusterID,roots,rbac");
   SecretWith("https://cluster2.kubernetes.example:6443", "https://203.0.113.9:6443");
@@ -237,8 +346,6 @@ TEST_F(IstiodEnvironment, AnotherCaIsNotTrusted) {
   SecretWith(right, other);
   EXPECT_THAT(world_->Complaints(), Contains(HasSubstr("x509: certificate signed by unknown authority")));
 }
-
-const json kOwnId = {{"name", "CLUSTER_ID"}, {"value", "cluster1"}};
 
 TEST_F(IstiodEnvironment, TheHostOfDiscoveryAddressIsInItsCertificate) {
   Begin();

@@ -3,9 +3,18 @@
 #include <fmt/format.h>
 
 #include "core/base/status.h"
+#include "core/config/mesh/shared_mesh_config.h"
 #include "core/kube/types.h"
 
 namespace wavetank::config {
+namespace {
+
+std::string Entry(const std::map<std::string, std::string>& data, const std::string& key) {
+  const auto it = data.find(key);
+  return it == data.end() ? std::string() : it->second;
+}
+
+}  // namespace
 
 MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name, MeshConfigRef fallback,
                          CaCertificateSources fallback_sources)
@@ -27,13 +36,75 @@ MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::
                             },
                         .on_delete =
                             [this, mine](const kube::ObjectRef& object) {
-                              if (mine(object)) SetMesh(fallback_, fallback_sources_);
+                              if (!mine(object)) return;
+                              if (shared_ == nullptr) return SetMesh(fallback_, fallback_sources_);
+                              own_yaml_.clear();
+                              SetMerged();
                             }});
+}
+
+void MeshWatcher::Share(kube::Client& client, const std::string& ns, const std::string& name) {
+  shared_ = std::make_unique<kube::Informer>(
+      client, host_, kube::kinds::kConfigMap,
+      kube::ListOptions{.ns = ns, .label_selector = {}, .field_selector = fmt::format("metadata.name={}", name)});
+  const auto read = [this](const kube::ObjectRef& object) {
+    shared_yaml_ = Entry(kube::ConfigMapData(*object), "mesh");
+    SetMerged();
+  };
+  shared_->AddHandler({.on_add = read,
+                       .on_update = [read](const auto&, const kube::ObjectRef& object) { read(object); },
+                       .on_delete =
+                           [this](const kube::ObjectRef&) {
+                             shared_yaml_.clear();
+                             SetMerged();
+                           }});
+  shared_->Start();
+}
+
+void MeshWatcher::OnSynced(Callback done) {
+  if (shared_ == nullptr) return informer_.OnSynced(std::move(done));
+  informer_.OnSynced([this, done = std::move(done)]() mutable { shared_->OnSynced(std::move(done)); });
 }
 
 void MeshWatcher::Start() { informer_.Start(); }
 
+void MeshWatcher::SetMerged() {
+  status_ = absl::OkStatus();
+  const auto refuse = [this](std::string_view whose, const absl::Status& why) {
+    status_ = absl::Status(why.code(), fmt::format("{} config invalid, ignoring it {}", whose, Message(why)));
+    if (on_refused != nullptr) on_refused(status_);
+  };
+  std::string taken;
+  MeshConfigRef mesh = fallback_;
+  if (!shared_yaml_.empty()) {
+    absl::StatusOr<MeshConfigRef> shared = ApplyMeshConfigDefaults(shared_yaml_);
+    if (shared.ok()) {
+      mesh = *std::move(shared);
+      taken = shared_yaml_;
+    } else {
+      refuse("user", shared.status());
+    }
+  }
+  if (!own_yaml_.empty()) {
+    const absl::StatusOr<std::string> both = MergeMeshConfigs(taken, own_yaml_);
+    absl::StatusOr<MeshConfigRef> merged = both.ok() ? ApplyMeshConfigDefaults(*both) : both.status();
+    if (merged.ok()) {
+      mesh = *std::move(merged);
+      taken = *both;
+    } else {
+      refuse("revision", merged.status());
+    }
+  }
+  SetMesh(std::move(mesh), ReadCaCertificateSources(taken));
+}
+
 absl::Status MeshWatcher::TakeMesh(const std::string& yaml) {
+  if (shared_ != nullptr) {
+    if (absl::StatusOr<MeshConfigRef> alone = ApplyMeshConfigDefaults(yaml); !alone.ok()) return alone.status();
+    own_yaml_ = yaml;
+    SetMerged();
+    return absl::OkStatus();
+  }
   absl::StatusOr<MeshConfigRef> mesh = ApplyMeshConfigDefaults(yaml);
   if (!mesh.ok()) return mesh.status();
   SetMesh(*std::move(mesh), ReadCaCertificateSources(yaml));
@@ -54,6 +125,10 @@ void MeshWatcher::Read(const kube::Object& config_map) {
     absl::StatusOr<MeshNetworks> networks = ParseMeshNetworks(it->second);
     if (!networks.ok()) return Refuse("failed reading MeshNetworks config", networks.status());
     SetNetworks(*std::move(networks));
+  }
+  if (shared_ != nullptr) {
+    own_yaml_ = Entry(data, "mesh");
+    return SetMerged();
   }
   const auto it = data.find("mesh");
   if (it == data.end()) return Refuse("", absl::InvalidArgumentError("missing ConfigMap key \"mesh\""));

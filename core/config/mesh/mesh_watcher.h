@@ -27,13 +27,18 @@ class MeshWatcher {
   MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name = "istio",
               MeshConfigRef fallback = nullptr, CaCertificateSources fallback_sources = {});
 
+  // SHARED_MESH_CONFIG: key `mesh` of that ConfigMap holds where the own one says nothing. Before Start() or
+  // TakeMesh().
+  void Share(kube::Client& client, const std::string& ns, const std::string& name);
   void Start();
   // What a file says, instead of Start(). InvalidArgument: it says nothing that can be read, and nothing changes.
   absl::Status TakeMesh(const std::string& yaml);
   absl::Status TakeNetworks(const std::string& yaml);
-  // The ConfigMap was looked for and, if it is there, read.
-  bool HasSynced() const { return informer_.HasSynced(); }
-  void OnSynced(Callback done) { informer_.OnSynced(std::move(done)); }
+  // The ConfigMaps were looked for and, if they are there, read.
+  bool HasSynced() const { return informer_.HasSynced() && (shared_ == nullptr || shared_->HasSynced()); }
+  void OnSynced(Callback done);
+  // Runs once the shared one was.
+  void OnShared(Callback done) { shared_->OnSynced(std::move(done)); }
 
   // The ConfigMap is there.
   bool found() const { return !informer_.objects().empty(); }
@@ -56,12 +61,16 @@ class MeshWatcher {
 
  private:
   void Read(const kube::Object& config_map);
+  // With a shared one: istiod: pkg/config/mesh/watcher.go, merged().
+  void SetMerged();
   void Refuse(std::string_view doing, const absl::Status& why);
   void SetMesh(MeshConfigRef mesh, CaCertificateSources sources);
   void SetNetworks(MeshNetworks networks);
 
   Host& host_;
   kube::Informer informer_;
+  std::unique_ptr<kube::Informer> shared_;  // null: there is none
+  std::string shared_yaml_, own_yaml_;      // as they are, if there is one
   const MeshConfigRef fallback_;
   const CaCertificateSources fallback_sources_;
   MeshConfigRef mesh_;

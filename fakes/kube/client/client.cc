@@ -27,6 +27,14 @@ constexpr Duration kBookmarkInterval = 60s;
 // client-go: rest/with_retry.go. A 429 with Retry-After is tried again by the client itself, so often.
 constexpr int kMaxRetries = 10;
 
+// The one object that a field selector means; "": several. As kube-apiserver knows it (apiserver:
+// pkg/endpoints/request/requestinfo.go).
+std::string NamedBy(const std::string& field_selector) {
+  constexpr std::string_view kName = "metadata.name=";
+  if (!field_selector.starts_with(kName) || field_selector.find(',') != std::string::npos) return {};
+  return field_selector.substr(kName.size());
+}
+
 // Outlives the client as long as callbacks are on their way.
 struct Shared {
   ApiServer& server;
@@ -36,8 +44,10 @@ struct Shared {
   RandomStream stream;
   ClientPermit permit;  // null: may do everything
 
-  absl::Status Permit(std::string_view verb, const kube::ResourceKind& kind, const std::string& ns) const {
-    return permit == nullptr ? absl::OkStatus() : permit(verb, kind.group, kind.resource, ns);
+  absl::Status Permit(std::string_view verb, const kube::ResourceKind& kind, std::string ns, std::string one) const {
+    if (permit == nullptr) return absl::OkStatus();
+    return permit(
+        {"", std::string(verb), std::string(kind.group), std::string(kind.resource), std::move(ns), std::move(one)});
   }
   // Of a write: creating or replacing what is there.
   absl::Status PermitWrite(const kube::Object& object) const {
@@ -46,7 +56,9 @@ struct Shared {
     // Of all kinds that istiod writes the plural is so.
     const std::string plural = absl::AsciiStrToLower(object.kind) + "s";
     const bool there = server.Get(object.kind, {object.meta.ns, object.meta.name}) != nullptr;
-    return permit(there ? "update" : "create", GroupOf(version), plural, object.meta.ns);
+    // Of a creation an authorizer does not know the name (kubernetes: a POST to the collection).
+    return permit({"", there ? "update" : "create", std::string(GroupOf(version)), plural, object.meta.ns,
+                   there ? object.meta.name : ""});
   }
 
   // Round trip for a request now; nothing if nobody will answer.
@@ -66,13 +78,14 @@ struct Shared {
 class WatchStream final : public kube::Watch, public std::enable_shared_from_this<WatchStream> {
  public:
   WatchStream(std::shared_ptr<Shared> shared, const kube::ResourceKind& kind, kube::LabelSelector labels,
-              FieldSelector fields, std::string ns, kube::WatchCallbacks callbacks)
+              FieldSelector fields, std::string ns, std::string name, kube::WatchCallbacks callbacks)
       : shared_(std::move(shared)),
         resource_(kind),
         kind_(Qualified(kind)),
         labels_(std::move(labels)),
         fields_(std::move(fields)),
         ns_(std::move(ns)),
+        name_(std::move(name)),
         callbacks_(std::move(callbacks)) {}
 
   void Start(int64_t after, int attempt = 0) {
@@ -86,7 +99,7 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
     }
     if (!fate.answered) return EndLater(absl::UnavailableError("connection refused"));
     if (!fate.refusal.ok()) return EndLater(fate.refusal);
-    if (absl::Status refused = shared_->Permit("watch", resource_, ns_); !refused.ok()) return EndLater(refused);
+    if (absl::Status refused = shared_->Permit("watch", resource_, ns_, name_); !refused.ok()) return EndLater(refused);
     // etcd may have compacted what lies between, at any time.
     if (BuggifyFires(BuggifyPoint::kWatchExpired)) return EndLater(absl::OutOfRangeError("too old resource version"));
     const std::weak_ptr<WatchStream> weak = weak_from_this();
@@ -223,6 +236,7 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
   const kube::LabelSelector labels_;
   const FieldSelector fields_;
   const std::string ns_;
+  const std::string name_;  // of the one object that it is of
   kube::WatchCallbacks callbacks_;
   std::optional<ApiServer::WatchId> id_;
   int64_t version_ = 0;  // of the last change
@@ -259,7 +273,9 @@ class NetworkClient final : public kube::Client, public kube::DefinitionWatcher 
         ApiCall::kRead,
         [kind = Qualified(kind), options, resource = kind,
          shared = shared_.get()](ApiServer& server) -> absl::StatusOr<kube::ObjectList> {
-          if (absl::Status refused = shared->Permit("list", resource, options.ns); !refused.ok()) return refused;
+          const std::string one = NamedBy(options.field_selector);
+          absl::Status refused = shared->Permit(one.empty() ? "list" : "get", resource, options.ns, one);
+          if (!refused.ok()) return refused;
           absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(options.label_selector);
           if (!labels.ok()) return labels.status();
           absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(options.field_selector);
@@ -287,7 +303,8 @@ class NetworkClient final : public kube::Client, public kube::DefinitionWatcher 
     absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(options.label_selector);
     absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(options.field_selector);
     auto stream = std::make_shared<WatchStream>(shared_, kind, labels.value_or(kube::LabelSelector()),
-                                                fields.value_or(FieldSelector()), options.ns, std::move(callbacks));
+                                                fields.value_or(FieldSelector()), options.ns,
+                                                NamedBy(options.field_selector), std::move(callbacks));
     stream->Start(resource_version);
     return std::make_unique<WatchHandle>(std::move(stream));
   }
@@ -308,7 +325,8 @@ class NetworkClient final : public kube::Client, public kube::DefinitionWatcher 
         ApiCall::kWrite,
         [kind = Qualified(kind), name, resource = kind,
          shared = shared_.get()](ApiServer& server) -> absl::StatusOr<bool> {
-          if (absl::Status refused = shared->Permit("delete", resource, name.ns); !refused.ok()) return refused;
+          if (absl::Status refused = shared->Permit("delete", resource, name.ns, name.name); !refused.ok())
+            return refused;
           absl::Status status = server.Delete(kind, name);
           if (!status.ok()) return status;
           return true;

@@ -9,6 +9,7 @@
 
 #include "core/base/random.h"
 #include "core/kube/client.h"
+#include "core/kube/credentials/access_review.h"
 #include "fakes/kube/store/api_server.h"
 
 namespace wavetank::fakekube {
@@ -22,9 +23,9 @@ struct ClientLatency {
 };
 
 // What the server says to a request of this client before it does it: OK, Unauthenticated, PermissionDenied; or
-// Unavailable, why there is no connection. Asked each time, so that rights may change.
-using ClientPermit = std::function<absl::Status(std::string_view verb, std::string_view group,
-                                                std::string_view resource, const std::string& ns)>;
+// Unavailable, why there is no connection. Asked each time, so that rights may change; `user` is left empty. A list of
+// the one object of a name is a `get`: whoever reads one so may have asked either way.
+using ClientPermit = std::function<absl::Status(const kube::AccessRequest& request)>;
 
 // `server` and `host` must outlive the client. `name` keys its random stream and names it in the trace.
 std::unique_ptr<kube::Client> MakeClient(ApiServer& server, Host& host, std::string name, uint64_t seed,

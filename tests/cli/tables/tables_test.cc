@@ -122,6 +122,25 @@ TEST(Tables, WhatIsNoDumpIsRefusedWithARemedy) {
   EXPECT_FALSE(BootstrapText(*empty, Output::kJson).ok());
 }
 
+// istioctl: pkg/writer/envoy/configdump/ecds.go: by type, then by name.
+TEST(Tables, ExtensionConfigurationsAreSortedByTypeAndName) {
+  constexpr char kExtensions[] = R"({"configs": [{"@type": "type.googleapis.com/envoy.admin.v3.EcdsConfigDump",
+    "ecds_filters": [
+     {"ecds_filter": {"@type": "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig", "name": "kitchen.b",
+       "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm"}}},
+     {"ecds_filter": {"@type": "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig", "name": "kitchen.a",
+       "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm"}}}]}]})";
+  const auto dump = EnvoyDump::Read(kExtensions, "dump");
+  ASSERT_TRUE(dump.ok());
+  EXPECT_EQ(*ExtensionTable(*dump, Output::kShort),
+            "ECDS NAME     TYPE\n"
+            "kitchen.a     envoy.extensions.filters.http.wasm.v3.Wasm\n"
+            "kitchen.b     envoy.extensions.filters.http.wasm.v3.Wasm\n");
+  EXPECT_TRUE(ExtensionTable(*dump, Output::kJson)->starts_with("{\n    \"ecdsFilters\": ["));
+  EXPECT_EQ(ExtensionTable(*EnvoyDump::Read(R"({"configs": []})", "dump"), Output::kShort).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
 TEST(Tables, ProxyStatusComparesWhatWasSentWithWhatWasAcked) {
   const nlohmann::json syncz = nlohmann::json::parse(
       R"([{"proxy": "b.x", "cluster_id": "c2", "istio_version": "1.18.2", "cluster_sent": "n1", "cluster_acked": "n1",

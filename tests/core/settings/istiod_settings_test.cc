@@ -152,10 +152,11 @@ TEST(IstiodSettings, ReferencesAreResolved) {
       {{"name", "POD"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.name"}}}}}},
       {{"name", "CLUSTER_ID"}, {"valueFrom", {{"configMapKeyRef", {{"name", "settings"}, {"key", "cluster"}}}}}},
       Variable("REVISION", "of-$(POD)-$$(POD)-$(NOBODY)")};
-  const auto said = ReadContainerSettings(PodWith(env), "discovery",
-                                          [](std::string_view kind, const std::string& name, const std::string& key) {
-                                            return std::optional(std::string(kind) + "/" + name + "/" + key);
-                                          });
+  const auto said =
+      ReadContainerSettings(PodWith(env), "discovery", [](std::string_view kind, const std::string& name) {
+        return std::optional(
+            std::map<std::string, std::string>{{"cluster", std::string(kind) + "/" + name + "/cluster"}});
+      });
   ASSERT_TRUE(said.ok()) << said.status();
   EXPECT_EQ(said->variables.at("CLUSTER_ID"), "ConfigMap/settings/cluster");
   EXPECT_EQ(said->variables.at("REVISION"), "of-istiod-1-$(POD)-$(NOBODY)");
@@ -164,11 +165,32 @@ TEST(IstiodSettings, ReferencesAreResolved) {
 TEST(IstiodSettings, AKeyThatIsNotThereKeepsTheContainerFromStarting) {
   const std::vector<json> env = {json::object(
       {{"name", "CLUSTER_ID"}, {"valueFrom", {{"secretKeyRef", {{"name", "settings"}, {"key", "cluster"}}}}}})};
-  const auto said =
-      ReadContainerSettings(PodWith(env), "discovery", [](auto, const auto&, const auto&) { return std::nullopt; });
+  const auto said = ReadContainerSettings(PodWith(env), "discovery", [](auto, const auto&) { return std::nullopt; });
   EXPECT_EQ(said.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(Message(said.status())),
               HasSubstr("couldn't find key cluster in Secret istio-system/settings"));
+}
+
+TEST(IstiodSettings, AWholeConfigMapIsItsEnvironmentAndSingleVariablesOverride) {
+  json pod = PodWith({Variable("REVISION", "r-$(CLUSTER_ID)")});
+  json& container = pod["spec"]["containers"][0];
+  container["envFrom"] = json::array({{{"configMapRef", {{"name", "one"}}}},
+                                      {{"prefix", "PILOT_"}, {"secretRef", {{"name", "two"}}}},
+                                      {{"configMapRef", {{"name", "none"}, {"optional", true}}}}});
+  const KeySource keys = [](std::string_view kind,
+                            const std::string& name) -> std::optional<std::map<std::string, std::string>> {
+    if (name == "none") return std::nullopt;
+    if (kind == "Secret") return std::map<std::string, std::string>{{"DEBOUNCE_AFTER", "5s"}};
+    return std::map<std::string, std::string>{{"CLUSTER_ID", "west"}, {"REVISION", "x"}, {"not a name", "y"}};
+  };
+  const auto said = ReadContainerSettings(pod, "discovery", keys);
+  ASSERT_TRUE(said.ok()) << said.status();
+  EXPECT_EQ(said->variables.at("REVISION"), "r-west");
+  EXPECT_EQ(said->variables.at("PILOT_DEBOUNCE_AFTER"), "5s");
+  EXPECT_FALSE(said->variables.contains("not a name"));
+  container["envFrom"][2]["configMapRef"].erase("optional");
+  EXPECT_THAT(std::string(Message(ReadContainerSettings(pod, "discovery", keys).status())),
+              HasSubstr("CreateContainerConfigError: configmap \"none\" not found"));
 }
 
 TEST(UnheededSettings, NamesVariablesAndArgumentsWithoutEffect) {

@@ -158,5 +158,37 @@ TEST_F(WatchersTest, ABadMeshConfigKeepsTheLastGoodOne) {
   EXPECT_EQ(watcher.mesh()->trust_domain, "td") << "bad networks keep the mesh config too";
 }
 
+// SHARED_MESH_CONFIG.
+TEST_F(WatchersTest, ASharedMeshConfigHoldsWhereTheOwnOneSaysNothing) {
+  const auto put_shared = [this](const std::string& mesh) {
+    client.Put({{"apiVersion", "v1"},
+                {"kind", "ConfigMap"},
+                {"metadata", {{"name", "shared"}, {"namespace", "istio-system"}}},
+                {"data", {{"mesh", mesh}}}});
+  };
+  put_shared(
+      "trustDomain: user.example\naccessLogFile: /dev/null\ntrustDomainAliases: [a]\n"
+      "extensionProviders: [{name: z, zipkin: {service: z.sys, port: 1}}, {name: y, zipkin: {service: y.sys, port: "
+      "1}}]\n");
+  PutMesh({{"mesh",
+            "trust_domain: own.example\ntrustDomainAliases: [b]\nextensionProviders: [{name: z, zipkin: {service: "
+            "other.sys, port: 1}}]\n"}});
+  MeshWatcher watcher(client, host, "istio-system");
+  watcher.Share(client, "istio-system", "shared");
+  bool synced = false;
+  watcher.OnSynced([&] { synced = true; });
+  watcher.Start();
+  Run(1s);
+  EXPECT_TRUE(synced && watcher.HasSynced());
+  EXPECT_EQ(watcher.mesh()->trust_domain, "own.example");
+  EXPECT_EQ(watcher.mesh()->access_log_file, "/dev/null");
+  EXPECT_THAT(watcher.mesh()->trust_domain_aliases, ElementsAre("a", "b"));
+  put_shared("trustDomain: [no text]\naccessLogFile: /dev/stdout\n");
+  Run(1s);
+  EXPECT_EQ(watcher.mesh()->access_log_file, "") << "a shared one that cannot be read is ignored as a whole";
+  EXPECT_THAT(std::string(watcher.status().message()), testing::HasSubstr("user config invalid, ignoring it"));
+  EXPECT_EQ(watcher.mesh()->trust_domain, "own.example");
+}
+
 }  // namespace
 }  // namespace wavetank::config
