@@ -20,8 +20,6 @@ namespace {
 using kube::NamespacedName;
 using nlohmann::json;
 
-constexpr std::string_view kSystem = "istio-system";
-
 struct PodName {
   std::string cluster;
   NamespacedName name;
@@ -198,7 +196,7 @@ void AddApiServersAndSecrets(const Mesh& mesh, std::vector<Failure>* out) {
   for (const auto& cluster : mesh.clusters()) {
     const sim::Input down = Unreachable(cluster->name);
     out->push_back({"API server", cluster->name, [down](sim::World& world) { return world.Do(down); }});
-    for (const kube::ObjectRef& secret : mesh.List(*cluster, "Secret", kSystem)) {
+    for (const kube::ObjectRef& secret : mesh.List(*cluster, "Secret", cluster->system_namespace)) {
       const auto label = secret->meta.labels.find(security::kMultiClusterLabel);
       if (label == secret->meta.labels.end() || label->second != "true") continue;
       const sim::Input gone = sim::inputs::DeleteObject{cluster->name, "Secret", secret->meta.ns, secret->meta.name};
@@ -247,7 +245,7 @@ void AddLinksAndClusters(const Mesh& mesh, std::vector<Failure>* out) {
 
 void AddRoots(const Mesh& mesh, std::vector<Failure>* out) {
   for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary || mesh.Get(*cluster, "Secret", kSystem, "cacerts") == nullptr) continue;
+    if (!cluster->primary || mesh.Get(*cluster, "Secret", cluster->system_namespace, "cacerts") == nullptr) continue;
     const sim::Input root = sim::inputs::PlugInCa{cluster->name, "another root of " + cluster->name};
     std::vector<PodName> pods;
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {

@@ -49,6 +49,8 @@ Mesh::Mesh(SettledMesh settled) : settled_(std::move(settled)) {
       cluster->push = process->istiod().discovery().push_context();
     }
     cluster->system_namespace = sim::SystemNamespaceOf(world().cluster(options.name).api());
+    cluster->root_namespace =
+        cluster->push == nullptr ? cluster->system_namespace : cluster->istiod->mesh_config().root_namespace;
     if (const kube::ObjectRef ns = Get(*cluster, "Namespace", "", cluster->system_namespace); ns != nullptr) {
       const auto label = ns->meta.labels.find(pilot::kNetworkLabel);
       if (label != ns->meta.labels.end()) cluster->label = label->second;

@@ -28,7 +28,9 @@ struct MeshCluster {
   std::string network;                            // physical, its site: pods of one reach each other
   std::string label;                              // topology.istio.io/network of its system namespace; empty without
   std::string system_namespace = "istio-system";  // where its control plane is installed
-  std::string control_plane;                      // the cluster whose istiod serves its proxies
+  // Whose policies hold in all namespaces (meshConfig.rootNamespace); of a cluster without an istiod the former.
+  std::string root_namespace = "istio-system";
+  std::string control_plane;  // the cluster whose istiod serves its proxies
   bool primary = true;
   bool recorded = false;            // what is not in it may be there: who recorded it had not the right to see it
   config::ConfigStore configs;      // parsed configuration that stands in this cluster

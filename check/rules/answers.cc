@@ -41,8 +41,9 @@ std::set<std::string> NamesIn(const std::string& words) {
 }
 
 // The proxy's part of an EnvoyFilter that selects it, by namespace and labels.
-bool FilterHolds(const config::TypedConfig<config::EnvoyFilter>& filter, const sim::PodProcess& pod) {
-  if (filter.meta.ns != kSystemNamespace && filter.meta.ns != pod.pod()->meta.ns) return false;
+bool FilterHolds(const MeshCluster& primary, const config::TypedConfig<config::EnvoyFilter>& filter,
+                 const sim::PodProcess& pod) {
+  if (filter.meta.ns != primary.root_namespace && filter.meta.ns != pod.pod()->meta.ns) return false;
   return !filter.spec.workload_selector || Selects(*filter.spec.workload_selector, pod.pod()->meta.labels);
 }
 
@@ -69,7 +70,7 @@ kube::ObjectRef BehindRefusal(const Mesh& mesh, const MeshCluster& primary, cons
   }
   if (best != nullptr) return tie ? nullptr : best;
   for (const config::EnvoyFilterRef& filter : primary.configs.EnvoyFilters()) {
-    if (pod == nullptr || !FilterHolds(*filter, *pod)) continue;
+    if (pod == nullptr || !FilterHolds(primary, *filter, *pod)) continue;
     ++filters;
     only = mesh.Get(primary, "EnvoyFilter.networking.istio.io", filter->meta.ns, filter->meta.name);
   }
@@ -109,7 +110,7 @@ void RefusedByIstiod(const Mesh& mesh, Findings& findings) {
 }
 
 // A finding of more than a note about something of the Service's or the client's namespace, or of Istio's own.
-bool Explained(const RequestOutcome& request, const std::vector<Finding>& before) {
+bool Explained(const Mesh& mesh, const RequestOutcome& request, const std::vector<Finding>& before) {
   return std::any_of(before.begin(), before.end(), [&](const Finding& f) {
     if (f.rule->level == Level::kInfo || f.rule->code == "WT801") return false;
     if (f.object.empty()) return f.rule->level == Level::kError;
@@ -117,14 +118,16 @@ bool Explained(const RequestOutcome& request, const std::vector<Finding>& before
     const size_t begin = object.find(' '), end = object.find('/');
     if (begin == object.npos || end == object.npos) return true;  // of no namespace
     const std::string_view ns = object.substr(begin + 1, end - begin - 1);
-    return ns.empty() || ns == request.ns || ns == request.client_ns || ns == kSystemNamespace;
+    return ns.empty() || ns == request.ns || ns == request.client_ns || mesh.HoldsControlPlane(ns) ||
+           std::any_of(mesh.clusters().begin(), mesh.clusters().end(),
+                       [&](const auto& cluster) { return cluster->root_namespace == ns; });
   });
 }
 
 void RequestsFail(const Mesh& mesh, Findings& findings) {
   for (const RequestOutcome& r : findings.requests()) {
     const bool retried = r.failed == 0 && r.retried * 4 >= r.sent;
-    if ((r.failed == 0 && !retried) || Explained(r, findings.before())) continue;
+    if ((r.failed == 0 && !retried) || Explained(mesh, r, findings.before())) continue;
     const std::string message =
         retried ? fmt::format(
                       "{} of {} requests from {} to port {} get through after a retry alone: some of its endpoints "

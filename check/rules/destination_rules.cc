@@ -264,6 +264,19 @@ void LocalitiesUnknown(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// istiod makes a filter chain of a gateway between networks for each subset's name, and Envoys refuse two that match
+// the same (istiod: pilot/pkg/networking/core/v1alpha3/gateway.go, builtAutoPassthroughFilterChains); 1.18.2's
+// validation lets them pass.
+void SubsetsOfOneName(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    std::set<std::string> names, told;
+    for (const auto& subset : rule.spec.subsets) {
+      if (names.insert(subset.name).second || !told.insert(subset.name).second) continue;
+      findings.Add(cluster, rule.meta, fmt::format("has two subsets of the name {}", subset.name));
+    }
+  });
+}
+
 // istiod looks in the client's namespace, the service's and its own.
 void RuleOutOfSight(const Mesh& mesh, Findings& findings) {
   EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
@@ -272,7 +285,7 @@ void RuleOutOfSight(const Mesh& mesh, Findings& findings) {
           cluster, rule.meta,
           fmt::format("exportTo {}: no proxy there that could heed it", fmt::join(rule.spec.export_to, ", ")));
     }
-    if (rule.meta.ns == kSystemNamespace) return;
+    if (rule.meta.ns == cluster.root_namespace) return;
     const pilot::ServiceRef service = ServiceOf(cluster, FullHost(rule.spec.host, rule.meta.ns));
     if (service == nullptr || service->attributes.ns == rule.meta.ns) return;
     const auto pods = mesh.ServedPods(cluster);
@@ -329,6 +342,9 @@ const std::vector<Rule>& DestinationRuleRules() {
        HostUnknown},
       {"WT512", "SubsetSelectsNothing", Level::kWarning, "requests for the subset find no endpoint",
        "mend the subset's labels or the pods'", "", SubsetSelectsNothing},
+      {"WT535", "SubsetsOfOneName", Level::kError,
+       "a gateway between networks refuses its listener as a whole, and one that starts never gets ready",
+       "give each subset a name of its own", "istio/istio#50353", SubsetsOfOneName},
       {"WT513", "FailoverWithoutOutlierDetection", Level::kWarning, "without it every endpoint counts as healthy",
        "add outlierDetection to the same trafficPolicy", "istio/istio#33024, #19257", FailoverWithoutOutlierDetection},
       {"WT514", "FailoverPriorityThroughGateway", Level::kWarning,
@@ -351,7 +367,7 @@ const std::vector<Rule>& DestinationRuleRules() {
       {"WT525", "LocalityUnknown", Level::kWarning, "where nothing is, nothing is sent, and nothing fails over to it",
        "write localities as the nodes' labels have them", "", LocalitiesUnknown},
       {"WT526", "DestinationRuleOutOfSight", Level::kWarning, "proxies of other namespaces do not see the rule",
-       "put it into the service's namespace, the clients' or istio-system", "", RuleOutOfSight},
+       "put it into the service's namespace, the clients' or the mesh's root namespace", "", RuleOutOfSight},
       {"WT530", "EjectionOfNetworks", Level::kWarning, "clients see a gateway, not the pods behind it",
        "leave maxEjectionPercent below 100, and let the retries of a route find other pods", "istio/istio#52435",
        EjectsNetworks},

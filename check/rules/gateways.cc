@@ -59,8 +59,14 @@ void GatewayPortsNobodyOffers(const Mesh& mesh, Findings& findings) {
     for (const config::GatewayRef& gateway : cluster->configs.Gateways()) {
       std::set<int> offered;
       bool any = false;
-      for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
-        if (!pod->router() || !Selects(gateway->spec.selector, pod->pod()->meta.labels)) continue;
+      const auto is_its = [&](const sim::PodProcess* pod) {
+        return pod->router() && Selects(gateway->spec.selector, pod->pod()->meta.labels);
+      };
+      // Pods of remote clusters are meant where there is none at home.
+      const auto own = mesh.Pods(*cluster);
+      const bool at_home = std::any_of(own.begin(), own.end(), is_its);
+      for (const sim::PodProcess* pod : at_home ? own : mesh.ServedPods(*cluster)) {
+        if (!is_its(pod)) continue;
         for (const kube::ObjectRef& service : ServicesBefore(mesh, *pod)) {
           any = true;
           for (const kube::ServicePort& port : kube::ParseService(*service).ports) {

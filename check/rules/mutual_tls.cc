@@ -18,8 +18,9 @@ bool Disables(const config::PeerAuthentication& spec) {
                      [](const auto& port) { return port.second == Mode::kDisable; });
 }
 
-bool Covers(const config::TypedConfig<config::PeerAuthentication>& policy, const sim::PodProcess& pod) {
-  if (policy.meta.ns != kSystemNamespace && policy.meta.ns != pod.pod()->meta.ns) return false;
+bool Covers(const MeshCluster& cluster, const config::TypedConfig<config::PeerAuthentication>& policy,
+            const sim::PodProcess& pod) {
+  if (policy.meta.ns != cluster.root_namespace && policy.meta.ns != pod.pod()->meta.ns) return false;
   return !policy.spec.selector || Selects(*policy.spec.selector, pod.pod()->meta.labels);
 }
 
@@ -32,7 +33,7 @@ void CutsOtherNetworks(const Mesh& mesh, Findings& findings) {
       if (!Disables(policy->spec)) continue;
       std::set<std::string> apps;
       for (const sim::PodProcess* pod : mesh.world().Pods()) {
-        if (pod->envoy() == nullptr || pod->router() || !Covers(*policy, *pod)) continue;
+        if (pod->envoy() == nullptr || pod->router() || !Covers(*cluster, *policy, *pod)) continue;
         if (!ServicesBefore(mesh, *pod).empty()) apps.insert(pod->app() + "." + pod->pod()->meta.ns);
       }
       for (const std::string& app : apps) {
@@ -58,7 +59,7 @@ void ModesConflict(const Mesh& mesh, Findings& findings) {
       const pilot::ServiceRef service = ServiceOf(*cluster, host);
       if (service == nullptr) continue;
       for (const config::PeerAuthenticationRef& policy : cluster->configs.PeerAuthentications()) {
-        if (policy->meta.ns != kSystemNamespace && policy->meta.ns != service->attributes.ns) continue;
+        if (policy->meta.ns != cluster->root_namespace && policy->meta.ns != service->attributes.ns) continue;
         if (policy->spec.selector && !Selects(*policy->spec.selector, service->attributes.label_selectors)) continue;
         const bool conflict =
             (plain && policy->spec.mtls == Mode::kStrict) || (mutual && policy->spec.mtls == Mode::kDisable);

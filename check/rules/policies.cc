@@ -27,8 +27,8 @@ void EachPeerPolicy(const Mesh& mesh, Fn fn) {
   }
 }
 
-bool PeerPolicyHolds(const PeerPolicy& policy, const sim::PodProcess& pod) {
-  if (policy.meta.ns != kSystemNamespace && policy.meta.ns != pod.pod()->meta.ns) return false;
+bool PeerPolicyHolds(const MeshCluster& cluster, const PeerPolicy& policy, const sim::PodProcess& pod) {
+  if (policy.meta.ns != cluster.root_namespace && policy.meta.ns != pod.pod()->meta.ns) return false;
   return !policy.spec.selector || Selects(*policy.spec.selector, pod.pod()->meta.labels);
 }
 
@@ -40,7 +40,7 @@ void PortLevelMtlsOfServicePort(const Mesh& mesh, Findings& findings) {
       std::set<int> targets;
       std::string of;
       for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
-        if (!PeerPolicyHolds(policy, *pod)) continue;
+        if (!PeerPolicyHolds(cluster, policy, *pod)) continue;
         for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
           for (const kube::ServicePort& each : kube::ParseService(*object).ports) {
             targets.insert(each.Target());
@@ -93,6 +93,27 @@ void PeerPoliciesOfOneScope(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pilot/pkg/model: what holds for the whole mesh is read in the root namespace alone.
+void OutsideOfRootNamespace(const Mesh& mesh, Findings& findings) {
+  static constexpr const char* kKinds[] = {
+      "AuthorizationPolicy.security.istio.io", "EnvoyFilter.networking.istio.io",
+      "PeerAuthentication.security.istio.io",  "RequestAuthentication.security.istio.io",
+      "Sidecar.networking.istio.io",           "Telemetry.telemetry.istio.io",
+      "WasmPlugin.extensions.istio.io"};
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr || cluster->root_namespace == cluster->system_namespace) continue;
+    for (const char* kind : kKinds) {
+      for (const kube::ObjectRef& object : mesh.List(*cluster, kind, cluster->system_namespace)) {
+        const json& spec = At(object->body, "spec");
+        if (spec.contains("selector") || spec.contains("workloadSelector") || spec.contains("targetRef")) continue;
+        findings.Add(*cluster, *object,
+                     fmt::format("is for namespace {} alone: what holds for the mesh is read in {}, its rootNamespace",
+                                 object->meta.ns, cluster->root_namespace));
+      }
+    }
+  }
+}
+
 // A policy's matchLabels, and pods with a proxy that it holds for.
 template <class Fn>
 void EachAuthorization(const Mesh& mesh, Fn fn) {
@@ -104,7 +125,7 @@ void EachAuthorization(const Mesh& mesh, Fn fn) {
         selector[key] = TextOf(value);
       std::vector<const sim::PodProcess*> pods;
       for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
-        const bool here = policy->meta.ns == kSystemNamespace || policy->meta.ns == pod->pod()->meta.ns;
+        const bool here = policy->meta.ns == cluster->root_namespace || policy->meta.ns == pod->pod()->meta.ns;
         if (here && pod->bootstrap() && Selects(selector, pod->pod()->meta.labels)) pods.push_back(pod);
       }
       fn(*cluster, *policy, pods);
@@ -242,6 +263,9 @@ const std::vector<Rule>& PolicyRules() {
        "give them sidecars, or keep PERMISSIVE where they call", "", PlainClients},
       {"WT544", "PeerAuthenticationsOfOneScope", Level::kWarning,
        "istiod takes the oldest of a namespace, or of a workload", "join them into one", "", PeerPoliciesOfOneScope},
+      {"WT545", "OutsideOfRootNamespace", Level::kWarning,
+       "istiod takes for the whole mesh what stands in meshConfig.rootNamespace, wherever it is installed itself",
+       "move it to the root namespace, or give it a selector", "kiali/kiali#3062", OutsideOfRootNamespace},
       {"WT568", "AuthorizationHostWithoutPort", Level::kWarning,
        "hosts are compared with the Host header as it is sent", "add the host with its port", "", HostWithoutPort},
       {"WT569", "AuthorizationStarWithin", Level::kWarning,

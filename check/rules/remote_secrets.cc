@@ -3,12 +3,15 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_split.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
+#include "core/kube/time_format.h"
 #include "core/security/remote_secret.h"
 #include "fmt/format.h"
 
@@ -70,6 +73,29 @@ void ServerOfItsOwnMachine(const Mesh& mesh, Findings& findings) {
       findings.Add(
           cluster, secret,
           fmt::format("leads istiod to {} for cluster {}: in its pod that is the pod itself", config->server, id));
+    }
+  });
+}
+
+// `kubectl create token` makes tokens that end; those of istioctl, a ServiceAccount's Secret, do not.
+void TokenExpires(const Mesh& mesh, Findings& findings) {
+  EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
+    if (!IsWatched(cluster, secret)) return;
+    const auto data = kube::ReadSecretData(secret);
+    if (!data.ok()) return;
+    for (const auto& [id, text] : *data) {
+      const auto config = kube::ParseKubeConfig(text, "kubeconfig");
+      if (!config.ok()) continue;
+      const std::vector<std::string> parts = absl::StrSplit(config->token, '.');
+      std::string claims;
+      if (parts.size() != 3 || !absl::WebSafeBase64Unescape(parts[1], &claims)) continue;
+      const nlohmann::json said = nlohmann::json::parse(claims, nullptr, false);
+      const int64_t begins = Number(said, "iat"), ends = Number(said, "exp");
+      if (ends <= 0 || ends == begins) continue;  // the simulation's own tokens without an end
+      findings.Add(
+          cluster, secret,
+          fmt::format("the token for cluster {} {} at {}: istiod is then refused there, and keeps what it knew", id,
+                      ends <= findings.unix_now() ? "has ended" : "ends", kube::FormatRfc3339(ends)));
     }
   });
 }
@@ -178,6 +204,9 @@ const std::vector<Rule>& RemoteSecretRules() {
        "apply what `istioctl create-remote-secret` prints, in istiod's namespace", "istio/istio#49780", NotWatched},
       {"WT202", "ClusterIdMismatch", Level::kError, "the name in the Secret and the cluster's own must be one",
        "create it with `istioctl create-remote-secret --name CLUSTER_ID`", "istio/istio#42516, #31464", IdMismatch},
+      {"WT209", "RemoteTokenExpires", Level::kWarning, "a token with an end is to be renewed before it, by somebody",
+       "use the token of a Secret of type kubernetes.io/service-account-token, as `istioctl create-remote-secret` does",
+       "istio/istio#37925, #34210", TokenExpires},
       {"WT206", "RemoteServerIsLoopback", Level::kError, "istiod lists nothing of that cluster",
        "`istioctl create-remote-secret --server https://ADDRESS:6443`, an address that pods reach", "",
        ServerOfItsOwnMachine},

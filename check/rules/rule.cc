@@ -47,12 +47,12 @@ bool Findings::Has(std::string_view code, std::string_view cluster, std::string_
 const std::vector<const Rule*>& AllRules() {
   static const auto* const all = [] {
     auto* out = new std::vector<const Rule*>;
-    for (const auto* list : {&NetworkRules(),   &GatewayServiceRules(), &RemoteSecretRules(),    &IdentityRules(),
-                             &ServiceRules(),   &VirtualServiceRules(), &DestinationRuleRules(), &SniRules(),
-                             &SidecarRules(),   &SelectorRules(),       &EnvoyFilterRules(),     &AnswerRules(),
-                             &MutualTlsRules(), &ServiceEntryRules(),   &GatewayRules(),         &InjectionRules(),
-                             &VersionRules(),   &AuthorizationRules(),  &NetworkPolicyRules(),   &AnnotationRules(),
-                             &ProviderRules(),  &PolicyRules(),         &SettingRules()}) {
+    for (const auto* list : {&NetworkRules(),       &GatewayServiceRules(), &RemoteSecretRules(),    &IdentityRules(),
+                             &ServiceRules(),       &VirtualServiceRules(), &DestinationRuleRules(), &SniRules(),
+                             &SidecarRules(),       &EnvoyFilterRules(),    &AnswerRules(),          &MutualTlsRules(),
+                             &ServiceEntryRules(),  &GatewayRules(),        &InjectionRules(),       &VersionRules(),
+                             &AuthorizationRules(), &NetworkPolicyRules(),  &AnnotationRules(),      &ProviderRules(),
+                             &PolicyRules(),        &SettingRules(),        &RightsRules()}) {
       for (const Rule& rule : *list) out->push_back(&rule);
     }
     std::sort(out->begin(), out->end(), [](const Rule* a, const Rule* b) { return a->code < b->code; });

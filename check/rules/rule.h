@@ -87,7 +87,6 @@ const std::vector<Rule>& VirtualServiceRules();
 const std::vector<Rule>& DestinationRuleRules();
 const std::vector<Rule>& SniRules();
 const std::vector<Rule>& SidecarRules();
-const std::vector<Rule>& SelectorRules();
 const std::vector<Rule>& EnvoyFilterRules();
 const std::vector<Rule>& AnswerRules();
 const std::vector<Rule>& MutualTlsRules();
@@ -101,6 +100,7 @@ const std::vector<Rule>& AnnotationRules();
 const std::vector<Rule>& ProviderRules();
 const std::vector<Rule>& PolicyRules();
 const std::vector<Rule>& SettingRules();
+const std::vector<Rule>& RightsRules();
 // All of them, by code.
 const std::vector<const Rule*>& AllRules();
 const Rule* FindRule(std::string_view code);  // null: there is none

@@ -240,12 +240,42 @@ void PlaintextToOwnPods(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// A gateway between networks has a filter chain for each host that its own istiod knows; `.global` names of releases
+// before 1.8 are none.
+void ThroughGateway(const Mesh& mesh, Findings& findings) {
+  std::map<std::string, const MeshCluster*> gateways;  // by address
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : NetworkGatewayServices(mesh, *cluster)) {
+      const kube::Service& service = kube::ParseService(*object);
+      for (const auto& ingress : service.ingress) gateways[ingress.ip] = cluster.get();
+      for (const std::string& ip : service.external_ips) gateways[ip] = cluster.get();
+    }
+  }
+  EachEntry(mesh, [&](const MeshCluster& cluster, const auto& entry) {
+    for (const config::WorkloadEntry& endpoint : entry.spec.endpoints) {
+      const auto at = gateways.find(endpoint.address);
+      if (at == gateways.end() || at->second->istiod == nullptr) continue;
+      const bool passes = std::any_of(endpoint.ports.begin(), endpoint.ports.end(),
+                                      [](const auto& port) { return port.second == 15443; });
+      for (const std::string& host : entry.spec.hosts) {
+        if (!passes || ServiceOf(*at->second, host) != nullptr) continue;
+        findings.Add(cluster, entry.meta,
+                     fmt::format("leads to {}'s gateway {}:15443, which knows no host {}: connections are reset",
+                                 at->second->name, endpoint.address, host));
+      }
+    }
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& ServiceEntryRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT554", "EntryCoversServices", Level::kWarning, "a listener for a range takes what has no listener of its own",
        "give the entry addresses outside of the cluster's Services", "", CoversServices},
+      {"WT558", "EntryThroughGateway", Level::kError,
+       "a gateway between networks opens for the hosts of its own cluster's istiod alone",
+       "leave the entry out: remote Secrets bring the Service's own name", "istio/istio#40624, #29335", ThroughGateway},
       {"WT551", "HostTwice", Level::kWarning, "endpoints of two owners are mixed, or one owner is not heard",
        "give the ServiceEntry a host of its own", "istio/istio#37981", HostTwice},
       {"WT552", "ServiceEntryUnreachable", Level::kError, "requests are answered with 503",

@@ -263,6 +263,29 @@ void NameUnknown(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// A cluster's DNS has the addresses of its own pods for a headless name; only an agent that answers for istiod knows
+// those of other clusters (istiod: pkg/dns/server/name_table.go).
+void HeadlessWithoutPodsHere(const Mesh& mesh, Findings& findings) {
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    std::string there;
+    for (const Found& f : found) {
+      if (!Behind(mesh, *f.cluster, *f.object).empty()) there = f.cluster->name;
+    }
+    if (there.empty()) continue;
+    for (const Found& f : found) {
+      if (f.service->cluster_ip != "None" || !Behind(mesh, *f.cluster, *f.object).empty()) continue;
+      const auto pods = mesh.Pods(*f.cluster);
+      const auto client = std::find_if(pods.begin(), pods.end(), [&, ns = &name.first](const auto* pod) {
+        return IsApplication(*pod) && pod->bootstrap() && pod->pod()->meta.ns == *ns;
+      });
+      if (client == pods.end() || (*client)->ResolveName(FullHost(name.second, name.first)).ok()) continue;
+      findings.Add(*f.cluster, *f.object,
+                   fmt::format("is headless, and its pods are in {} alone: {} does not resolve here", there,
+                               FullHost(name.second, name.first)));
+    }
+  }
+}
+
 void InternalLocal(const Mesh& mesh, Findings& findings) {
   for (const auto& [name, found] : Namesakes(mesh)) {
     for (const Found& f : found) {
@@ -336,6 +359,10 @@ const std::vector<Rule>& ServiceRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT401", "PortsDifferAcrossClusters", Level::kError, "istiod merges addresses of namesakes, not their ports",
        "give the Service the same ports in every cluster", "istio/istio#46105", PortsDiffer},
+      {"WT414", "HeadlessWithoutPodsHere", Level::kWarning,
+       "Kubernetes' DNS answers for a headless Service with the addresses of its own cluster's pods",
+       "switch the agents' DNS on (ISTIO_META_DNS_CAPTURE), or give the clients a Service with an address",
+       "istio/istio#31787, #34582", HeadlessWithoutPodsHere},
       {"WT402", "PortNamesDifferAcrossClusters", Level::kError, "an endpoint belongs to the Service's port of its name",
        "name the port the same in every cluster", "istio/istio#46105", PortNamesDiffer},
       {"WT403", "KindsDifferAcrossClusters", Level::kWarning,

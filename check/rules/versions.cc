@@ -1,5 +1,6 @@
 // What the mesh cannot read, or has stopped to: API versions, fields, places where nobody looks; and what does not come
 // up at all.
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
@@ -130,12 +131,34 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
     findings.Explain("no pod gets a sidecar, and no proxy a configuration",
                      none ? "scale it up" : "see why its pods do not get ready");
   }
+  const bool rights = std::any_of(findings.before().begin(), findings.before().end(),
+                                  [](const Finding& f) { return f.rule->code == "WT207" || f.rule->code == "WT208"; });
   for (const std::string& complaint : mesh.world().Complaints()) {
+    // Of an account that lacks a role WT207 and WT208 tell which.
+    if (rights && complaint.find(" is forbidden: User ") != complaint.npos) continue;
     findings.Add("", "", {}, complaint);
     const std::string cluster = complaint.substr(0, complaint.find(':'));
     if (without.contains(cluster))
       findings.Explain("no istiod serves " + cluster, "mend that first: this may follow from it");
   }
+}
+
+// What its agent or Envoy says of each application's or gateway's proxy that waits for something.
+void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
+  std::map<std::pair<std::string, std::string>, std::pair<kube::ObjectRef, std::vector<std::string>>> by_owner;
+  for (const auto& cluster : mesh.clusters()) {
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      if (!pod->bootstrap()) continue;  // that it was not admitted WT700 says
+      const std::string trouble = pod->Trouble();
+      if (trouble.empty()) continue;
+      const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
+      auto& [object, why] = by_owner[{cluster->name, NameOf(*owner)}];
+      object = owner;
+      if (std::find(why.begin(), why.end(), trouble) == why.end()) why.push_back(trouble);
+    }
+  }
+  for (const auto& [key, entry] : by_owner)
+    findings.Add(*mesh.Find(key.first), *entry.first, fmt::format("its pod is not ready: {}", entry.second.front()));
 }
 
 void PodsPending(const Mesh& mesh, Findings& findings) {
@@ -194,6 +217,9 @@ const std::vector<Rule>& VersionRules() {
        "mend nodeSelector, affinity, tolerations or requests, or add a node", "", PodsPending},
       {"WT704", "ServiceAccountMissing", Level::kError, "no pod is made for an account that is not there",
        "create the ServiceAccount, or mend serviceAccountName", "", AccountMissing},
+      {"WT708", "ProxyNotReady", Level::kError, "a pod that is not ready gets no request, and sends none",
+       "see what its agent waits for: istiod's address and port 15012 from that cluster, its certificate, the roots",
+       "istio/istio#31453, #38541", ProxiesNotReady},
       {"WT700", "DoesNotComeUp", Level::kError, "something of the mesh does not run at all", "see the message", "",
        DoesNotComeUp},
   };

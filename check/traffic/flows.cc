@@ -15,9 +15,9 @@
 namespace wavetank::check {
 namespace {
 
-bool IsClient(const sim::PodProcess& pod) {
+bool IsClient(const Mesh& mesh, const sim::PodProcess& pod) {
   return !pod.app().empty() && pod.app() != "istiod" && !pod.router() && pod.pod()->meta.ns != "kube-system" &&
-         pod.pod()->meta.ns != "istio-system";
+         pod.pod()->meta.ns != "istio-system" && !mesh.HoldsControlPlane(pod.pod()->meta.ns);
 }
 
 // Namespace, Service and port that lead to application pods in some cluster.
@@ -26,7 +26,9 @@ std::set<std::tuple<std::string, std::string, int>> Targets(const Mesh& mesh) {
   for (const auto& cluster : mesh.clusters()) {
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
       const kube::Service& service = kube::ParseService(*object);
-      if (!service.has_selector || object->meta.ns == "istio-system" || object->meta.ns == "kube-system") continue;
+      if (!service.has_selector || object->meta.ns == "istio-system" || mesh.HoldsControlPlane(object->meta.ns) ||
+          object->meta.ns == "kube-system")
+        continue;
       for (const kube::ServicePort& port : service.ports) {
         const int target = port.Target();
         for (const sim::PodProcess* pod : mesh.world().Pods()) {
@@ -54,7 +56,7 @@ std::vector<scenario::FlowSpec> FlowsOf(const Mesh& mesh, size_t limit) {
 std::vector<scenario::FlowSpec> EveryFlow(const Mesh& mesh, size_t limit, bool injected) {
   std::set<std::tuple<std::string, std::string, std::string>> clients;
   for (const sim::PodProcess* pod : mesh.world().Pods()) {
-    if (IsClient(*pod) && (!injected || pod->bootstrap()))
+    if (IsClient(mesh, *pod) && (!injected || pod->bootstrap()))
       clients.insert({pod->site().name, pod->pod()->meta.ns, pod->app()});
   }
   std::vector<scenario::FlowSpec> out;

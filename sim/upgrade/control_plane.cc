@@ -34,7 +34,7 @@ std::string RevisionOfIstiods(const kube::Object& deployment) {
 
 std::vector<kube::ObjectRef> DeploymentsOfIstiod(const fakekube::ApiServer& api) {
   std::vector<kube::ObjectRef> out;
-  for (const kube::ObjectRef& object : api.List("Deployment", kIstioSystem)) {
+  for (const kube::ObjectRef& object : api.List("Deployment")) {
     if (Text(At(TemplateOf(*object), {"metadata", "labels"}), "app") == "istiod") out.push_back(object);
   }
   return out;
@@ -43,7 +43,7 @@ std::vector<kube::ObjectRef> DeploymentsOfIstiod(const fakekube::ApiServer& api)
 // A recorded installation may be a Pod alone, or none at all that a Deployment made.
 absl::Status NoIstiod() {
   return absl::NotFoundError(
-      fmt::format("no Deployment of istiod is in {}: an upgrade changes the one that is there", kIstioSystem));
+      "no Deployment of istiod (label app: istiod) is there: an upgrade changes the one that is there");
 }
 
 std::string Suffixed(std::string_view name, std::string_view revision) {
@@ -61,8 +61,8 @@ json ValuesWithTag(const kube::Object& injector, std::string_view release) {
 }
 
 // metadata of a copy: its own name and labels, nothing that an API server wrote.
-json MetadataOf(const std::string& name, json labels) {
-  return {{"name", name}, {"namespace", kIstioSystem}, {"labels", std::move(labels)}};
+json MetadataOf(const std::string& ns, const std::string& name, json labels) {
+  return {{"name", name}, {"namespace", ns}, {"labels", std::move(labels)}};
 }
 
 void SetRevisionVariable(std::string_view revision, json* pod) {
@@ -78,10 +78,10 @@ void SetRevisionVariable(std::string_view revision, json* pod) {
 
 // The mesh configuration of a revision: proxies find its istiod by defaultConfig.discoveryAddress (manifests/charts/
 // istio-control/istio-discovery/templates/configmap.yaml).
-absl::StatusOr<json> MeshOf(const fakekube::ApiServer& api, std::string_view of, std::string_view revision,
-                            const std::string& mesh_config) {
+absl::StatusOr<json> MeshOf(const fakekube::ApiServer& api, const std::string& ns, std::string_view of,
+                            std::string_view revision, const std::string& mesh_config) {
   const std::string name = Suffixed("istio", of);
-  const kube::ObjectRef before = api.Get("ConfigMap", {kIstioSystem, name});
+  const kube::ObjectRef before = api.Get("ConfigMap", {ns, name});
   json data = before == nullptr ? json::object() : At(before->body, "data");
   if (!data.is_object()) data = json::object();
   absl::StatusOr<json> mesh =
@@ -90,7 +90,7 @@ absl::StatusOr<json> MeshOf(const fakekube::ApiServer& api, std::string_view of,
   if (!mesh->is_object()) *mesh = json::object();
   json& proxies = (*mesh)["defaultConfig"];
   if (!proxies.is_object()) proxies = json::object();
-  proxies["discoveryAddress"] = fmt::format("istiod-{}.{}.svc:15012", revision, kIstioSystem);
+  proxies["discoveryAddress"] = fmt::format("istiod-{}.{}.svc:15012", revision, ns);
   data["mesh"] = JsonText(*mesh);
   return data;
 }
@@ -98,12 +98,12 @@ absl::StatusOr<json> MeshOf(const fakekube::ApiServer& api, std::string_view of,
 }  // namespace
 
 absl::Status SetInjectedRelease(fakekube::ApiServer& api, std::string_view release) {
-  for (const kube::ObjectRef& map : api.List("ConfigMap", kIstioSystem)) {
+  for (const kube::ObjectRef& map : api.List("ConfigMap")) {
     if (!map->meta.name.starts_with(pilot::kInjectorConfigMap)) continue;
     const json values = ValuesWithTag(*map, release);
     if (values.is_null()) continue;
     const json patch = {{"data", {{"values", JsonText(values)}}}};
-    if (auto done = api.Patch("ConfigMap", {kIstioSystem, map->meta.name}, patch); !done.ok()) return done.status();
+    if (auto done = api.Patch("ConfigMap", {map->meta.ns, map->meta.name}, patch); !done.ok()) return done.status();
   }
   return absl::OkStatus();
 }
@@ -116,7 +116,7 @@ absl::Status UpgradeInPlace(fakekube::ApiServer& api, const pilot::Profile& prof
     json pods = TemplateOf(*deployment);
     GiveIstiodRelease(profile, &pods);
     const json patch = {{"spec", {{"template", std::move(pods)}}}};
-    if (auto done = api.Patch("Deployment", {kIstioSystem, deployment->meta.name}, patch); !done.ok()) {
+    if (auto done = api.Patch("Deployment", {deployment->meta.ns, deployment->meta.name}, patch); !done.ok()) {
       return done.status();
     }
   }
@@ -133,19 +133,20 @@ absl::Status InstallRevision(fakekube::ApiServer& api, const pilot::Profile& pro
     if (before == nullptr) before = deployment;
   }
   if (before == nullptr) return NoIstiod();
+  const std::string& ns = before->meta.ns;  // beside the one that is there
   const std::string old = RevisionOfIstiods(*before), name = Suffixed("istiod", revision);
   const json selector = {{"app", "istiod"}, {kRevisionKey, revision}};
 
-  absl::StatusOr<json> mesh = MeshOf(api, old, revision, mesh_config);
+  absl::StatusOr<json> mesh = MeshOf(api, ns, old, revision, mesh_config);
   if (!mesh.ok()) return mesh.status();
   json config = {{"apiVersion", "v1"},
                  {"kind", "ConfigMap"},
-                 {"metadata", MetadataOf(Suffixed("istio", revision), {{kRevisionKey, revision}})},
+                 {"metadata", MetadataOf(ns, Suffixed("istio", revision), {{kRevisionKey, revision}})},
                  {"data", *std::move(mesh)}};
-  const kube::ObjectRef injector_before = api.Get("ConfigMap", {kIstioSystem, pilot::InjectorConfigMapName(old)});
+  const kube::ObjectRef injector_before = api.Get("ConfigMap", {ns, pilot::InjectorConfigMapName(old)});
   if (injector_before == nullptr) {
     return absl::NotFoundError(fmt::format("ConfigMap {}/{} is not there, whose copy the revision's injector would be",
-                                           kIstioSystem, pilot::InjectorConfigMapName(old)));
+                                           ns, pilot::InjectorConfigMapName(old)));
   }
   json data = At(injector_before->body, "data");
   if (json values = ValuesWithTag(*injector_before, profile.istio); !values.is_null()) {
@@ -154,12 +155,12 @@ absl::Status InstallRevision(fakekube::ApiServer& api, const pilot::Profile& pro
   }
   json injector = {{"apiVersion", "v1"},
                    {"kind", "ConfigMap"},
-                   {"metadata", MetadataOf(pilot::InjectorConfigMapName(revision), {{kRevisionKey, revision}})},
+                   {"metadata", MetadataOf(ns, pilot::InjectorConfigMapName(revision), {{kRevisionKey, revision}})},
                    {"data", std::move(data)}};
 
   json deployment = {{"apiVersion", "apps/v1"},
                      {"kind", "Deployment"},
-                     {"metadata", MetadataOf(name, selector)},
+                     {"metadata", MetadataOf(ns, name, selector)},
                      {"spec", At(before->body, "spec")}};
   json& pods = deployment["spec"]["template"];
   // The default revision's Service selects istio: pilot, so that it never leads to another's pods (the chart's
@@ -170,9 +171,9 @@ absl::Status InstallRevision(fakekube::ApiServer& api, const pilot::Profile& pro
   GiveIstiodRelease(profile, &pods);
   deployment["spec"]["selector"] = {{"matchLabels", selector}};
 
-  json service = {{"apiVersion", "v1"}, {"kind", "Service"}, {"metadata", MetadataOf(name, selector)}};
+  json service = {{"apiVersion", "v1"}, {"kind", "Service"}, {"metadata", MetadataOf(ns, name, selector)}};
   json ports = json::array();
-  if (const kube::ObjectRef its = api.Get("Service", {kIstioSystem, Suffixed("istiod", old)}); its != nullptr) {
+  if (const kube::ObjectRef its = api.Get("Service", {ns, Suffixed("istiod", old)}); its != nullptr) {
     for (json port : Items(At(its->body, {"spec", "ports"}))) {
       port.erase("nodePort");
       ports.push_back(std::move(port));
@@ -181,6 +182,7 @@ absl::Status InstallRevision(fakekube::ApiServer& api, const pilot::Profile& pro
   service["spec"] = {{"selector", selector}, {"ports", std::move(ports)}};
 
   pilot::WebhookInstallation webhooks;
+  webhooks.ns = ns;
   webhooks.revision = revision;
   for (json& object : std::vector<json>{std::move(config), std::move(injector), std::move(deployment),
                                         std::move(service), pilot::MakeMutatingWebhookConfiguration(webhooks)}) {
@@ -190,21 +192,21 @@ absl::Status InstallRevision(fakekube::ApiServer& api, const pilot::Profile& pro
 }
 
 absl::Status RemoveOtherRevisions(fakekube::ApiServer& api, std::string_view revision) {
-  std::vector<std::string> gone;
+  std::vector<std::pair<std::string, std::string>> gone;  // namespace, revision
   for (const kube::ObjectRef& deployment : DeploymentsOfIstiod(api)) {
-    if (RevisionOfIstiods(*deployment) != revision) gone.push_back(RevisionOfIstiods(*deployment));
     if (RevisionOfIstiods(*deployment) == revision) continue;
-    if (absl::Status status = api.Delete("Deployment", {kIstioSystem, deployment->meta.name}); !status.ok()) {
+    gone.emplace_back(deployment->meta.ns, RevisionOfIstiods(*deployment));
+    if (absl::Status status = api.Delete("Deployment", {deployment->meta.ns, deployment->meta.name}); !status.ok()) {
       return status;
     }
   }
-  for (const std::string& old : gone) {
+  for (const auto& [ns, old] : gone) {
     const std::pair<const char*, std::string> objects[] = {{"Service", Suffixed("istiod", old)},
                                                            {"ConfigMap", pilot::InjectorConfigMapName(old)},
                                                            {"ConfigMap", Suffixed("istio", old)}};
     for (const auto& [kind, name] : objects) {
-      if (api.Get(kind, {kIstioSystem, name}) == nullptr) continue;
-      if (absl::Status status = api.Delete(kind, {kIstioSystem, name}); !status.ok()) return status;
+      if (api.Get(kind, {ns, name}) == nullptr) continue;
+      if (absl::Status status = api.Delete(kind, {ns, name}); !status.ok()) return status;
     }
     for (const kube::ObjectRef& webhook : api.List(kWebhookConfigurations)) {
       const auto its = webhook->meta.labels.find(kRevisionKey);

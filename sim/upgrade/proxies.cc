@@ -20,7 +20,7 @@ constexpr char kRevisionLabel[] = "istio.io/rev", kInjectionLabel[] = "istio-inj
 
 bool IsIstiod(const kube::Object& pod) {
   const auto app = pod.meta.labels.find("app");
-  return pod.meta.ns == kIstioSystem && app != pod.meta.labels.end() && app->second == "istiod";
+  return app != pod.meta.labels.end() && app->second == "istiod";
 }
 
 // pilot-agent's own word: "proxy router".

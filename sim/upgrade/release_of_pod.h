@@ -12,8 +12,6 @@
 
 namespace wavetank::sim {
 
-inline constexpr char kIstioSystem[] = "istio-system";  // where control planes are installed
-
 // Of an istiod's pod: the profile that it runs, since a tag names a release and no single change of one.
 inline constexpr char kProfileAnnotation[] = "wavetank/profile";
 

@@ -198,6 +198,15 @@ constexpr PlantedFault kFaults[] = {
     {"remote-server-is-loopback", "WT206"},
     {"rule-exported-elsewhere", "WT526"},
     {"port-called-otherwise", "WT413"},
+    {"istiod-forbidden", "WT208"},
+    {"istiod-role-of-another-account", "WT208"},
+    {"reader-forbidden", "WT207"},
+    {"policy-outside-of-root", "WT545"},
+    {"subsets-of-one-name", "WT535"},
+    {"headless-elsewhere", "WT414"},
+    {"remote-token-ends", "WT209"},
+    {"proxy-never-ready", "WT708"},
+    {"entry-through-gateway", "WT558"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
