@@ -9,9 +9,11 @@
 #include <set>
 #include <span>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "capacity/calibrate/samples.h"
 #include "capacity/metrics/istiod_metrics.h"
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "reports/report.h"
@@ -166,6 +168,21 @@ SweepRow OfAll(const scenario::RunResult& result) {
           result.digest};
 }
 
+// A row that cannot be judged is none.
+absl::Status CheckObjectives(const Sweep& sweep, const SweepRow& row) {
+  const std::vector<std::string> columns = ScenarioColumns(sweep);
+  for (const std::string& objective : sweep.objectives) {
+    const auto at = static_cast<size_t>(std::find(columns.begin(), columns.end(), objective) - columns.begin());
+    WAVETANK_ASSERT(at < row.size(), at, row.size(), objective);
+    double value = 0;
+    if (absl::SimpleAtod(row[at], &value)) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("objective '{}' is {}; let its column say `otherwise`, or take another", objective,
+                    row[at].empty() ? "empty" : fmt::format("no number: '{}'", row[at])));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<std::string> ScenarioColumns(const Sweep& sweep) {
@@ -264,6 +281,7 @@ absl::StatusOr<SweepRow> RunScenario(const Sweep& sweep, const SweepTask& task) 
     if (!cell.ok()) return cell.status();
     out.push_back(*std::move(cell));
   }
+  if (absl::Status status = CheckObjectives(sweep, out); !status.ok()) return status;
   return out;
 }
 

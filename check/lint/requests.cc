@@ -56,12 +56,13 @@ std::string Send(const Mesh& mesh, const std::vector<scenario::FlowSpec>& flows)
 
 RequestsSent SendRequests(const Mesh& mesh) {
   RequestsSent sent;
-  std::vector<scenario::FlowSpec> flows = EveryFlow(mesh, SIZE_MAX, true);
+  std::vector<scenario::FlowSpec> flows = EveryFlow(mesh, kPairs + 1, true);
   if (flows.empty()) return sent;
   if (flows.size() > kPairs) {
-    sent.notes.push_back(fmt::format(
-        "requests were sent between {} of {} pairs of client and Service; `wavetank apply` sends between all", kPairs,
-        flows.size()));
+    sent.notes.push_back(
+        fmt::format("requests were sent between {} pairs of client and Service, and there are more; `wavetank apply` "
+                    "sends between all",
+                    kPairs));
     flows.resize(kPairs);
   }
   const auto answers = InForks(

@@ -114,7 +114,7 @@ TEST_F(Capacity, ASlurmScriptDrawsTheReportWhenAllIsDone) {
   const std::string sweep = Write("s.yaml", "fleet: " + kSmall + "\nover: {churn: [1]}\n");
   const std::string script = (folder_ / "submit").string();
   ASSERT_EQ(Call("sweep " + sweep + " -o out --report 'two pages' --jobs 3 --slurm " + script).code, 0);
-  EXPECT_THAT(Read(script), HasSubstr("--jobs 1 --share $SLURM_ARRAY_TASK_ID/3'\n"));
+  EXPECT_THAT(Read(script), HasSubstr("--jobs 1 --share $SLURM_ARRAY_TASK_ID/3')\n"));
   // A word of the job's shell within one of the script's.
   EXPECT_THAT(Read(script), HasSubstr("--share 0/0 --report '\\''two pages'\\'''\n"));
 }

@@ -72,6 +72,25 @@ def test_parquet_holds_numbers_and_settings_as_they_were_written(folder):
     assert [r["seed"] for r in table] == [0, 1, 0, 1]
 
 
+def test_a_sweep_of_a_scenario_is_judged_by_what_it_names(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    story = os.path.join(os.path.dirname(__file__), "..", "..", "..", "scenarios", "push-storm")
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(f"scenario: {os.path.abspath(story)}\nuntil: 12s\nseeds: 2\n"
+                     "over: {timing.istiod.debounce_after: [10ms, 100ms]}\n"
+                     "columns:\n  - {name: eds, metric: pilot_xds_pushes, labels: {type: eds}}\n"
+                     "  - {name: story, result: scenario}\nobjectives: [pushes, eds]\n")
+    done = sweeps.run(sweep, tmp_path / "out", parquet=True)
+    assert (done.rows, done.failed) == (4, 0)
+    assert sweeps.objectives(done.csv) == ("pushes", "eds")
+    rows = pyarrow.read_table(done.parquet).to_pylist()
+    assert [row["seed"] for row in rows] == [1, 2, 1, 2]
+    assert all(isinstance(row["eds"], float) and row["story"] == "A push storm" for row in rows)
+    entries = sweeps.combinations(sweeps.read(done.csv), sweeps.objectives(done.csv))
+    assert [entry["settings"] for entry in entries] == [{"timing.istiod.debounce_after": "10ms"}, {"timing.istiod.debounce_after": "100ms"}]
+    assert sweeps.report(tmp_path / "out").exists()
+
+
 def test_the_front_has_what_no_other_beats():
     entries = [{"p99_ms": p, "cpus": c} for p, c in ((10, 5), (5, 10), (10, 10), (7, 7), (5, 12))]
     best = sweeps.pareto(entries, ("p99_ms", "cpus"))

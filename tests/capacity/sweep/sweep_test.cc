@@ -260,6 +260,17 @@ TEST(ScenarioSweep, ThatCannotBeIsRefusedBeforeAnythingRuns) {
   EXPECT_THAT(Why("fleet: fleet.yaml\nuntil: 3s\nover: {churn: [1]}\n"), HasSubstr("is of a scenario's runs"));
 }
 
+TEST(ScenarioSweep, ARowSaysThatItCannotBeJudged) {
+  const std::string folder = Folder("judged");
+  const auto sweep = LoadSweep(WriteScenario(
+      folder,
+      "scenario: .\nover: {seed: [1]}\ncolumns: [{name: x, metric: no_such_series}]\nobjectives: [failed, x]\n"));
+  ASSERT_TRUE(sweep.ok()) << sweep.status();
+  const auto tasks = TasksOf(*sweep, Parameters::OfIstiod(), "test");
+  ASSERT_TRUE(tasks.ok()) << tasks.status();
+  EXPECT_THAT(RunTask(*sweep, (*tasks)[0], CostModel()).back(), HasSubstr("objective 'x' is empty"));
+}
+
 TEST(ScenarioSweep, ARowSaysThatAColumnHasSeveralValues) {
   const std::string folder = Folder("several");
   const auto sweep = LoadSweep(WriteScenario(
