@@ -33,11 +33,7 @@ bool LooksLikeScenario(const std::string& path) {
 
 absl::StatusOr<scenario::Moment> ParseMomentOf(const char* option, const std::string& text,
                                                const scenario::Scenario* scenario) {
-  std::vector<std::string> steps;
-  if (scenario != nullptr) {
-    for (const scenario::Step& step : scenario->steps) steps.push_back(step.name);
-  }
-  return scenario::ParseMoment(option, text, steps);
+  return scenario::ParseMoment(option, text, scenario == nullptr ? std::vector<std::string>() : scenario->StepNames());
 }
 
 void MeshArguments::AddTo(CLI::App* verb, const char* folder, const char* help) {

@@ -15,7 +15,9 @@
 #include "import/envoy/proxy_files.h"
 #include "import/log_file.h"
 #include "import/metrics/metric_claims.h"
+#include "import/text/envelope.h"
 #include "import/text/line_order.h"
+#include "import/text/line_splitter.h"
 #include "import/text/log_store.h"
 
 namespace wavetank::importing {
@@ -155,17 +157,9 @@ class OneText : public ByteStream {
   std::string_view text_;
 };
 
-// Lines without kubectl's "[pod/POD/CONTAINER] ".
-std::string WithoutPrefixes(std::string_view text) {
+std::string WithoutPodPrefixes(std::string_view text) {
   std::string out;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const size_t behind = line.starts_with("[pod/") ? line.find("] ") : line.npos;
-    if (behind != line.npos) line.remove_prefix(behind + 2);
-    out.append(line).append("\n");
-  }
+  while (!text.empty()) out.append(WithoutPodPrefix(TakeLine(text))).append("\n");
   return out;
 }
 
@@ -228,7 +222,7 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
         const LogKind kind = KindOfLog(path, stream.Peek(kSniffed), formats);
         if (kind == LogKind::kNone) {
           // An API server may write its audit log to its output.
-          if (const std::string alone = WithoutPrefixes(lines.text); KindOfKubeFile(alone) == KubeFile::kAudit) {
+          if (const std::string alone = WithoutPodPrefixes(lines.text); KindOfKubeFile(alone) == KubeFile::kAudit) {
             ReadKubeFile(KubeFile::kAudit, alone, ClusterOf(options, file), file.name, out.kube, evidence.refusals);
             continue;
           }

@@ -234,13 +234,13 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
 
   // What its own cluster's lets its pod's account do.
   fakekube::ClientPermit PermitAtHome(const std::string& account) {
-    if (site.config_.observed) return nullptr;
-    const auto own = std::make_shared<OwnAccount>(site.cluster_->api(), pod_ns, account, [&w = world, &at = site] {
+    const auto role_is_given = [&w = world, &at = site] {
       if (!w.options_.mending.Does(Mend::kRbac, false)) return false;
       w.Mended(Mend::kRbac, at.config_.name);
       return true;
-    });
-    return [own, refused = refused](const kube::AccessRequest& request) {
+    };
+    own = std::make_shared<OwnAccount>(site.cluster_->api(), pod_ns, account, role_is_given, !site.config_.observed);
+    return [own = own, refused = refused](const kube::AccessRequest& request) {
       return Remember(refused, "", request, own->Permit(request));
     };
   }
@@ -256,6 +256,13 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
       (*refused)[key] = std::string(Message(may));
     }
     return may;
+  }
+
+  // What it may do there; null: all.
+  fakekube::ClientPermit PermitFor(const Site& to, std::string_view cluster) const {
+    if (&to == &site) return at_home;
+    const auto permit = permits.find(cluster);
+    return permit == permits.end() ? fakekube::ClientPermit() : permit->second;
   }
 
   absl::StatusOr<std::unique_ptr<kube::Client>> Connect(const std::string& id, const std::string& kubeconfig) override {
@@ -302,13 +309,9 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
       if (!IsCalled(*candidate, cluster)) continue;
       std::unique_ptr<Reviewer>& reviewer = reviewers[candidate->config_.name];
       if (reviewer == nullptr) {
-        const auto permit = permits.find(cluster);
-        reviewer = std::make_unique<Reviewer>(world, *candidate,
-                                              world.links_->Between(site.place_.site, candidate->place_.site), workload,
-                                              candidate.get() == &site  ? at_home
-                                              : permit == permits.end() ? fakekube::ClientPermit()
-                                                                        : permit->second,
-                                              candidate.get() == &site ? std::nullopt : std::optional(ClientBucket()));
+        reviewer = std::make_unique<Reviewer>(
+            world, *candidate, world.links_->Between(site.place_.site, candidate->place_.site), workload,
+            PermitFor(*candidate, cluster), candidate.get() == &site ? std::nullopt : std::optional(ClientBucket()));
       }
       return reviewer.get();
     }
@@ -318,12 +321,8 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   const kube::AccessReviewer* AuthorizerOf(std::string_view cluster) {
     for (const auto& candidate : world.sites_) {
       if (!IsCalled(*candidate, cluster)) continue;
-      const auto permit = permits.find(cluster);
       return &authorizers
-                  .try_emplace(candidate->config_.name, candidate->cluster_->api(),
-                               candidate.get() == &site  ? at_home
-                               : permit == permits.end() ? fakekube::ClientPermit()
-                                                         : permit->second)
+                  .try_emplace(candidate->config_.name, candidate->cluster_->api(), PermitFor(*candidate, cluster))
                   .first->second;
     }
     return nullptr;
@@ -366,7 +365,8 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   // (cluster, request) -> what an API server said to it last; outlives requests that are on their way.
   // The cluster's name is empty of its own.
   std::shared_ptr<Refused> refused = std::make_shared<Refused>();
-  fakekube::ClientPermit at_home;  // null: all is allowed
+  std::shared_ptr<OwnAccount> own;  // whose rights at_home asks for
+  fakekube::ClientPermit at_home;   // null: all is allowed
   std::map<std::string, Authorizer> authorizers;
   std::unique_ptr<kube::Client> config_cluster;
   std::unique_ptr<PodFiles> files;  // mounted into its container
@@ -588,10 +588,11 @@ void World::Site::Complain(std::vector<std::string>* out) const {
     if (const absl::Status mesh = run->process->istiod().mesh_problem(); !mesh.ok())
       out->push_back(fmt::format("{}: istiod {}: {}", config_.name, name.name, Message(mesh)));
     std::string told;
-    const std::string home;
-    for (auto it = run->refused->lower_bound({home, ""}); it != run->refused->end() && it->first.first == home; ++it)
-      out->push_back(fmt::format("{}: istiod {}: {}", config_.name, name.name, it->second));
     for (const auto& [request, why] : *run->refused) {
+      if (request.first.empty()) {  // of its own
+        out->push_back(fmt::format("{}: istiod {}: {}", config_.name, name.name, why));
+        continue;
+      }
       if (request.first == std::exchange(told, request.first)) continue;  // the first of each cluster
       out->push_back(fmt::format("{}: istiod {} cannot read cluster {}: {}", config_.name, name.name, told, why));
     }
@@ -817,17 +818,9 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
   run.patches_validation = settings.patches_validation;  // istiod: pilot/pkg/bootstrap/validation.go
   if (world_.options_.timing.contains("istiod.connection_age")) settings.connection_age.reset();
 
-  if (!options.watch_namespace.empty() && pilot::ReleaseOf(options.profile).istio.starts_with("1.18.")) {
-    // istiod: pkg/kube/client.go, newClientInternal(): each informer is of the namespace, that of definitions, too, of
-    // which a namespace has none. Nothing begins before all have listed (istio#45512).
-    run.at_home = [refused = run.refused, own = run.at_home](const kube::AccessRequest& request) {
-      if (request.verb != "list" || request.resource != "pods") return own == nullptr ? absl::OkStatus() : own(request);
-      return IstiodRun::Remember(
-          refused, "", request,
-          absl::NotFoundError("failed to list *v1.PartialObjectMetadata: the server could not find the requested "
-                              "resource: with ISTIO_WATCH_NAMESPACE definitions are looked for in that namespace, so "
-                              "that istiod never gets ready"));
-    };
+  if (run.own != nullptr && !options.watch_namespace.empty() &&
+      pilot::ReleaseOf(options.profile).istio.starts_with("1.18.")) {
+    run.own->LooksForDefinitionsInANamespace();
   }
   // istiod: pilot/pkg/config/kube/crdclient/client.go, knownCRDs().
   if (run.at_home != nullptr && options.config_dir.empty()) {
@@ -865,10 +858,11 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   // Two clusters may give the same pod name; traces must not confuse them.
   run = std::make_unique<IstiodRun>(world_, *this, fmt::format("{}.{}", name.name, config_.name), workload);
   run->pod_ns = name.ns;
-  if (const kube::ObjectRef pod = cluster_->api().Get("Pod", name))
-    nodes_.Add(Text(At(pod->body, "spec"), "nodeName"), *run->host);
-  if (const kube::ObjectRef pod = cluster_->api().Get("Pod", name))
-    run->at_home = run->PermitAtHome(Text(At(pod->body, "spec"), "serviceAccountName"));
+  const kube::ObjectRef object = cluster_->api().Get("Pod", name);
+  if (object != nullptr) {
+    nodes_.Add(Text(At(object->body, "spec"), "nodeName"), *run->host);
+    run->at_home = run->PermitAtHome(Text(At(object->body, "spec"), "serviceAccountName"));
+  }
   run->config_cluster = run->ClientOf(*this, run->at_home);
   pilot::IstiodSurroundings surroundings;
   surroundings.host = run->host;
@@ -887,8 +881,8 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
     if (at == &run->site && !run->MayLock()) return true;
     return at != nullptr && at->Contested();
   };
-  if (const kube::ObjectRef pod = cluster_->api().Get("Pod", name)) {
-    run->files = std::make_unique<PodFiles>(cluster_->api(), pod, "discovery");
+  if (object != nullptr) {
+    run->files = std::make_unique<PodFiles>(cluster_->api(), object, "discovery");
     surroundings.files = run->files.get();
   }
   surroundings.api_server_roots = ca_pem();
@@ -896,11 +890,6 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   absl::StatusOr<pilot::IstiodSettings> settings = SettingsOf(name, *run);
   const absl::Status failure = settings.status();
   if (!settings.ok()) settings = pilot::IstiodSettings{};
-  if (!settings->options.watch_namespace.empty()) {
-    // SettingsOf() may have another word about what it is let do.
-    run->config_cluster = run->ClientOf(*this, run->at_home);
-    surroundings.config_cluster = run->config_cluster.get();
-  }
   run->cluster_id = settings->options.cluster_id.str();
   run->external = settings->options.external;
   ContestElections();

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/base/assert.h"
 #include "core/base/json_text.h"
 #include "nlohmann/json.hpp"
 
@@ -121,62 +123,57 @@ absl::StatusOr<ExecutorResult> RunTasks(const Sweep& sweep, const std::vector<Sw
   return result;
 }
 
-SweepRow ReadResult(const Sweep& sweep, const std::string& folder, const SweepTask& task) {
+std::vector<SweepRow> ReadResults(const Sweep& sweep, const std::string& folder, const std::vector<SweepTask>& tasks) {
   const auto text = [](const fs::path& path) {
     std::ifstream in(path, std::ios::binary);
     std::ostringstream out;
     out << in.rdbuf();
     return out.str();
   };
-  const nlohmann::json row = nlohmann::json::parse(text(PathOf(folder, task)), nullptr, false);
-  if (row.is_array() && row.size() == ResultColumns(sweep).size()) {
-    std::vector<std::string> out;
-    for (const nlohmann::json& cell : row) {
-      if (cell.is_string()) out.push_back(cell.get<std::string>());
-    }
-    if (out.size() == row.size()) return out;
-  }
-  const std::string failure = text(FailurePath(folder, task));
-  return FailedRow(sweep, failure.empty() ? "was not run" : failure);
-}
-
-std::string Csv(const Sweep& sweep, const std::vector<SweepTask>& tasks, const std::string& folder) {
-  std::vector<std::string> head;
-  for (const SweepSetting& setting : sweep.settings) head.push_back(setting.path);
-  head.emplace_back("seed");
-  for (const std::string& column : ResultColumns(sweep)) head.push_back(column);
-  const auto line = [](const std::vector<std::string>& cells) {
-    std::string out;
-    for (const std::string& cell : cells) out += (out.empty() ? "" : ",") + Quoted(cell);
-    return out + "\n";
-  };
-  std::string out = line(head);
+  const size_t cells = ResultColumns(sweep).size();
+  std::vector<SweepRow> out;
   for (const SweepTask& task : tasks) {
-    std::string cells;
-    for (const std::string& value : task.values) cells += Quoted(value) + ",";
-    cells += std::to_string(task.seed);
-    for (const std::string& cell : ReadResult(sweep, folder, task)) cells += "," + Quoted(cell);
-    out += cells + "\n";
+    const nlohmann::json row = nlohmann::json::parse(text(PathOf(folder, task)), nullptr, false);
+    SweepRow& read = out.emplace_back();
+    for (size_t i = 0; row.is_array() && i < row.size(); ++i) {
+      if (row[i].is_string()) read.push_back(row[i].get<std::string>());
+    }
+    if (read.size() == cells && row.size() == cells) continue;
+    const std::string failure = text(FailurePath(folder, task));
+    read = FailedRow(sweep, failure.empty() ? "was not run" : failure);
   }
   return out;
 }
 
-std::vector<std::string> EmptyColumns(const Sweep& sweep, const std::vector<SweepTask>& tasks,
-                                      const std::string& folder) {
+std::string Csv(const Sweep& sweep, const std::vector<SweepTask>& tasks, const std::vector<SweepRow>& rows) {
+  WAVETANK_ASSERT(tasks.size() == rows.size(), tasks.size(), rows.size());
+  std::string out;
+  const auto line = [&out](const SweepRow& cells) {
+    for (size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + Quoted(cells[i]);
+    out += "\n";
+  };
+  const auto joined = [](SweepRow first, const std::string& seed, const SweepRow& results) {
+    first.push_back(seed);
+    first.insert(first.end(), results.begin(), results.end());
+    return first;
+  };
+  SweepRow settings;
+  for (const SweepSetting& setting : sweep.settings) settings.push_back(setting.path);
+  line(joined(settings, "seed", ResultColumns(sweep)));
+  for (size_t i = 0; i < tasks.size(); ++i) line(joined(tasks[i].values, std::to_string(tasks[i].seed), rows[i]));
+  return out;
+}
+
+std::vector<std::string> EmptyColumns(const Sweep& sweep, const std::vector<SweepRow>& rows) {
+  const auto failed = [](const SweepRow& row) { return !row.back().empty(); };
+  if (std::all_of(rows.begin(), rows.end(), failed)) return {};
   std::vector<std::string> out;
   const size_t own = ResultColumns(sweep).size() - sweep.columns.size() - 1;
-  std::vector<bool> filled(sweep.columns.size());
-  bool any = false;
-  for (const SweepTask& task : tasks) {
-    const SweepRow row = ReadResult(sweep, folder, task);
-    if (!row.back().empty()) continue;
-    any = true;
-    for (size_t i = 0; i < filled.size(); ++i) {
-      if (row[own + i] != sweep.columns[i].otherwise) filled[i] = true;
-    }
-  }
-  for (size_t i = 0; i < filled.size(); ++i) {
-    if (any && !filled[i]) out.push_back(sweep.columns[i].name);
+  for (size_t i = 0; i < sweep.columns.size(); ++i) {
+    const auto has_nothing = [&](const SweepRow& row) {
+      return failed(row) || row[own + i] == sweep.columns[i].otherwise;
+    };
+    if (std::all_of(rows.begin(), rows.end(), has_nothing)) out.push_back(sweep.columns[i].name);
   }
   return out;
 }

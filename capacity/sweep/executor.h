@@ -29,15 +29,14 @@ struct ExecutorResult {
 absl::StatusOr<ExecutorResult> RunTasks(const Sweep& sweep, const std::vector<SweepTask>& tasks, const CostModel& model,
                                         const ExecutorOptions& options);
 
-// The row of a task; FailedRow if there is none.
-SweepRow ReadResult(const Sweep& sweep, const std::string& folder, const SweepTask& task);
+// The row of each task, in the tasks' order; FailedRow where there is none.
+std::vector<SweepRow> ReadResults(const Sweep& sweep, const std::string& folder, const std::vector<SweepTask>& tasks);
 
-// One line for each task in the tasks' order, settings first, as RFC 4180 has it.
-std::string Csv(const Sweep& sweep, const std::vector<SweepTask>& tasks, const std::string& folder);
+// One line for each task, settings first, as RFC 4180 has it. `rows`: of ReadResults().
+std::string Csv(const Sweep& sweep, const std::vector<SweepTask>& tasks, const std::vector<SweepRow>& rows);
 
-// The sweep's own columns that no task with a result has anything in.
-std::vector<std::string> EmptyColumns(const Sweep& sweep, const std::vector<SweepTask>& tasks,
-                                      const std::string& folder);
+// The sweep's own columns that no row with a result has anything in.
+std::vector<std::string> EmptyColumns(const Sweep& sweep, const std::vector<SweepRow>& rows);
 
 // What stands beside the table, for those who read it: {"objectives": [...]}.
 std::string TableNotes(const Sweep& sweep);

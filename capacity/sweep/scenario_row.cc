@@ -56,7 +56,7 @@ void Collect(const Json& at, Segments rest, std::vector<const Json*>* out) {
     }
     bool found = false;
     for (const Json& item : at) {
-      for (const char* key : {"name", "flow"}) {
+      for (const char* key : scenario::kItemNames) {
         if (!item.is_object() || !item.contains(key) || item[key] != name) continue;
         Collect(item, rest.subspan(many), out);
         found = true;
@@ -168,6 +168,12 @@ SweepRow OfAll(const scenario::RunResult& result) {
           result.digest};
 }
 
+// Where its runs end. Nothing: where they do by themselves.
+absl::StatusOr<std::optional<scenario::Moment>> UntilOf(const Sweep& sweep, const scenario::Scenario& scenario) {
+  if (sweep.until.empty()) return std::optional<scenario::Moment>();
+  return scenario::ParseMoment("until", sweep.until, scenario.StepNames());
+}
+
 // A row that cannot be judged is none.
 absl::Status CheckObjectives(const Sweep& sweep, const SweepRow& row) {
   const std::vector<std::string> columns = ScenarioColumns(sweep);
@@ -194,17 +200,11 @@ std::vector<std::string> ScenarioColumns(const Sweep& sweep) {
 absl::StatusOr<scenario::Scenario> SweptScenario(const Sweep& sweep, const std::vector<scenario::Setting>& settings) {
   absl::StatusOr<scenario::Scenario> out = scenario::LoadScenario(sweep.scenario_path, {}, settings);
   if (!out.ok()) return out;
-  if (!sweep.until.empty()) {
-    std::vector<std::string> steps;
-    for (const scenario::Step& step : out->steps) steps.push_back(step.name);
-    if (const auto until = scenario::ParseMoment("until", sweep.until, steps); !until.ok()) return until.status();
-  }
+  if (const auto until = UntilOf(sweep, *out); !until.ok()) return until.status();
   // Profiles, rows of timing and lines are looked at where a world is made.
   if (const auto world = sim::World::Create(scenario::MakeWorldOptions(*out)); !world.ok()) {
-    std::string with;
-    for (const scenario::Setting& setting : settings) with += (with.empty() ? "" : ", ") + setting.Text();
-    return absl::InvalidArgumentError(fmt::format("{}{}: {}", with.empty() ? "" : "with " + with + ": ",
-                                                  sweep.scenario_path, Message(world.status())));
+    return absl::InvalidArgumentError(
+        fmt::format("{}{}: {}", scenario::With(settings), sweep.scenario_path, Message(world.status())));
   }
   return out;
 }
@@ -250,13 +250,9 @@ absl::StatusOr<SweepRow> RunScenario(const Sweep& sweep, const SweepTask& task) 
   scenario::RunOptions options;
   options.seed = static_cast<uint64_t>(task.seed);
   options.last = true;
-  if (!sweep.until.empty()) {
-    std::vector<std::string> steps;
-    for (const scenario::Step& step : scenario->steps) steps.push_back(step.name);
-    absl::StatusOr<scenario::Moment> until = scenario::ParseMoment("until", sweep.until, steps);
-    if (!until.ok()) return until.status();
-    options.until = *std::move(until);
-  }
+  absl::StatusOr<std::optional<scenario::Moment>> until = UntilOf(sweep, *scenario);
+  if (!until.ok()) return until.status();
+  options.until = *std::move(until);
   IstiodMetrics metrics;
   std::string scraped;
   const bool measured =

@@ -12,6 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "capacity/sweep/fleet_row.h"
 #include "capacity/sweep/sample.h"
 #include "capacity/sweep/scenario_row.h"
 #include "core/base/random.h"
@@ -29,8 +30,6 @@ using scenario::FieldType;
 using scenario::MappingRow;
 namespace row = scenario::row;
 
-// Results of another version of the evaluation are not this one's.
-constexpr std::string_view kResults = "1";
 constexpr int64_t kMostTasks = 1'000'000;
 constexpr size_t kMostObjectives = 6;
 
@@ -70,20 +69,6 @@ const MappingRow& ColumnMapping() {
   return *kRow;
 }
 
-// `value` at `path`, mappings made on the way.
-void Set(nlohmann::json* fleet, const std::string& path, const std::string& value) {
-  const std::vector<std::string> keys = absl::StrSplit(path, '.');
-  nlohmann::json* at = fleet;
-  for (const std::string& key : keys) {
-    if (!at->is_object()) *at = nlohmann::json::object();
-    at = &(*at)[key];
-  }
-  int64_t number = 0;
-  *at = absl::SimpleAtoi(value, &number) ? nlohmann::json(number) : nlohmann::json(value);
-}
-
-std::string Millis(Duration d) { return fmt::format("{:.3f}", ToMillis(d)); }
-
 std::vector<std::vector<size_t>> Combinations(const Sweep& sweep) {
   std::vector<size_t> sizes;
   for (const SweepSetting& setting : sweep.settings) sizes.push_back(setting.values.size());
@@ -102,13 +87,6 @@ std::vector<std::string> ValuesOf(const Sweep& sweep, const std::vector<size_t>&
   std::vector<std::string> out;
   for (size_t i = 0; i < combination.size(); ++i) out.push_back(sweep.settings[i].values[combination[i]]);
   return out;
-}
-
-std::vector<std::string> FleetColumns() {
-  return {"p50_ms",      "p90_ms",       "p99_ms",       "worst_ms",       "changes",
-          "missing",     "cpus",         "memory_mb",    "kb_per_second",  "pushes_per_second",
-          "full_share",  "merged_share", "most_waiting", "all_connect_ms", "istiod_recovery_ms",
-          "extrapolates"};
 }
 
 void ReadColumns(const Field& root, Sweep* out) {
@@ -151,42 +129,9 @@ void ReadObjectives(const Field& root, Sweep* out) {
   if (out->objectives.empty()) out->objectives = {"failed", "converged_ms"};
 }
 
-absl::Status ReadFleet(const std::string& path, Sweep* out) {
-  std::ifstream in(out->fleet_path);
-  if (!in) return absl::NotFoundError(fmt::format("{}: fleet {} cannot be read", path, out->fleet_path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  absl::StatusOr<nlohmann::json> fleet = kube::ParseYaml(text.str(), out->fleet_path);
-  if (!fleet.ok()) return fleet.status();
-  if (absl::StatusOr<Fleet> read = ParseFleet(out->fleet_path, text.str()); !read.ok()) return read.status();
-  out->fleet = *std::move(fleet);
-  return absl::OkStatus();
-}
-
 std::string KeyOf(const std::string& text) {
   RandomStream one(1, text), two(2, text);  // 128 bits
   return fmt::format("{:016x}{:016x}", one.Next(), two.Next());
-}
-
-absl::StatusOr<SweepTask> FleetTask(const Sweep& sweep, SweepTask task) {
-  nlohmann::json fleet = sweep.fleet;
-  std::string settings;
-  for (size_t i = 0; i < task.values.size(); ++i) {
-    const std::string& path = sweep.settings[i].path;
-    const std::string& value = task.values[i];
-    settings += fmt::format("{}{}={}", i == 0 ? "" : ", ", path, value);
-    if (path != "churn") {
-      Set(&fleet, path, value);
-    } else if (!absl::SimpleAtod(value, &task.faster) || !(task.faster > 0 && task.faster <= 1e6)) {
-      return absl::InvalidArgumentError(fmt::format("over: churn: '{}' is no factor; write 0.5 or 2", value));
-    }
-  }
-  task.fleet = fleet.dump();
-  if (absl::StatusOr<Fleet> read = ParseFleet("fleet", task.fleet); !read.ok()) {
-    return absl::InvalidArgumentError(
-        fmt::format("over: {} with {}: {}", sweep.fleet_path, settings, Message(read.status())));
-  }
-  return task;
 }
 
 // The bytes of files, each read once.
@@ -207,30 +152,6 @@ class Contents {
   std::map<std::string, std::string> known_;
 };
 
-absl::StatusOr<SweepRow> RunFleet(const SweepTask& task, const CostModel& model) {
-  absl::StatusOr<Fleet> fleet = ParseFleet("fleet", task.fleet);
-  if (!fleet.ok()) return fleet.status();
-  fleet->seed += static_cast<uint64_t>(task.seed) * 7'919;
-  const absl::StatusOr<Outcome> o = Evaluate(model, *fleet, 1, task.faster);
-  if (!o.ok()) return o.status();
-  return SweepRow{Millis(o->p50),
-                  Millis(o->p90),
-                  Millis(o->p99),
-                  Millis(o->worst),
-                  std::to_string(o->changes),
-                  std::to_string(o->missing),
-                  fmt::format("{:.6g}", o->cpus),
-                  fmt::format("{:.6g}", o->after_full_mb),
-                  fmt::format("{:.6g}", o->kilobytes_per_second),
-                  fmt::format("{:.6g}", o->pushes_per_second),
-                  fmt::format("{:.6g}", o->full_share),
-                  fmt::format("{:.6g}", o->merged_share),
-                  std::to_string(o->most_waiting),
-                  Millis(o->all_connect),
-                  Millis(o->istiod_recovery),
-                  Extrapolates(o->mesh)};
-}
-
 // What the columns are made of.
 std::string ColumnText(const Sweep& sweep) {
   std::string out = sweep.until;
@@ -250,7 +171,7 @@ absl::StatusOr<std::vector<SweepTask>> FleetTasks(const Sweep& sweep, const Para
     if (!task.ok()) return task.status();
     for (int64_t seed = 0; seed < sweep.seeds; ++seed) {
       task->seed = seed;
-      task->key = KeyOf(fmt::format("{}\n{}\n{}\n{}\n{}", kResults, task->fleet, task->faster, seed, table));
+      task->key = KeyOf(fmt::format("{}\n{}\n{}\n{}\n{}", kFleetResults, task->fleet, task->faster, seed, table));
       out.push_back(*task);
     }
   }
@@ -357,11 +278,6 @@ absl::StatusOr<Sweep> LoadSweep(const std::string& path) {
 absl::StatusOr<std::vector<SweepTask>> TasksOf(const Sweep& sweep, const Parameters& parameters,
                                                std::string_view program) {
   return sweep.of_scenario() ? ScenarioTasks(sweep, program) : FleetTasks(sweep, parameters);
-}
-
-const std::vector<std::string>& FleetObjectives() {
-  static const auto* const kObjectives = new std::vector<std::string>{"p99_ms", "cpus", "memory_mb"};
-  return *kObjectives;
 }
 
 std::vector<std::string> ResultColumns(const Sweep& sweep) {

@@ -3,9 +3,9 @@
 #include <map>
 #include <set>
 
+#include "check/rules/look.h"
 #include "core/kube/types.h"
 #include "core/model/labels.h"
-#include "core/security/remote_secret.h"
 #include "fmt/format.h"
 #include "sim/inputs/kinds/api_server.h"
 #include "sim/inputs/kinds/install.h"
@@ -197,8 +197,7 @@ void AddApiServersAndSecrets(const Mesh& mesh, std::vector<Failure>* out) {
     const sim::Input down = Unreachable(cluster->name);
     out->push_back({"API server", cluster->name, [down](sim::World& world) { return world.Do(down); }});
     for (const kube::ObjectRef& secret : mesh.List(*cluster, "Secret", cluster->system_namespace)) {
-      const auto label = secret->meta.labels.find(security::kMultiClusterLabel);
-      if (label == secret->meta.labels.end() || label->second != "true") continue;
+      if (!IsRemoteSecret(*cluster, *secret)) continue;
       const sim::Input gone = sim::inputs::DeleteObject{cluster->name, "Secret", secret->meta.ns, secret->meta.name};
       out->push_back({"remote Secret", fmt::format("{}@{}", secret->meta.name, cluster->name),
                       [gone](sim::World& world) { return world.Do(gone); }});

@@ -40,13 +40,6 @@ std::set<std::string> NamesIn(const std::string& words) {
   return out;
 }
 
-// The proxy's part of an EnvoyFilter that selects it, by namespace and labels.
-bool FilterHolds(const MeshCluster& primary, const config::TypedConfig<config::EnvoyFilter>& filter,
-                 const sim::PodProcess& pod) {
-  if (filter.meta.ns != primary.root_namespace && filter.meta.ns != pod.pod()->meta.ns) return false;
-  return !filter.spec.workload_selector || Selects(*filter.spec.workload_selector, pod.pod()->meta.labels);
-}
-
 // The object that an Envoy's words are about: of all that istiod reads, the one with most of the names in them; where
 // none has any, the only EnvoyFilter that holds for the proxy. Null: it cannot be told.
 kube::ObjectRef BehindRefusal(const Mesh& mesh, const MeshCluster& primary, const sim::PodProcess* pod,
@@ -70,7 +63,7 @@ kube::ObjectRef BehindRefusal(const Mesh& mesh, const MeshCluster& primary, cons
   }
   if (best != nullptr) return tie ? nullptr : best;
   for (const config::EnvoyFilterRef& filter : primary.configs.EnvoyFilters()) {
-    if (pod == nullptr || !FilterHolds(primary, *filter, *pod)) continue;
+    if (pod == nullptr || !HoldsFor(primary, filter->meta.ns, filter->spec.workload_selector, *pod)) continue;
     ++filters;
     only = mesh.Get(primary, "EnvoyFilter.networking.istio.io", filter->meta.ns, filter->meta.name);
   }

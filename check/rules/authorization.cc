@@ -31,11 +31,6 @@ bool IsAllow(const kube::Object& policy) {
   return action.empty() || action == "ALLOW";
 }
 
-bool HoldsFor(const MeshCluster& cluster, const kube::Object& policy, const sim::PodProcess& pod) {
-  return (policy.meta.ns == cluster.root_namespace || policy.meta.ns == pod.pod()->meta.ns) &&
-         Selects(SelectorLabels(policy), pod.pod()->meta.labels);
-}
-
 // Fn(cluster, policy, pods with a proxy that it holds for).
 template <class Fn>
 void EachPolicyOfPods(const Mesh& mesh, Fn fn) {
@@ -44,7 +39,7 @@ void EachPolicyOfPods(const Mesh& mesh, Fn fn) {
     for (const kube::ObjectRef& policy : mesh.List(*cluster, kPolicyKind)) {
       std::vector<const sim::PodProcess*> pods;
       for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
-        if (pod->bootstrap() && HoldsFor(*cluster, *policy, *pod)) pods.push_back(pod);
+        if (pod->bootstrap() && HoldsFor(*cluster, policy->meta.ns, SelectorLabels(*policy), *pod)) pods.push_back(pod);
       }
       fn(*cluster, *policy, pods);
     }

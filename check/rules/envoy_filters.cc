@@ -40,8 +40,7 @@ std::vector<const sim::PodProcess*> Proxies(const Mesh& mesh, const MeshCluster&
   std::vector<const sim::PodProcess*> out;
   for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
     if (pod->envoy() == nullptr) continue;
-    if (filter.meta.ns != cluster.root_namespace && filter.meta.ns != pod->pod()->meta.ns) continue;
-    if (filter.spec.workload_selector && !Selects(*filter.spec.workload_selector, pod->pod()->meta.labels)) continue;
+    if (!HoldsFor(cluster, filter.meta.ns, filter.spec.workload_selector, *pod)) continue;
     const auto context = patch.match.context;
     if (context == EnvoyFilter::Context::kGateway && !pod->router()) continue;
     if ((context == EnvoyFilter::Context::kSidecarInbound || context == EnvoyFilter::Context::kSidecarOutbound) &&

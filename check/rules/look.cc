@@ -7,10 +7,12 @@
 #include "core/base/ip.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
+#include "core/kube/secret.h"
 #include "core/model/host_name.h"
 #include "core/model/labels.h"
 #include "core/push/host_match.h"
 #include "core/registry/service_conversion.h"
+#include "core/security/remote_secret.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -37,6 +39,43 @@ bool Selects(const kube::Labels& selector, const kube::Labels& labels) {
     if (it == labels.end() || it->second != value) return false;
   }
   return true;
+}
+
+bool HoldsIn(const MeshCluster& primary, std::string_view of, std::string_view ns) {
+  return of == primary.root_namespace || of == ns;
+}
+
+bool HoldsFor(const MeshCluster& primary, std::string_view of, const kube::Labels& selector,
+              const sim::PodProcess& pod) {
+  const kube::ObjectMeta& meta = pod.pod()->meta;
+  return HoldsIn(primary, of, meta.ns) && Selects(selector, meta.labels);
+}
+
+bool HoldsFor(const MeshCluster& primary, std::string_view of, const std::optional<kube::Labels>& selector,
+              const sim::PodProcess& pod) {
+  static const auto* const kAll = new kube::Labels;
+  return HoldsFor(primary, of, selector ? *selector : *kAll, pod);
+}
+
+bool IsRemoteSecret(const MeshCluster& cluster, const kube::Object& secret) {
+  const auto label = secret.meta.labels.find(security::kMultiClusterLabel);
+  return label != secret.meta.labels.end() && label->second == "true" && secret.meta.ns == cluster.system_namespace;
+}
+
+void EachRemoteServer(const Mesh& mesh,
+                      const std::function<void(const MeshCluster& cluster, const kube::Object& secret,
+                                               const std::string& id, const kube::KubeConfig& config)>& fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& secret : mesh.List(*cluster, "Secret", cluster->system_namespace)) {
+      if (!IsRemoteSecret(*cluster, *secret)) continue;
+      const auto data = kube::ReadSecretData(*secret);
+      if (!data.ok()) continue;
+      for (const auto& [id, text] : *data) {
+        if (const auto config = kube::ParseKubeConfig(text, "kubeconfig"); config.ok())
+          fn(*cluster, *secret, id, *config);
+      }
+    }
+  }
 }
 
 bool AnyCovers(std::string_view cidrs, std::string_view address) {

@@ -1,11 +1,14 @@
 // What several rules ask of a mesh.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "check/mesh/mesh.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/types.h"
 
 namespace wavetank::check {
@@ -21,6 +24,14 @@ kube::ObjectRef MeshConfigMap(const Mesh& mesh, const MeshCluster& cluster);
 
 // All labels of `selector` are among `labels`.
 bool Selects(const kube::Labels& selector, const kube::Labels& labels);
+
+// What stands in namespace `of` holds for workloads of `ns`: it is theirs, or the mesh's root namespace.
+bool HoldsIn(const MeshCluster& primary, std::string_view of, std::string_view ns);
+// And for this pod, if it has the selector's labels (none: all have).
+bool HoldsFor(const MeshCluster& primary, std::string_view of, const kube::Labels& selector,
+              const sim::PodProcess& pod);
+bool HoldsFor(const MeshCluster& primary, std::string_view of, const std::optional<kube::Labels>& selector,
+              const sim::PodProcess& pod);
 
 // Some of the comma-separated CIDRs or addresses contains the address.
 bool AnyCovers(std::string_view cidrs, std::string_view address);
@@ -57,6 +68,13 @@ bool IsApplication(const sim::PodProcess& pod);
 
 // Some pod of another physical network runs a proxy, so that traffic between networks is wanted at all.
 bool HasSeveralNetworks(const Mesh& mesh);
+
+// A Secret by which an istiod reads other clusters, and stands where its istiod looks.
+bool IsRemoteSecret(const MeshCluster& cluster, const kube::Object& secret);
+// Each kubeconfig of such Secrets that can be read, with the cluster that it is for.
+void EachRemoteServer(const Mesh& mesh,
+                      const std::function<void(const MeshCluster& cluster, const kube::Object& secret,
+                                               const std::string& id, const kube::KubeConfig& config)>& fn);
 
 // A service of that name is known to the cluster's istiod; wildcards: some is.
 bool KnowsHost(const MeshCluster& cluster, std::string_view host);

@@ -18,12 +18,6 @@ bool Disables(const config::PeerAuthentication& spec) {
                      [](const auto& port) { return port.second == Mode::kDisable; });
 }
 
-bool Covers(const MeshCluster& cluster, const config::TypedConfig<config::PeerAuthentication>& policy,
-            const sim::PodProcess& pod) {
-  if (policy.meta.ns != cluster.root_namespace && policy.meta.ns != pod.pod()->meta.ns) return false;
-  return !policy.spec.selector || Selects(*policy.spec.selector, pod.pod()->meta.labels);
-}
-
 // istiod leaves such an endpoint out wherever only a gateway leads to it (istiod: pilot/pkg/xds/mtls_checker.go).
 void CutsOtherNetworks(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
@@ -33,7 +27,8 @@ void CutsOtherNetworks(const Mesh& mesh, Findings& findings) {
       if (!Disables(policy->spec)) continue;
       std::set<std::string> apps;
       for (const sim::PodProcess* pod : mesh.world().Pods()) {
-        if (pod->envoy() == nullptr || pod->router() || !Covers(*cluster, *policy, *pod)) continue;
+        if (pod->envoy() == nullptr || pod->router()) continue;
+        if (!HoldsFor(*cluster, policy->meta.ns, policy->spec.selector, *pod)) continue;
         if (!ServicesBefore(mesh, *pod).empty()) apps.insert(pod->app() + "." + pod->pod()->meta.ns);
       }
       for (const std::string& app : apps) {
@@ -59,7 +54,7 @@ void ModesConflict(const Mesh& mesh, Findings& findings) {
       const pilot::ServiceRef service = ServiceOf(*cluster, host);
       if (service == nullptr) continue;
       for (const config::PeerAuthenticationRef& policy : cluster->configs.PeerAuthentications()) {
-        if (policy->meta.ns != cluster->root_namespace && policy->meta.ns != service->attributes.ns) continue;
+        if (!HoldsIn(*cluster, policy->meta.ns, service->attributes.ns)) continue;
         if (policy->spec.selector && !Selects(*policy->spec.selector, service->attributes.label_selectors)) continue;
         const bool conflict =
             (plain && policy->spec.mtls == Mode::kStrict) || (mutual && policy->spec.mtls == Mode::kDisable);

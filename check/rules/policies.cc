@@ -27,11 +27,6 @@ void EachPeerPolicy(const Mesh& mesh, Fn fn) {
   }
 }
 
-bool PeerPolicyHolds(const MeshCluster& cluster, const PeerPolicy& policy, const sim::PodProcess& pod) {
-  if (policy.meta.ns != cluster.root_namespace && policy.meta.ns != pod.pod()->meta.ns) return false;
-  return !policy.spec.selector || Selects(*policy.spec.selector, pod.pod()->meta.labels);
-}
-
 // istiod: pilot/pkg/security/authn, portLevelMtls by the port that the workload listens on.
 void PortLevelMtlsOfServicePort(const Mesh& mesh, Findings& findings) {
   EachPeerPolicy(mesh, [&](const MeshCluster& cluster, const PeerPolicy& policy) {
@@ -40,7 +35,7 @@ void PortLevelMtlsOfServicePort(const Mesh& mesh, Findings& findings) {
       std::set<int> targets;
       std::string of;
       for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
-        if (!PeerPolicyHolds(cluster, policy, *pod)) continue;
+        if (!HoldsFor(cluster, policy.meta.ns, policy.spec.selector, *pod)) continue;
         for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
           for (const kube::ServicePort& each : kube::ParseService(*object).ports) {
             targets.insert(each.Target());
@@ -125,8 +120,7 @@ void EachAuthorization(const Mesh& mesh, Fn fn) {
         selector[key] = TextOf(value);
       std::vector<const sim::PodProcess*> pods;
       for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
-        const bool here = policy->meta.ns == cluster->root_namespace || policy->meta.ns == pod->pod()->meta.ns;
-        if (here && pod->bootstrap() && Selects(selector, pod->pod()->meta.labels)) pods.push_back(pod);
+        if (pod->bootstrap() && HoldsFor(*cluster, policy->meta.ns, selector, *pod)) pods.push_back(pod);
       }
       fn(*cluster, *policy, pods);
     }

@@ -155,14 +155,11 @@ void AuthorizerAsksItself(const Mesh& mesh, Findings& findings) {
       const kube::ObjectRef service = mesh.Get(*cluster, "Service", known->attributes.ns, known->attributes.name);
       if (service == nullptr) continue;
       for (const sim::PodProcess* pod : Behind(mesh, *cluster, *service)) {
-        const kube::ObjectMeta& meta = pod->pod()->meta;
-        const bool here = policy->meta.ns == meta.ns || policy->meta.ns == cluster->push->mesh().root_namespace;
-        if (pod->envoy() == nullptr || !here) continue;
-        if (policy->spec.selector && !Selects(*policy->spec.selector, meta.labels)) continue;
+        if (pod->envoy() == nullptr || !HoldsFor(*cluster, policy->meta.ns, policy->spec.selector, *pod)) continue;
         findings.Add(*cluster, policy->meta,
                      fmt::format("provider {} is served by {}, whose own sidecar the policy has ask it before each "
                                  "question: none is ever answered",
-                                 policy->spec.provider, meta.name));
+                                 policy->spec.provider, pod->pod()->meta.name));
         break;
       }
     }

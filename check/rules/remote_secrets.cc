@@ -23,10 +23,6 @@ bool IsLabelled(const kube::Object& secret) {
   return it != secret.meta.labels.end() && it->second == "true";
 }
 
-bool IsWatched(const MeshCluster& cluster, const kube::Object& secret) {
-  return IsLabelled(secret) && secret.meta.ns == cluster.system_namespace;
-}
-
 bool HoldsKubeConfig(const kube::Object& secret) {
   const auto data = kube::ReadSecretData(secret);
   if (!data.ok()) return false;
@@ -49,7 +45,7 @@ void EachSecret(const Mesh& mesh, Fn fn) {
 
 void NotWatched(const Mesh& mesh, Findings& findings) {
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
-    if (!LooksLikeOne(secret) || IsWatched(cluster, secret)) return;
+    if (!LooksLikeOne(secret) || IsRemoteSecret(cluster, secret)) return;
     const std::string wrong =
         !IsLabelled(secret) ? fmt::format("has no label {}=true", security::kMultiClusterLabel)
                             : fmt::format("is in namespace {} instead of {}", secret.meta.ns, cluster.system_namespace);
@@ -59,50 +55,37 @@ void NotWatched(const Mesh& mesh, Findings& findings) {
 
 // kind and minikube write kubeconfigs for the machine that they run on; a pod that dials such a server dials itself.
 void ServerOfItsOwnMachine(const Mesh& mesh, Findings& findings) {
-  EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
-    if (!IsWatched(cluster, secret)) return;
-    const auto data = kube::ReadSecretData(secret);
-    if (!data.ok()) return;
-    for (const auto& [id, text] : *data) {
-      const auto config = kube::ParseKubeConfig(text, "kubeconfig");
-      if (!config.ok()) continue;
-      std::string host =
-          config->server.substr(config->server.find("://") == std::string::npos ? 0 : config->server.find("://") + 3);
-      host = host.substr(0, host.find_first_of(host.starts_with('[') ? "]" : ":/"));
-      if (host != "localhost" && host != "0.0.0.0" && host != "[::1" && !host.starts_with("127.")) continue;
-      findings.Add(
-          cluster, secret,
-          fmt::format("leads istiod to {} for cluster {}: in its pod that is the pod itself", config->server, id));
-    }
+  EachRemoteServer(mesh, [&](const MeshCluster& cluster, const kube::Object& secret, const std::string& id,
+                             const kube::KubeConfig& config) {
+    std::string host =
+        config.server.substr(config.server.find("://") == std::string::npos ? 0 : config.server.find("://") + 3);
+    host = host.substr(0, host.find_first_of(host.starts_with('[') ? "]" : ":/"));
+    if (host != "localhost" && host != "0.0.0.0" && host != "[::1" && !host.starts_with("127.")) return;
+    findings.Add(
+        cluster, secret,
+        fmt::format("leads istiod to {} for cluster {}: in its pod that is the pod itself", config.server, id));
   });
 }
 
 // `kubectl create token` makes tokens that end; those of istioctl, a ServiceAccount's Secret, do not.
 void TokenExpires(const Mesh& mesh, Findings& findings) {
-  EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
-    if (!IsWatched(cluster, secret)) return;
-    const auto data = kube::ReadSecretData(secret);
-    if (!data.ok()) return;
-    for (const auto& [id, text] : *data) {
-      const auto config = kube::ParseKubeConfig(text, "kubeconfig");
-      if (!config.ok()) continue;
-      const std::vector<std::string> parts = absl::StrSplit(config->token, '.');
-      std::string claims;
-      if (parts.size() != 3 || !absl::WebSafeBase64Unescape(parts[1], &claims)) continue;
-      const nlohmann::json said = nlohmann::json::parse(claims, nullptr, false);
-      const int64_t begins = Number(said, "iat"), ends = Number(said, "exp");
-      if (ends <= 0 || ends == begins) continue;  // the simulation's own tokens without an end
-      findings.Add(
-          cluster, secret,
-          fmt::format("the token for cluster {} {} at {}: istiod is then refused there, and keeps what it knew", id,
-                      ends <= findings.unix_now() ? "has ended" : "ends", kube::FormatRfc3339(ends)));
-    }
+  EachRemoteServer(mesh, [&](const MeshCluster& cluster, const kube::Object& secret, const std::string& id,
+                             const kube::KubeConfig& config) {
+    const std::vector<std::string> parts = absl::StrSplit(config.token, '.');
+    std::string claims;
+    if (parts.size() != 3 || !absl::WebSafeBase64Unescape(parts[1], &claims)) return;
+    const nlohmann::json said = nlohmann::json::parse(claims, nullptr, false);
+    const int64_t begins = Number(said, "iat"), ends = Number(said, "exp");
+    if (ends <= 0 || ends == begins) return;  // the simulation's own tokens without an end
+    findings.Add(cluster, secret,
+                 fmt::format("the token for cluster {} {} at {}: istiod is then refused there, and keeps what it knew",
+                             id, ends <= findings.unix_now() ? "has ended" : "ends", kube::FormatRfc3339(ends)));
   });
 }
 
 void IdMismatch(const Mesh& mesh, Findings& findings) {
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
-    if (!IsWatched(cluster, secret)) return;
+    if (!IsRemoteSecret(cluster, secret)) return;
     const auto data = kube::ReadSecretData(secret);
     if (!data.ok()) return;
     for (const auto& [id, text] : *data) {
@@ -142,7 +125,7 @@ void IdMismatch(const Mesh& mesh, Findings& findings) {
 
 void Unreadable(const Mesh& mesh, Findings& findings) {
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
-    if (!IsWatched(cluster, secret)) return;
+    if (!IsRemoteSecret(cluster, secret)) return;
     const auto data = kube::ReadSecretData(secret);
     if (!data.ok() || data->empty()) {
       return findings.Add(cluster, secret, data.ok() ? "holds no kubeconfig" : std::string(Message(data.status())));
@@ -163,7 +146,7 @@ void SameClusterTwice(const Mesh& mesh, Findings& findings) {
     std::map<std::string, std::string> first;
     for (const kube::ObjectRef& secret : secrets) {
       const auto data = kube::ReadSecretData(*secret);
-      if (!IsWatched(*cluster, *secret) || !data.ok()) continue;
+      if (!IsRemoteSecret(*cluster, *secret) || !data.ok()) continue;
       for (const auto& [id, text] : *data) {
         if (id == cluster->name) {
           findings.Add(*cluster, *secret, fmt::format("names its own cluster {}: istiod ignores it", id));
@@ -181,7 +164,7 @@ void OneWay(const Mesh& mesh, Findings& findings) {
   std::map<std::string, std::set<std::string>> reads;  // control plane -> clusters
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
     const auto data = kube::ReadSecretData(secret);
-    if (!IsWatched(cluster, secret) || !data.ok()) return;
+    if (!IsRemoteSecret(cluster, secret) || !data.ok()) return;
     for (const auto& [id, text] : *data) reads[cluster.name].insert(id);
   });
   for (const auto& a : mesh.clusters()) {

@@ -8,8 +8,6 @@
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
 #include "core/kube/credentials/kubeconfig.h"
-#include "core/kube/secret.h"
-#include "core/security/remote_secret.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "sim/remote/own_account.h"
@@ -30,62 +28,66 @@ struct Right {
 constexpr char kNeverReady[] = "istiod waits for its list for ever, and never gets ready";
 constexpr char kNoSync[] = "istiod gives that cluster up after 30 s, and knows no endpoint there";
 
+// What a registry of a cluster lists, its own istiod's or another's.
+void AddRegistry(const char* without, std::vector<Right>* out) {
+  for (const char* resource : {"namespaces", "nodes", "pods", "services", "secrets"})
+    out->push_back({{"list", "watch"}, "", resource, false, without});
+  out->push_back({{"list", "watch"}, "discovery.k8s.io", "endpointslices", false, without});
+}
+
 // Of an istiod's own account, as 1.18.2 asks at its start.
 const std::vector<Right>& RightsAtHome() {
-  static const auto* const rights = new std::vector<Right>{
-      {{"list", "watch"}, "", "namespaces", false, kNeverReady},
-      {{"list", "watch"}, "", "nodes", false, kNeverReady},
-      {{"list", "watch"}, "", "pods", false, kNeverReady},
-      {{"list", "watch"}, "", "services", false, kNeverReady},
-      {{"list", "watch"}, "", "secrets", false, kNeverReady},
-      {{"list", "watch"}, "discovery.k8s.io", "endpointslices", false, kNeverReady},
-      {{"list", "watch"}, "", "configmaps", true, kNeverReady},
-      {{"list", "watch"}, "admissionregistration.k8s.io", "mutatingwebhookconfigurations", false, kNeverReady},
-      {{"list", "watch"}, "apiextensions.k8s.io", "customresourcedefinitions", false, "istiod does not start"},
-      {{"create"},
-       "authentication.k8s.io",
-       "tokenreviews",
-       false,
-       "no proxy is believed: none gets a certificate or a configuration"},
-      {{"create", "update"},
-       "",
-       "configmaps",
-       false,
-       "namespaces get no istio-ca-root-cert, without which pods with a sidecar do not start, and no lock is taken"},
-      {{"update"},
-       "admissionregistration.k8s.io",
-       "mutatingwebhookconfigurations",
-       false,
-       "the webhook gets no caBundle: API servers do not believe istiod, and no pod is injected"},
-      {{"create"},
-       "authorization.k8s.io",
-       "subjectaccessreviews",
-       false,
-       "gateways get no certificate that a credentialName names"},
-      {{"get", "create", "update"},
-       "coordination.k8s.io",
-       "leases",
-       true,
-       "nobody deploys what Gateways of the Gateway API ask for"},
-  };
+  static const auto* const rights = [] {
+    auto* const out = new std::vector<Right>;
+    AddRegistry(kNeverReady, out);
+    const std::vector<Right> more = {
+        {{"list", "watch"}, "", "configmaps", true, kNeverReady},
+        {{"list", "watch"}, "admissionregistration.k8s.io", "mutatingwebhookconfigurations", false, kNeverReady},
+        {{"list", "watch"}, "apiextensions.k8s.io", "customresourcedefinitions", false, "istiod does not start"},
+        {{"create"},
+         "authentication.k8s.io",
+         "tokenreviews",
+         false,
+         "no proxy is believed: none gets a certificate or a configuration"},
+        {{"create", "update"},
+         "",
+         "configmaps",
+         false,
+         "namespaces get no istio-ca-root-cert, without which pods with a sidecar do not start, and no lock is taken"},
+        {{"update"},
+         "admissionregistration.k8s.io",
+         "mutatingwebhookconfigurations",
+         false,
+         "the webhook gets no caBundle: API servers do not believe istiod, and no pod is injected"},
+        {{"create"},
+         "authorization.k8s.io",
+         "subjectaccessreviews",
+         false,
+         "gateways get no certificate that a credentialName names"},
+        {{"get", "create", "update"},
+         "coordination.k8s.io",
+         "leases",
+         true,
+         "nobody deploys what Gateways of the Gateway API ask for"},
+    };
+    out->insert(out->end(), more.begin(), more.end());
+    return out;
+  }();
   return *rights;
 }
 
 // Of what a remote Secret's account may do in its cluster.
 const std::vector<Right>& RightsOfReaders() {
-  static const auto* const rights = new std::vector<Right>{
-      {{"list", "watch"}, "", "namespaces", false, kNoSync},
-      {{"list", "watch"}, "", "nodes", false, kNoSync},
-      {{"list", "watch"}, "", "pods", false, kNoSync},
-      {{"list", "watch"}, "", "services", false, kNoSync},
-      {{"list", "watch"}, "", "secrets", false, kNoSync},
-      {{"list", "watch"}, "discovery.k8s.io", "endpointslices", false, kNoSync},
-      {{"create"},
-       "authentication.k8s.io",
-       "tokenreviews",
-       false,
-       "proxies of that cluster that come to this istiod are refused"},
-  };
+  static const auto* const rights = [] {
+    auto* const out = new std::vector<Right>;
+    AddRegistry(kNoSync, out);
+    out->push_back({{"create"},
+                    "authentication.k8s.io",
+                    "tokenreviews",
+                    false,
+                    "proxies of that cluster that come to this istiod are refused"});
+    return out;
+  }();
   return *rights;
 }
 
@@ -184,37 +186,32 @@ void IstiodForbidden(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// The account by which the istiod of `cluster` reads `far`, if a role there is bound to it. Who is nobody there is told
+// of as such; what nobody has bound may be left out of the manifests.
+void JudgeReader(const Mesh& mesh, const MeshCluster& cluster, const MeshCluster& far, const std::string& token,
+                 Findings& findings) {
+  const auto claims = mesh.world().FindSite(far.name)->tokens().Read(token);
+  const fakekube::ApiServer& api = mesh.world().cluster(far.name).api();
+  if (!claims.ok() || !sim::HasRole(api, claims->ns, claims->service_account)) return;
+  const std::string &ns = claims->ns, &name = claims->service_account;
+  const kube::ObjectRef account = mesh.Get(far, "ServiceAccount", ns, name);
+  if (account == nullptr) return;
+  const Lacking lacking = Missing(RightsOfReaders(), far.system_namespace, [&](kube::AccessRequest request) {
+    request.user = kube::ServiceAccountUser(ns, name);
+    return sim::AskRbac(api, std::move(request));
+  });
+  AddMissing(far, ToBlame(mesh, far, ns, name, "istio-reader-clusterrole"), account,
+             fmt::format("the istiod of {}, as ServiceAccount {}/{},", cluster.name, ns, name), lacking, findings);
+}
+
 void ReaderForbidden(const Mesh& mesh, Findings& findings) {
-  for (const auto& cluster : mesh.clusters()) {
-    for (const kube::ObjectRef& secret : mesh.List(*cluster, "Secret", cluster->system_namespace)) {
-      const auto label = secret->meta.labels.find(security::kMultiClusterLabel);
-      const auto data = kube::ReadSecretData(*secret);
-      if (label == secret->meta.labels.end() || label->second != "true" || !data.ok()) continue;
-      for (const auto& [id, text] : *data) {
-        const auto config = kube::ParseKubeConfig(text, "kubeconfig");
-        if (!config.ok()) continue;
+  EachRemoteServer(
+      mesh, [&](const MeshCluster& cluster, const kube::Object&, const std::string&, const kube::KubeConfig& config) {
         for (const auto& far : mesh.clusters()) {
-          if (far == cluster || far->recorded || config->server != sim::ApiServerUrl(far->name)) continue;
-          sim::World::Site* const site = mesh.world().FindSite(far->name);
-          const auto claims = site->tokens().Read(config->token);
-          fakekube::ApiServer& api = mesh.world().cluster(far->name).api();
-          // Who is nobody there is told of as such; what nobody has bound may be left out of the manifests.
-          if (!claims.ok() || !sim::HasRole(api, claims->ns, claims->service_account)) continue;
-          const std::string& ns = claims->ns;
-          const Lacking lacking = Missing(RightsOfReaders(), far->system_namespace, [&](kube::AccessRequest request) {
-            request.user = kube::ServiceAccountUser(ns, claims->service_account);
-            return sim::AskRbac(api, std::move(request));
-          });
-          const kube::ObjectRef account = mesh.Get(*far, "ServiceAccount", ns, claims->service_account);
-          if (account == nullptr) continue;
-          AddMissing(
-              *far, ToBlame(mesh, *far, ns, claims->service_account, "istio-reader-clusterrole"), account,
-              fmt::format("the istiod of {}, as ServiceAccount {}/{},", cluster->name, ns, claims->service_account),
-              lacking, findings);
+          if (far.get() == &cluster || far->recorded || config.server != sim::ApiServerUrl(far->name)) continue;
+          JudgeReader(mesh, cluster, *far, config.token, findings);
         }
-      }
-    }
-  }
+      });
 }
 
 }  // namespace

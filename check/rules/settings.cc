@@ -178,10 +178,10 @@ void NoWorkloads(const Mesh& mesh, Findings& findings) {
         if (!selector.is_object() || selector.empty()) continue;
         kube::Labels labels;
         for (const auto& [key, value] : selector.items()) labels[key] = TextOf(value);
-        // In the root namespace it is for all namespaces; a Gateway's selector always is.
-        const bool everywhere = object->kind == "Gateway" || object->meta.ns == cluster->root_namespace;
+        // A Gateway's selector is for all namespaces.
         const bool any = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) {
-          return (everywhere || pod->pod()->meta.ns == object->meta.ns) && Selects(labels, pod->pod()->meta.labels);
+          return object->kind == "Gateway" ? Selects(labels, pod->pod()->meta.labels)
+                                           : HoldsFor(*cluster, object->meta.ns, labels, *pod);
         });
         if (!any)
           findings.Add(*cluster, *object,

@@ -35,7 +35,7 @@ bool DisablesMtlsOf(const Mesh& mesh, const MeshCluster& far,
                     const config::TypedConfig<config::PeerAuthentication>& policy, const std::string& ns,
                     const kube::Labels& selector) {
   using Mode = config::PeerAuthentication::Mode;
-  if (policy.meta.ns != far.root_namespace && policy.meta.ns != ns) return false;
+  if (!HoldsIn(far, policy.meta.ns, ns)) return false;
   const bool disables = policy.spec.mtls == Mode::kDisable ||
                         std::any_of(policy.spec.port_level_mtls.begin(), policy.spec.port_level_mtls.end(),
                                     [](const auto& port) { return port.second == Mode::kDisable; });

@@ -122,10 +122,11 @@ int Run(const SweepArguments& a) {
     result = *ran;
   }
   if (options.shares <= 1) {
-    absl::Status status = report::WriteWhole(table, Csv(*sweep, *tasks, options.folder));
+    const std::vector<capacity::SweepRow> rows = ReadResults(*sweep, options.folder, *tasks);
+    absl::Status status = report::WriteWhole(table, Csv(*sweep, *tasks, rows));
     if (status.ok()) status = report::WriteWhole(a.out + "/sweep.json", TableNotes(*sweep));
     if (!status.ok()) return Complain(status);
-    for (const std::string& column : EmptyColumns(*sweep, *tasks, options.folder)) {
+    for (const std::string& column : EmptyColumns(*sweep, rows)) {
       std::cout << fmt::format("note: column '{}' found nothing in any row: is its path or its series called so?\n",
                                column);
     }

@@ -1,9 +1,8 @@
 #include "import/istiod/istiod_log.h"
 
 #include <algorithm>
+#include <functional>
 
-#include "absl/hash/hash.h"
-#include "absl/strings/string_view.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
@@ -90,8 +89,11 @@ void IstiodLog::NewRun(WallNs at, const Place& place) {
 bool IstiodLog::ToldBefore(const LogRecord& record) {
   constexpr size_t kRemembered = 20'000;
   if (record.at % (1'000 * kMs) == 0) return false;
-  const auto text = [](std::string_view of) { return absl::string_view(of.data(), of.size()); };
-  const uint64_t hash = absl::HashOf(record.at, text(record.message), text(record.labels));
+  // Of the standard library's: absl's is another one in each process.
+  const std::hash<std::string_view> of_text;
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+  const uint64_t hash =
+      (of_text(record.message) * kOdd + of_text(record.labels)) * kOdd + static_cast<uint64_t>(record.at);
   if (told_before_.contains(hash) || !told_.insert(hash).second) return true;
   if (told_.size() >= kRemembered) {
     told_before_.swap(told_);

@@ -92,6 +92,11 @@ Unwrapped Envelope::Piece(std::string_view stream, bool last, std::string_view t
   return {text_, {}, true};
 }
 
+std::string_view WithoutPodPrefix(std::string_view line) {
+  const size_t end = line.starts_with("[pod/") ? line.find("] ") : line.npos;
+  return end == line.npos ? line : line.substr(end + 2);
+}
+
 Unwrapped Envelope::Unwrap(std::string_view line) {
   // A byte order mark, as some editors leave it.
   if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);

@@ -29,4 +29,7 @@ class Envelope {
   std::string text_, uncoloured_;
 };
 
+// A line without what `kubectl logs --prefix` puts before it: "[pod/istiod-7d4f/discovery] ".
+std::string_view WithoutPodPrefix(std::string_view line);
+
 }  // namespace wavetank::importing

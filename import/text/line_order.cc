@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "import/evidence/evidence.h"
+#include "import/text/envelope.h"
+#include "import/text/line_splitter.h"
 
 namespace wavetank::importing {
 namespace {
@@ -12,11 +14,7 @@ constexpr WallNs kApart = 1'000'000'000;
 
 // The time that a line begins with, behind kubectl's prefix, or that istiod's JSON tells. kNoTime: none.
 WallNs TimeOf(std::string_view line) {
-  if (line.starts_with("[pod/")) {
-    const size_t end = line.find("] ");
-    if (end == line.npos) return kNoTime;
-    line.remove_prefix(end + 2);
-  }
+  line = WithoutPodPrefix(line);
   if (line.starts_with('{')) {
     constexpr std::string_view kKey = "\"time\":\"";
     const size_t at = line.find(kKey);
@@ -26,13 +24,6 @@ WallNs TimeOf(std::string_view line) {
   }
   const size_t end = line.find_first_of(" \t");
   return end == line.npos || end < 20 || end > 36 ? kNoTime : ParseWall(line.substr(0, end));
-}
-
-std::string_view TakeLine(std::string_view& text) {
-  const size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Bytes into lines, at the speed of memchr, in bounded memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -30,5 +31,13 @@ class LineSplitter {
   bool cut_ = false;  // more of it than is held
   uint64_t number_ = 0;
 };
+
+// The first line of a text that is there as a whole, without its end; the text goes on behind it.
+inline std::string_view TakeLine(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
 
 }  // namespace wavetank::importing

@@ -10,6 +10,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "import/evidence/evidence.h"
+#include "import/text/line_splitter.h"
 
 namespace wavetank::importing {
 namespace {
@@ -133,9 +134,7 @@ void ReadCollected(std::string_view text, LinesOf& found, std::vector<size_t>& u
     }
   }
   for (size_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = TakeLine(text);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     if (const json record = ParseJson(line); !record.is_object() || !collected.Add(record)) unread.push_back(number);
   }
@@ -155,9 +154,7 @@ bool LooksCollected(std::string_view head) {
 
 void ReadLines(std::string_view text, LinesOf& found, std::vector<size_t>& unread) {
   for (size_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = TakeLine(text);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!line.empty() && !ReadLine(line, found)) unread.push_back(number);
   }

@@ -2,8 +2,7 @@
 // logcli prints it one line of JSON each (`-o jsonl`; loki: pkg/logcli/output/jsonl.go). And records of collectors, one
 // a line or in one answer: Fluent Bit's and fluentd's (plugins/filter_kubernetes: `log`, `kubernetes.pod_name`),
 // Vector's (kubernetes_logs: `message`), Filebeat's (`message`, `kubernetes.pod.name`), the same as Elasticsearch's
-// hits
-// (`_source`), and Cloud Logging's entries (`textPayload` or `jsonPayload`, `resource.labels`).
+// hits (`_source`), and Cloud Logging's entries (`textPayload` or `jsonPayload`, `resource.labels`).
 #pragma once
 
 #include <cstdint>

@@ -16,4 +16,10 @@ const ClusterSpec* Scenario::FindCluster(std::string_view cluster_name) const {
   return nullptr;
 }
 
+std::vector<std::string> Scenario::StepNames() const {
+  std::vector<std::string> out;
+  for (const Step& step : steps) out.push_back(step.name);
+  return out;
+}
+
 }  // namespace wavetank::scenario

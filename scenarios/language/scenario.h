@@ -199,6 +199,7 @@ struct Scenario {
 
   const FlowSpec* FindFlow(std::string_view name) const;
   const ClusterSpec* FindCluster(std::string_view name) const;
+  std::vector<std::string> StepNames() const;
 };
 
 }  // namespace wavetank::scenario

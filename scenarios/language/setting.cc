@@ -41,7 +41,7 @@ YAML::Node Placeless(const YAML::Node& node) {
 
 std::string NameOf(const YAML::Node& item) {
   if (!item.IsMap()) return "";
-  for (const char* key : {"name", "flow"}) {
+  for (const char* key : kItemNames) {
     const YAML::Node& constant = item;
     if (const YAML::Node name = constant[key]; name.IsDefined() && name.IsScalar()) return name.Scalar();
   }
@@ -154,6 +154,12 @@ class Putter {
 };
 
 }  // namespace
+
+std::string With(const std::vector<Setting>& settings) {
+  if (settings.empty()) return {};
+  const auto text = [](std::string* out, const Setting& setting) { *out += setting.Text(); };
+  return fmt::format("with {}: ", absl::StrJoin(settings, ", ", text));
+}
 
 absl::StatusOr<Setting> ParseSetting(std::string_view text) {
   const size_t equals = text.find('=');

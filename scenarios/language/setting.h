@@ -21,6 +21,12 @@ struct Setting {
   std::string Text() const { return path + "=" + value; }
 };
 
+// "with a=1, b=2: ", before what is wrong beside them; "": there are none.
+std::string With(const std::vector<Setting>& settings);
+
+// By which of its fields an item of a list is named.
+inline constexpr const char* kItemNames[] = {"name", "flow"};
+
 // "PATH=VALUE". InvalidArgument: it is not.
 absl::StatusOr<Setting> ParseSetting(std::string_view text);
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 
-#include "absl/strings/str_join.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "scenarios/actions/action.h"
@@ -219,9 +218,7 @@ absl::StatusOr<Scenario> LoadScenario(const std::string& path, const std::vector
     if (out.ok()) return out;
     // What is wrong without them is not their fault.
     if (absl::StatusOr<Scenario> plain = Load(path, mesh, {}); !plain.ok()) return plain;
-    const std::string with =
-        absl::StrJoin(settings, ", ", [](std::string* text, const Setting& setting) { *text += setting.Text(); });
-    return absl::Status(out.status().code(), fmt::format("with {}: {}", with, Message(out.status())));
+    return absl::Status(out.status().code(), With(settings) + std::string(Message(out.status())));
   }
   return Load(path, mesh, settings);
 }

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "fakes/kube/store/rbac.h"
-#include "fmt/format.h"
 #include "sim/remote/remote_reader.h"
 
 namespace wavetank::sim {
@@ -35,22 +34,19 @@ absl::Status AskRbac(const fakekube::ApiServer& api, kube::AccessRequest request
     as_list.verb = "list";
     if (rbac.Allowed(as_list)) return absl::OkStatus();
   }
-  const std::string& group = request.group;
-  // apiserver: pkg/endpoints/handlers/responsewriters/errors.go, ForbiddenStatusError.
-  return absl::PermissionDeniedError(fmt::format(
-      "{}{}{}{} is forbidden: User \"{}\" cannot {} resource \"{}\" in API group \"{}\" {}", request.resource,
-      group.empty() ? "" : ".", group, request.name.empty() ? "" : fmt::format(" \"{}\"", request.name), request.user,
-      request.verb, request.resource, group,
-      request.ns.empty() ? "at the cluster scope" : fmt::format("in the namespace \"{}\"", request.ns)));
+  return absl::PermissionDeniedError(fakekube::ForbiddenWords(request));
 }
 
-OwnAccount::OwnAccount(const fakekube::ApiServer& api, std::string ns, std::string account, RoleIsGiven role_is_given)
+OwnAccount::OwnAccount(const fakekube::ApiServer& api, std::string ns, std::string account, RoleIsGiven role_is_given,
+                       bool roles_known)
     : api_(api),
       ns_(std::move(ns)),
       account_(account.empty() ? "default" : std::move(account)),
-      role_is_given_(std::move(role_is_given)) {}
+      role_is_given_(std::move(role_is_given)),
+      roles_known_(roles_known) {}
 
 bool OwnAccount::IsJudged() const {
+  if (!roles_known_) return false;
   if (HasRole(api_, ns_, account_)) return true;
   // The names of its charts (manifests/charts/istio-control/istio-discovery/templates, clusterrole.yaml and role.yaml),
   // not of the base chart's, which are of releases before 1.10.
@@ -63,10 +59,15 @@ bool OwnAccount::IsJudged() const {
 }
 
 absl::Status OwnAccount::Permit(kube::AccessRequest request) const {
+  const bool pods = request.verb == "list" && request.resource == "pods";
+  if (pods && definitions_in_namespace_) {
+    return absl::NotFoundError(
+        "failed to list *v1.PartialObjectMetadata: the server could not find the requested resource: with "
+        "ISTIO_WATCH_NAMESPACE definitions are looked for in that namespace, so that istiod never gets ready");
+  }
   if (IsMounted(request) || !IsJudged()) return absl::OkStatus();
   if (!HasRole(api_, ns_, account_) && role_is_given_()) return absl::OkStatus();
   request.user = kube::ServiceAccountUser(ns_, account_);
-  const bool pods = request.verb == "list" && request.resource == "pods";
   const std::string user = request.user;
   if (absl::Status may = AskRbac(api_, std::move(request)); !may.ok() || !pods) return may;
   for (kube::AccessRequest other : kWaitedFor) {

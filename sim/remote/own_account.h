@@ -24,8 +24,14 @@ class OwnAccount {
   // Called where roles of istiod's are there and none of them is bound to the account: whether it may do all the same.
   using RoleIsGiven = std::function<bool()>;
 
-  // `api` outlives it.
-  OwnAccount(const fakekube::ApiServer& api, std::string ns, std::string account, RoleIsGiven role_is_given);
+  // `api` outlives it. What a cluster was observed to hold says nothing of its roles: nothing is judged then, which
+  // `roles_known` says.
+  OwnAccount(const fakekube::ApiServer& api, std::string ns, std::string account, RoleIsGiven role_is_given,
+             bool roles_known = true);
+
+  // What ISTIO_WATCH_NAMESPACE does to 1.18.2: each informer is of the namespace, that of definitions, too, of which a
+  // namespace has none (istiod: pkg/kube/client.go, newClientInternal(); istio#45512).
+  void LooksForDefinitionsInANamespace() { definitions_in_namespace_ = true; }
 
   // `request`'s user is not looked at.
   absl::Status Permit(kube::AccessRequest request) const;
@@ -37,6 +43,8 @@ class OwnAccount {
   const fakekube::ApiServer& api_;
   const std::string ns_, account_;
   const RoleIsGiven role_is_given_;
+  const bool roles_known_;
+  bool definitions_in_namespace_ = false;
 };
 
 }  // namespace wavetank::sim

@@ -202,8 +202,6 @@ GoTemplate::Functions InjectorFunctions() {
   // Durations are texts in JSON already.
   out["formatDuration"] = Exactly(1, [](const Arguments& in) { return Value::Plain(Print(in[0])); });
   out["otelResourceAttributes"] = Exactly(5, OtelResourceAttributes);
-  // istiod's own environment, where nothing is known of it: what it does not say is the default.
-  out["env"] = Exactly(2, [](const Arguments& in) { return in[1]; });
   return out;
 }
 

@@ -77,54 +77,53 @@ absl::StatusOr<HeaderMutations> HeaderMutations::Make(const Json& list, const Ex
   return out;
 }
 
-void HeaderMutations::Apply(AccessLogEntry entry, RequestEdit* request) const {
-  const RequestHeaders headers{request};
+// `see` has the entry's view follow what the headers are before each mutation, and gives their names.
+template <typename Headers, typename See>
+void HeaderMutations::ApplyEach(const Headers& headers, const See& see, AccessLogEntry* entry) const {
   for (const Mutation& m : all_) {
-    entry.request = &request->now();
+    const std::vector<std::string> names = see();
     if (m.append) {
-      AddOne(*m.append, entry, headers);
+      AddOne(*m.append, *entry, headers);
     } else if (m.remove_on_match) {
-      for (const std::string& name : NamesOf(request->now())) {
+      for (const std::string& name : names) {
         if (m.remove_on_match->Matches(name)) headers.Remove(name);
       }
-    } else if (m.remove != "host") {  // which Envoy knows as :authority alone
+    } else {
       headers.Remove(m.remove);
     }
   }
+}
+
+void HeaderMutations::Apply(AccessLogEntry entry, RequestEdit* request) const {
+  struct Known : RequestHeaders {
+    void Remove(const std::string& name) const {
+      if (name != "host") RequestHeaders::Remove(name);  // which Envoy knows as :authority alone
+    }
+  };
+  const auto see = [&] {
+    entry.request = &request->now();
+    return NamesOf(request->now());
+  };
+  ApplyEach(Known{{request}}, see, &entry);
+}
+
+void HeaderMutations::ApplyToLines(AccessLogEntry entry, std::string_view AccessLogEntry::*seen,
+                                   std::string* lines) const {
+  std::string now;
+  const auto see = [&] {
+    now = *lines;
+    entry.*seen = now;
+    return NamesOf(now);
+  };
+  ApplyEach(ReplyLines{lines}, see, &entry);
 }
 
 void HeaderMutations::Apply(AccessLogEntry entry, std::string* lines) const {
-  const ReplyLines headers{lines};
-  for (const Mutation& m : all_) {
-    const std::string now = *lines;
-    entry.response_headers = now;
-    if (m.append) {
-      AddOne(*m.append, entry, headers);
-    } else if (m.remove_on_match) {
-      for (const std::string& name : NamesOf(now)) {
-        if (m.remove_on_match->Matches(name)) headers.Remove(name);
-      }
-    } else {
-      headers.Remove(m.remove);
-    }
-  }
+  ApplyToLines(std::move(entry), &AccessLogEntry::response_headers, lines);
 }
 
 void HeaderMutations::ApplyToTrailers(AccessLogEntry entry, std::string* lines) const {
-  const ReplyLines trailers{lines};
-  for (const Mutation& m : all_) {
-    const std::string now = *lines;
-    entry.response_trailers = now;
-    if (m.append) {
-      AddOne(*m.append, entry, trailers);
-    } else if (m.remove_on_match) {
-      for (const std::string& name : NamesOf(now)) {
-        if (m.remove_on_match->Matches(name)) trailers.Remove(name);
-      }
-    } else {
-      trailers.Remove(m.remove);
-    }
-  }
+  ApplyToLines(std::move(entry), &AccessLogEntry::response_trailers, lines);
 }
 
 }  // namespace wavetank::envoysim

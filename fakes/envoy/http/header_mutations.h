@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -31,6 +32,11 @@ class HeaderMutations {
     std::string remove;  // in lower case
     std::optional<StringMatch> remove_on_match;
   };
+
+  template <typename Headers, typename See>
+  void ApplyEach(const Headers& headers, const See& see, AccessLogEntry* entry) const;
+  void ApplyToLines(AccessLogEntry entry, std::string_view AccessLogEntry::*seen, std::string* lines) const;
+
   std::vector<Mutation> all_;
 };
 

@@ -59,13 +59,6 @@ std::string Underscored(std::string text) {
   return text;
 }
 
-// How often a request was mirrored tells its authority: "host-shadow-shadow".
-bool MirroredInACircle(std::string_view authority) {
-  size_t times = 0;
-  for (size_t at = 0; (at = authority.find("-shadow", at)) != authority.npos; ++at) ++times;
-  return times >= Fabric::kMostProxies;
-}
-
 }  // namespace
 
 // Envoy: source/common/http/conn_manager_utility.cc, getLastAddressFromXFF
@@ -166,7 +159,8 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   s.body_end = s.start + lead + pace.takes;
   s.body_gap = pace.gap;
   lead += 2 * plane_.options().latencies.http_hop;  // both directions, as with local paths
-  if (plane_.fabric().proxies(exchange) >= Fabric::kMostProxies) {
+  s.proxies = plane_.fabric().proxies(exchange);
+  if (s.proxies >= Fabric::kMostProxies) {
     // Envoy: source/common/http/http1/codec_impl.cc, checkMaxHeadersSize: x-forwarded-for has grown with each of them.
     return Local(id, 431, kDownstreamProtocolError, "http1.headers_too_large", "Request Header Fields Too Large", lead);
   }
@@ -337,7 +331,6 @@ Duration Router::PlanTries(Stream* s) {
 // A copy of the request goes to another cluster; its answer is nobody's business.
 void Router::Mirror(const Stream& original) {
   DataPlaneView& envoy = *original.envoy;
-  if (MirroredInACircle(original.spec->authority)) return;
   for (const MirrorPolicy& mirror : original.route->mirrors) {
     if (mirror.per_million < 1'000'000 && !envoy.random().Chance(mirror.per_million)) continue;
     ClusterRuntime* cluster = envoy.Cluster(mirror.cluster);
@@ -352,6 +345,7 @@ void Router::Mirror(const Stream& original) {
     edit.Set(":authority", authority);
     s.own_spec = edit.Take();
     s.spec = s.own_spec.get();
+    s.proxies = original.proxies;
     s.manager = original.manager;
     s.alpn = original.alpn;
     s.table = original.table;
@@ -459,8 +453,8 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
                      fmt::format("filter_removed_required_request_headers{{missing_required_header:_{}}}", lost)),
                  plane_.configs().Keep(fmt::format("missing required header: {}", lost)), lead);
   }
-  s.upstream_exchange =
-      plane_.fabric().NewExchange(connection->id(), RequestOfTry(&s), this, static_cast<uint64_t>(id), s.exchange);
+  s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), RequestOfTry(&s), this, static_cast<uint64_t>(id),
+                                                    s.exchange, static_cast<uint16_t>(s.proxies + 1));
   const Duration rest = UntilBodyIsHere(s, lead) - lead;  // what came before is sent with the head
   plane_.fabric().SetPace(s.upstream_exchange, {rest, std::min(rest, s.body_gap)});
   plane_.fabric().Dispatch(s.upstream_exchange, lead);

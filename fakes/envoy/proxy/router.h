@@ -110,6 +110,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     uint16_t local_code = 0;  // of an answer of the proxy's own, before gRPC makes 200 of it; 0: none
     std::string_view begun_headers, begun_trailers;  // as the route and filters have left them
     bool broken = false;                             // it breaks off
+    uint16_t proxies = 0;                            // that it has come through, its mirrors too
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure, tls_finding;
     std::vector<FailedTry> failed_tries;

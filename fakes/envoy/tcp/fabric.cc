@@ -362,7 +362,7 @@ ExchangeId Fabric::root(ExchangeId exchange) const {
 }
 
 ExchangeId Fabric::NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie,
-                               ExchangeId of) {
+                               ExchangeId of, uint16_t proxies) {
   WAVETANK_ASSERT(owner != nullptr, cookie);
   const ExchangeId first = of == kNoExchange ? kNoExchange : root(of);
   const ExchangeId id = exchanges_.Allocate();
@@ -373,7 +373,7 @@ ExchangeId Fabric::NewExchange(ConnectionId connection, const RequestSpec& spec,
   x.owner = owner;
   x.cookie = cookie;
   x.root = first;
-  x.proxies = of == kNoExchange ? uint16_t{0} : static_cast<uint16_t>(proxies(of) + 1);
+  x.proxies = proxies;
   ++counters_.exchanges;
   ++counters_.open_exchanges;
   return id;

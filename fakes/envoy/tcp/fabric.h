@@ -216,9 +216,9 @@ class Fabric {
   void Splice(ConnectionId downstream, ConnectionId upstream);
 
   // A request on a connected connection. `spec` must live until OnReply or Abandon. `of`: the one that a proxy sends on
-  // with it.
+  // with it. `proxies`: that it has come through.
   ExchangeId NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie,
-                         ExchangeId of = kNoExchange);
+                         ExchangeId of = kNoExchange, uint16_t proxies = 0);
   // Which exchange the request was at first, at its client.
   ExchangeId root(ExchangeId exchange) const;
   // How its body follows it, where it stands; as its specification says unless it is set before Dispatch().

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/json_access.h"
+#include "fmt/format.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -77,6 +78,17 @@ bool RbacAuthorizer::Allowed(const kube::AccessRequest& request) const {
   if (request.ns.empty()) return false;
   const std::vector<ObjectRef> here = server_.List("RoleBinding", request.ns);
   return std::any_of(here.begin(), here.end(), permits);
+}
+
+// apiserver: pkg/endpoints/handlers/responsewriters/errors.go, ForbiddenStatusError.
+std::string ForbiddenWords(const kube::AccessRequest& request) {
+  // A resource's own name ends where that of a part of it begins: "pods/exec".
+  const std::string whose = request.resource.substr(0, request.resource.find('/'));
+  return fmt::format("{}{}{}{} is forbidden: User \"{}\" cannot {} resource \"{}\" in API group \"{}\" {}", whose,
+                     request.group.empty() ? "" : ".", request.group,
+                     request.name.empty() ? "" : fmt::format(" \"{}\"", request.name), request.user, request.verb,
+                     request.resource, request.group,
+                     request.ns.empty() ? "at the cluster scope" : fmt::format("in the namespace \"{}\"", request.ns));
 }
 
 }  // namespace wavetank::fakekube

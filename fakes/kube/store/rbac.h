@@ -24,4 +24,7 @@ class RbacAuthorizer final : public kube::AccessReviewer {
   const std::vector<std::string> groups_;
 };
 
+// kube-apiserver's words for who may not: of `request.user`.
+std::string ForbiddenWords(const kube::AccessRequest& request);
+
 }  // namespace wavetank::fakekube

@@ -55,6 +55,10 @@ Ready Load(const std::string& folder, const std::string& text = kGrid) {
   return {*std::move(sweep), *std::move(tasks)};
 }
 
+std::string TableIn(const Ready& ready, const std::string& folder) {
+  return Csv(ready.sweep, ready.tasks, ReadResults(ready.sweep, folder, ready.tasks));
+}
+
 TEST(Sweep, OfAGridHasEveryCombination) {
   const Ready ready = Load(Folder("grid"));
   EXPECT_EQ(ready.tasks.size(), 2u * 3u * 2u);
@@ -98,13 +102,13 @@ TEST(Executor, ASecondSweepRunsNothingAndGivesTheSameTable) {
   const auto first = RunTasks(ready.sweep, ready.tasks, model, options);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->ran, 12u);
-  const std::string table = Csv(ready.sweep, ready.tasks, options.folder);
+  const std::string table = TableIn(ready, options.folder);
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 13);
   const auto second = RunTasks(ready.sweep, ready.tasks, model, options);
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(second->ran, 0u);
   EXPECT_EQ(second->kept, 12u);
-  EXPECT_EQ(Csv(ready.sweep, ready.tasks, options.folder), table);
+  EXPECT_EQ(TableIn(ready, options.folder), table);
   // Rows that are added run alone.
   const Ready more = Load(folder, std::string(kGrid) + "  istiod.cpu: [\"2\", \"4\"]\n");
   const auto third = RunTasks(more.sweep, more.tasks, model, options);
@@ -126,7 +130,7 @@ TEST(Executor, WhatWasHalfDoneGoesOnToTheSameTable) {
   const auto rest = RunTasks(ready.sweep, ready.tasks, model, parts);
   ASSERT_TRUE(rest.ok());
   EXPECT_EQ(rest->kept, 4u);
-  EXPECT_EQ(Csv(ready.sweep, ready.tasks, parts.folder), Csv(ready.sweep, ready.tasks, whole.folder));
+  EXPECT_EQ(TableIn(ready, parts.folder), TableIn(ready, whole.folder));
 }
 
 TEST(Executor, ATaskThatFailsIsARowThatSaysSo) {
@@ -136,13 +140,14 @@ TEST(Executor, ATaskThatFailsIsARowThatSaysSo) {
   const auto result = RunTasks(ready.sweep, ready.tasks, CostModel(), {.folder = folder + "/rows", .at_a_time = 2});
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->ran, 12u);
-  EXPECT_THAT(ReadResult(ready.sweep, folder + "/rows", ready.tasks[0]).back(), HasSubstr("clusters: is required"));
-  EXPECT_EQ(ReadResult(ready.sweep, folder + "/rows", ready.tasks[1]).back(), "");
+  const std::vector<SweepRow> rows = ReadResults(ready.sweep, folder + "/rows", ready.tasks);
+  EXPECT_THAT(rows[0].back(), HasSubstr("clusters: is required"));
+  EXPECT_EQ(rows[1].back(), "");
 }
 
 TEST(Executor, SaysWhatWasNotRun) {
   const Ready ready = Load(Folder("none"));
-  EXPECT_EQ(ReadResult(ready.sweep, "/nowhere", ready.tasks[0]).back(), "was not run");
+  EXPECT_EQ(ReadResults(ready.sweep, "/nowhere", ready.tasks)[0].back(), "was not run");
   EXPECT_FALSE(RunTasks(ready.sweep, ready.tasks, CostModel(), {.folder = "/proc/nowhere"}).ok());
 }
 
@@ -196,7 +201,8 @@ objectives: [failed, p99]
   const auto ran = RunTasks(*sweep, *tasks, CostModel(), {.folder = folder + "/rows", .at_a_time = 2});
   ASSERT_TRUE(ran.ok()) << ran.status();
   EXPECT_EQ(ran->ran, 8u);
-  std::ofstream(folder + "/sweep.csv") << Csv(*sweep, *tasks, folder + "/rows");
+  const std::vector<SweepRow> rows = ReadResults(*sweep, folder + "/rows", *tasks);
+  std::ofstream(folder + "/sweep.csv") << Csv(*sweep, *tasks, rows);
   std::ofstream(folder + "/sweep.json") << TableNotes(*sweep);
   const auto table = ReadTable(folder + "/sweep.csv");
   ASSERT_TRUE(table.ok()) << table.status();
@@ -216,7 +222,7 @@ objectives: [failed, p99]
     digests.insert(table->Of(row, "digest"));
   }
   EXPECT_EQ(digests.size(), 8u);
-  EXPECT_EQ(EmptyColumns(*sweep, *tasks, folder + "/rows"), (std::vector<std::string>{"none"}));
+  EXPECT_EQ(EmptyColumns(*sweep, rows), (std::vector<std::string>{"none"}));
 }
 
 TEST(ScenarioSweep, RunsAgainWhatAFileChanged) {

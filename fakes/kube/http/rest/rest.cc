@@ -23,6 +23,7 @@
 #include "fakes/kube/http/rest/openapi.h"
 #include "fakes/kube/http/rest/preconditions.h"
 #include "fakes/kube/http/rest/reviews.h"
+#include "fakes/kube/store/rbac.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -262,13 +263,8 @@ std::optional<Response> RestApi::Refuse(const Call& call) const {
   json details = {{"kind", resource.plural}};
   if (!resource.group.empty()) details["group"] = resource.group;
   if (!target->name.empty()) details["name"] = target->name;
-  return Failure(
-      403, "Forbidden",
-      fmt::format("{}{} is forbidden: User \"{}\" cannot {} resource \"{}\" in API group \"{}\" {}",
-                  resource.Qualified(), target->name.empty() ? "" : fmt::format(" \"{}\"", target->name), caller->user,
-                  verb, what, resource.group,
-                  target->ns.empty() ? "at the cluster scope" : fmt::format("in the namespace \"{}\"", target->ns)),
-      std::move(details));
+  return Failure(403, "Forbidden", ForbiddenWords({caller->user, verb, resource.group, what, target->ns, target->name}),
+                 std::move(details));
 }
 
 namespace {
