@@ -3,6 +3,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Wavetank)
+# Packages bring libraries beside it (BundleLibraries.cmake). DT_RPATH, not DT_RUNPATH, as those look for one another, too.
+set_target_properties(wavetank PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/wavetank")
+target_link_options(wavetank PRIVATE -Wl,--disable-new-dtags)
 install(TARGETS wavetank RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS wavetank_library EXPORT WavetankTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/library/include/wavetank DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -30,14 +33,13 @@ install(FILES ${PROJECT_BINARY_DIR}/library/_wavetank DESTINATION ${CMAKE_INSTAL
 install(FILES ${PROJECT_BINARY_DIR}/library/wavetank.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-# cpack --config build/CPackConfig.cmake: a .deb whose dependencies dpkg-shlibdeps reads off the program, and a .tar.gz.
+# cpack --config build/CPackConfig.cmake: a .deb, one for two releases of Debian, and a .tar.gz.
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_NAME wavetank)
 set(CPACK_PACKAGE_VENDOR "Wavetank")
 set(CPACK_PACKAGE_CONTACT "Wavetank <wavetank@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Deterministic simulation of multi-cluster Istio meshes")
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/PackageOptions.cmake)
