@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/text/token_text.h"
 #include "fmt/format.h"
 #include "scenarios/language/yaml_reader.h"
 
@@ -52,6 +53,52 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
+const CLI::Option* OptionOf(const CLI::App& verb, std::string_view name) {
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option->get_name() == name) return option;
+  }
+  return nullptr;
+}
+
+// What is neither an option nor a place for one more argument; without the option's value.
+std::string NotExpected(const CLI::App& verb, const std::string& word) {
+  if (!word.starts_with('-')) {
+    return FindToken(word).has_value() ? "one argument is too many"
+                                       : fmt::format("'{}' is one argument too many", word);
+  }
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    if (!option->get_positional()) names.push_back(option->get_name());
+  }
+  const std::string_view near = scenario::Nearest(name, {names.begin(), names.end()});
+  return fmt::format("'{}' is no option{}", name, near.empty() ? "" : fmt::format(": did you mean '{}'?", near));
+}
+
+std::string Reason(const CLI::App& verb, const CLI::ParseError& error) {
+  const std::string said = error.what();
+  // The library words what is missing before what is too much.
+  if (!verb.remaining().empty()) return NotExpected(verb, verb.remaining().front());
+  if (said.ends_with(" is required")) {
+    const std::string name = said.substr(0, said.size() - std::string_view(" is required").size());
+    const CLI::Option* option = OptionOf(verb, name);
+    const std::string meaning = option == nullptr ? "" : option->get_description();
+    return fmt::format("{} is missing{}", name, meaning.empty() ? "" : fmt::format(" ({})", meaning));
+  }
+  if (constexpr std::string_view begin = "Could not convert: "; said.starts_with(begin)) {
+    const size_t equals = said.find(" = ");
+    const std::string name = said.substr(begin.size(), equals - begin.size());
+    const CLI::Option* option = OptionOf(verb, name);
+    const std::string type = option == nullptr ? "" : option->get_type_name();
+    return fmt::format("{}: '{}' is no {}", name, equals == std::string::npos ? "" : said.substr(equals + 3),
+                       type.starts_with("UINT")  ? "whole number from 0 on"
+                       : type.starts_with("INT") ? "whole number"
+                                                 : "number");
+  }
+  if (said.ends_with(" missing")) return fmt::format("{}: a value has to follow", said.substr(0, said.find(':')));
+  return said;
+}
+
 }  // namespace
 
 void UseHelpFormat(CLI::App& app) { app.formatter(std::make_shared<HelpFormatter>()); }
@@ -94,6 +141,14 @@ std::string NoSuchVerb(const CLI::App& app, std::string_view word) {
   const std::string_view near = scenario::Nearest(word, {names.begin(), names.end()});
   return fmt::format("wavetank: '{}' is no verb{}; `wavetank help` lists them", word,
                      near.empty() ? "" : fmt::format(": did you mean '{}'?", near));
+}
+
+std::string BadCall(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<const CLI::App*> called = app.get_subcommands([](const CLI::App* verb) { return verb->parsed(); });
+  if (called.empty()) return fmt::format("wavetank: {}; `wavetank help` lists what there is", Reason(app, error));
+  const CLI::App& verb = *called.front();
+  return fmt::format("wavetank: {0}: {1}; `wavetank help {0}` lists what it takes", verb.get_name(),
+                     Reason(verb, error));
 }
 
 }  // namespace wavetank::cli

@@ -1,4 +1,4 @@
-// Help that fits 80 columns, and what the program says to a word that is no verb.
+// Help that fits 80 columns, and what the program says to a call that it does not understand.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace CLI {
 class App;
-}
+class ParseError;
+}  // namespace CLI
 
 namespace wavetank::cli {
 
@@ -18,5 +19,8 @@ void UseHelpFormat(CLI::App& app);
 std::string Wrapped(std::string_view text, size_t width, size_t indent);
 // "wavetank: 'rnu' is no verb: did you mean 'run'?..."; never empty.
 std::string NoSuchVerb(const CLI::App& app, std::string_view word);
+// "wavetank: run: '--sed' is no option: did you mean '--seed'? ...": what CLI11 refuses, with the verb's help as
+// remedy. A value is not repeated where it may be a secret.
+std::string BadCall(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace wavetank::cli

@@ -114,8 +114,12 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    const int code = app.exit(e);
-    return code == 0 ? kOk : kBadInput;
+    if (e.get_exit_code() == 0) {  // help and version
+      app.exit(e);
+      return kOk;
+    }
+    std::cerr << BadCall(app, e) << "\n";
+    return kBadInput;
   }
   return outcome.code;
 }

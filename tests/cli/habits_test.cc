@@ -46,6 +46,21 @@ TEST_F(Habits, AMisspeltVerbIsAnsweredWithTheNearest) {
   ExpectRefused(Call("xyzzyx"), {"'xyzzyx' is no verb", "`wavetank help`"});
 }
 
+TEST_F(Habits, ACallThatIsNotUnderstoodNamesItsPlaceAndTheHelp) {
+  const std::string help = "`wavetank help run` lists what it takes";
+  ExpectRefused(Call("run a.yaml --sed 3"), {"wavetank: run: '--sed' is no option: did you mean '--seed'?", help});
+  ExpectRefused(Call("run a.yaml --seed many"), {"wavetank: run: --seed: 'many' is no whole number", help});
+  ExpectRefused(Call("run a.yaml --seed"), {"wavetank: run: --seed: a value has to follow", help});
+  ExpectRefused(Call("plan"), {"wavetank: plan: fleet is missing (", "`wavetank help plan`"});
+  ExpectRefused(Call("--seed 3"), {"wavetank: '--seed' is no option", "`wavetank help`"});
+}
+
+TEST_F(Habits, ACallThatIsNotUnderstoodDoesNotRepeatItsToken) {
+  const std::string token = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJzbGVlcCJ9.c2lnbmF0dXJl";
+  EXPECT_THAT(Call("run a.yaml --header=" + token).error, AllOf(HasSubstr("'--header'"), Not(HasSubstr("eyJ"))));
+  EXPECT_THAT(Call("plan a.yaml " + token).error, AllOf(HasSubstr("too many"), Not(HasSubstr("eyJ"))));
+}
+
 TEST_F(Habits, NoHelpIsWiderThanATerminal) {
   std::istringstream lines(Call("").output);
   int verbs = 0;
