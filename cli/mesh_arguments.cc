@@ -28,7 +28,8 @@ bool LooksLikeScenario(const std::string& path) {
   absl::StatusOr<std::unique_ptr<scenario::Document>> document = scenario::Document::Load(path);
   if (!document.ok()) return std::filesystem::path(path).filename() == "scenario.yaml";
   const scenario::Field root = (*document)->root();
-  return root.IsMap() && !root["kind"].present() && (root["clusters"].present() || root["steps"].present());
+  return root.IsMap() && !root["kind"].present() &&
+         (root["clusters"].present() || root["steps"].present() || root["extends"].present());
 }
 
 absl::StatusOr<scenario::Moment> ParseMomentOf(const char* option, const std::string& text,

@@ -1,8 +1,10 @@
 // The Services and pods by which other networks come in.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "absl/strings/str_split.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
@@ -217,23 +219,43 @@ void AutoPassthroughTwice(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// ISTIO_META_REQUESTED_NETWORK_VIEW of a pod, empty where it says nothing; nullopt: it has none.
+std::optional<std::string> NetworkView(const kube::Object& pod) {
+  for (const auto& container : Items(At(pod.body, {"spec", "containers"}))) {
+    for (const auto& variable : Items(At(container, "env"))) {
+      if (Text(variable, "name") == "ISTIO_META_REQUESTED_NETWORK_VIEW") return Text(variable, "value");
+    }
+  }
+  return std::nullopt;
+}
+
 void ExtraHops(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
     for (const sim::PodProcess* pod : Behind(mesh, cluster, object)) {
-      if (!pod->bootstrap()) continue;
-      bool set = false;
-      for (const auto& container : Items(At(pod->pod()->body, {"spec", "containers"}))) {
-        for (const auto& variable : Items(At(container, "env"))) {
-          set = set || Text(variable, "name") == "ISTIO_META_REQUESTED_NETWORK_VIEW";
-        }
-      }
-      if (set) continue;
+      if (!pod->bootstrap() || NetworkView(*pod->pod())) continue;
       return findings.Add(
           cluster, object,
           fmt::format("pod {} has no ISTIO_META_REQUESTED_NETWORK_VIEW: requests that come in through it "
                       "may go out to other networks' gateways again",
                       pod->name()));
+    }
+  });
+}
+
+// istiod: pilot/pkg/model/proxy_view.go: endpoints of networks that it does not name are not sent.
+void OwnNetworkLeftOut(const Mesh& mesh, Findings& findings) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
+    const std::string network = NetworkOfGateway(object);
+    for (const sim::PodProcess* pod : Behind(mesh, cluster, object)) {
+      const std::optional<std::string> view = pod->bootstrap() ? NetworkView(*pod->pod()) : std::nullopt;
+      if (!view || view->empty()) continue;
+      const std::vector<std::string> seen = absl::StrSplit(*view, ',');
+      if (std::find(seen.begin(), seen.end(), network) != seen.end()) continue;
+      return findings.Add(cluster, object,
+                          fmt::format("ISTIO_META_REQUESTED_NETWORK_VIEW of pod {} is {}: it is sent no endpoint of "
+                                      "network {}, so that what comes in for pods there goes elsewhere or fails",
+                                      pod->name(), *view, network));
     }
   });
 }
@@ -365,6 +387,9 @@ const std::vector<Rule>& GatewayServiceRules() {
        "leave one of them", "istio/istio#42050", AutoPassthroughTwice},
       {"WT115", "GatewaySeesOtherNetworks", Level::kWarning, "a request may cross two gateways",
        "set ISTIO_META_REQUESTED_NETWORK_VIEW to the gateway's network", "istio/istio#26293", ExtraHops},
+      {"WT125", "GatewayLeavesOutItsNetwork", Level::kError,
+       "a gateway routes to the networks alone that its pods ask for",
+       "set ISTIO_META_REQUESTED_NETWORK_VIEW to the gateway's network", "", OwnNetworkLeftOut},
   };
   return *rules;
 }

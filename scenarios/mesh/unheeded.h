@@ -1,4 +1,5 @@
-// What manifests say that has no effect in the simulation: kinds that nothing acts upon, fields, istiod's variables.
+// What manifests say that has no effect: in the simulation alone (kinds that nothing acts upon, fields, istiod's
+// variables), or in a real mesh, too (words that are no field of mesh config).
 #pragma once
 
 #include <string>
@@ -13,7 +14,11 @@ namespace wavetank::scenario {
 // effect here", "Deployment istio-system/istiod: variable PILOT_HTTP10=true has no effect here". Only what would change
 // who runs, who is ready or who reaches whom in a real cluster; in order of the object's fields.
 std::vector<std::string> UnheededIn(const nlohmann::json& object);
-// Whether a note says so: it is about this simulation, and nothing is wrong with what it names.
+// "meshConfig.outboundTraficPolicy: MeshConfig has no such field...", for each word that is none; `message` is
+// MeshConfig or ProxyConfig, and `where` what it is called there.
+std::vector<std::string> UnknownMeshWords(std::string_view where, std::string_view message,
+                                          const nlohmann::json& document);
+// Whether a note says so of this simulation: it is about this simulation, and nothing is wrong with what it names.
 bool IsUnheeded(std::string_view note);
 
 }  // namespace wavetank::scenario

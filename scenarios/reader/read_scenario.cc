@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "core/config/mesh/mesh_fields.h"
 #include "scenarios/actions/action.h"
 #include "scenarios/language/date.h"
 #include "scenarios/reader/mappings.h"
@@ -16,6 +18,25 @@
 
 namespace wavetank::scenario {
 namespace {
+
+// A word that MeshConfig does not have is a mistake here, though an istiod takes it without one.
+nlohmann::json ReadMeshConfig(const Field& field) {
+  nlohmann::json out = field.Json();
+  for (const config::UnknownMeshField& unknown : config::UnknownMeshFields("MeshConfig", out)) {
+    Field at = field;
+    std::string_view rest = unknown.path;
+    while (at.IsMap() && !rest.empty()) {  // as far as no list stands between
+      const size_t dot = std::min(rest.find('.'), rest.size());
+      at = at[std::string(rest.substr(0, dot))];
+      rest.remove_prefix(std::min(dot + 1, rest.size()));
+    }
+    const std::string name = unknown.path.substr(unknown.path.rfind('.') + 1);
+    const std::string_view near = Nearest(name, unknown.known);
+    at.Fail(fmt::format("{} has no field '{}'", unknown.message, name),
+            near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+  }
+  return out;
+}
 
 // A scenario's fields: its own, or else those of the one that it extends.
 class Root {
@@ -138,7 +159,7 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
     s.issuers.push_back({issuer["name"].Text(), issuer["jwksUri"].Text()});
   }
   for (const auto& [name, value] : root["timing"].Entries()) s.timing[name] = value.Text();
-  if (root["meshConfig"].present()) s.mesh_config = root["meshConfig"].Json();
+  if (root["meshConfig"].present()) s.mesh_config = ReadMeshConfig(root["meshConfig"]);
   for (const Field& flow : root["flows"].Items()) s.flows.push_back(ReadFlow(flow, s));
   if (root["incident"].present()) s.incident = ReadIncident(root["incident"]);
   s.settle = root["settle"].Time(s.settle);

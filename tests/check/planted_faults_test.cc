@@ -45,6 +45,8 @@ constexpr PlantedFault kFaults[] = {
     {"network-label-missing", "WT113"},
     {"zones-behind-gateway", "WT114"},
     {"gateway-without-view", "WT115"},
+    {"gateway-view-of-another-network", "WT125"},
+    {"mesh-config-word", "IST0133"},
     {"mesh-networks-registry", "IST0126"},
     {"secret-in-wrong-namespace", "WT201"},
     {"secret-without-label", "WT201"},

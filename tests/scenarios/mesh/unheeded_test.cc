@@ -15,6 +15,27 @@ TEST(Unheeded, KindsThatNothingActsUpon) {
               ElementsAre("NetworkPolicy (networking.k8s.io) is stored here, and has no effect"));
 }
 
+TEST(Unheeded, WordsThatAreNoFieldsOfMeshConfigAreToldWithTheNearest) {
+  EXPECT_THAT(
+      UnheededIn({{"apiVersion", "v1"},
+                  {"kind", "ConfigMap"},
+                  {"metadata", {{"name", "istio-canary"}, {"namespace", "istio-system"}}},
+                  {"data", {{"mesh", "enableAutoMtls: false\naccessLogFil: /dev/stdout\n"}}}}),
+      ElementsAre("ConfigMap istio-system/istio-canary: mesh: accessLogFil: MeshConfig has no such field, and istiod "
+                  "reads on without it; did you mean 'accessLogFile'?"));
+}
+
+TEST(Unheeded, WordsThatAreNoFieldsOfAPodsProxyConfigAreToldToo) {
+  const json pod = {{"metadata", {{"annotations", {{"proxy.istio.io/config", "concurency: 2\ndrainDuration: 5s\n"}}}}}};
+  EXPECT_THAT(
+      UnheededIn({{"apiVersion", "apps/v1"},
+                  {"kind", "Deployment"},
+                  {"metadata", {{"name", "sleep"}, {"namespace", "sample"}}},
+                  {"spec", {{"template", {{"metadata", pod["metadata"]}, {"spec", json::object()}}}}}}),
+      ElementsAre("Deployment sample/sleep: annotation proxy.istio.io/config: concurency: ProxyConfig has no such "
+                  "field, and istiod reads on without it; did you mean 'concurrency'?"));
+}
+
 TEST(Unheeded, AnInjectorThatCannotBeReadIsToldWithItsPlace) {
   const auto injector = [](const char* sidecar) {
     return UnheededIn(

@@ -17,6 +17,7 @@
 namespace wavetank::scenario {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -46,6 +47,18 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 // Of two clusters, with something under them.
 std::string PhysicalError(const std::string& physical) {
   return ErrorOf("name: n\nclusters: [{name: c1}, {name: c2}]\nphysical:\n" + physical + "\n");
+}
+
+TEST(ParseScenario, AWordThatMeshConfigDoesNotHaveIsToldWithItsPlaceAndTheNearest) {
+  const auto error = [](const std::string& mesh_config) {
+    return ErrorOf("name: n\nclusters: [{name: c1}]\nmeshConfig:\n" + mesh_config);
+  };
+  EXPECT_EQ(error("  enableAutoMtls: false\n"), "accepted");
+  EXPECT_THAT(error("  enableAutoMtl: false\n"),
+              AllOf(StartsWith("s.yaml:4:"), HasSubstr("MeshConfig has no field 'enableAutoMtl'"),
+                    HasSubstr("did you mean 'enableAutoMtls'?")));
+  EXPECT_THAT(error("  defaultConfig:\n    tracing: {samplin: 1}\n"),
+              AllOf(StartsWith("s.yaml:5:"), HasSubstr("Tracing has no field 'samplin'")));
 }
 
 TEST(ParseScenario, WhatLiesUnderTheNetworksIsTakenApartAndToldWithItsPlace) {

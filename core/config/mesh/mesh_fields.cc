@@ -1,0 +1,112 @@
+#include "core/config/mesh/mesh_fields.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "absl/strings/str_split.h"
+#include "core/base/assert.h"
+#include "core/config/mesh/mesh_fields_text.h"
+
+namespace wavetank::config {
+namespace {
+
+using nlohmann::json;
+
+struct FieldType {
+  std::string_view message;  // empty: its value is not looked into
+  bool is_map = false;       // of those
+};
+struct MessageFields {
+  std::string_view name;
+  std::map<std::string_view, FieldType> fields;
+};
+using Messages = std::map<std::string_view, MessageFields>;
+
+std::vector<std::string_view> Split(std::string_view text, char at) {
+  std::vector<std::string_view> out;
+  for (const absl::string_view part :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), at, absl::SkipEmpty()))
+    out.emplace_back(part.data(), part.size());
+  return out;
+}
+
+// Lines and cells as the table's head says.
+Messages ReadTable() {
+  Messages out;
+  for (const std::string_view line : Split(MeshFieldsText(), '\n')) {
+    if (line.starts_with('#')) continue;
+    const std::string_view name = line.substr(0, line.find('\t'));
+    MessageFields& message = out[name];
+    message.name = name;
+    for (std::string_view cell : Split(line.substr(name.size() + 1), ' ')) {
+      if (cell.starts_with('+')) cell.remove_prefix(1);
+      const size_t equals = std::min(cell.find('='), cell.size());
+      FieldType type{cell.substr(std::min(equals + 1, cell.size()))};
+      type.is_map = type.message.starts_with('*');
+      if (type.is_map) type.message.remove_prefix(1);
+      message.fields.emplace(cell.substr(0, equals), type);
+    }
+  }
+  return out;
+}
+
+// "proxy_listen_port" -> "proxyListenPort", as protobuf derives a field's JSON name.
+std::string JsonName(std::string_view name) {
+  std::string out;
+  bool capital = false;
+  for (const char c : name) {
+    if (c == '_') {
+      capital = true;
+      continue;
+    }
+    out += capital ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    capital = false;
+  }
+  return out;
+}
+
+struct Walk {
+  const Messages& messages;
+  std::vector<UnknownMeshField>& out;
+
+  // One message, or a list of them.
+  void Visit(std::string_view name, const json& value, const std::string& path) {
+    if (value.is_array()) {
+      for (const json& item : value) Visit(name, item, path);
+      return;
+    }
+    if (!value.is_object()) return;
+    const auto found = messages.find(name);
+    WAVETANK_ASSERT(found != messages.end());
+    const MessageFields& message = found->second;
+    for (const auto& [key, member] : value.items()) {
+      const std::string member_path = path.empty() ? key : path + "." + key;
+      const auto field = message.fields.find(JsonName(key));
+      if (field == message.fields.end()) {
+        UnknownMeshField& unknown = out.emplace_back(UnknownMeshField{member_path, message.name, {}});
+        for (const auto& [known, type] : message.fields) unknown.known.push_back(known);
+        continue;
+      }
+      const FieldType& type = field->second;
+      if (type.message.empty()) continue;
+      if (!type.is_map) {
+        Visit(type.message, member, member_path);
+      } else if (member.is_object()) {
+        for (const auto& [name_in_map, item] : member.items())
+          Visit(type.message, item, member_path + "." + name_in_map);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<UnknownMeshField> UnknownMeshFields(std::string_view message, const json& document) {
+  static const Messages* const messages = new Messages(ReadTable());
+  std::vector<UnknownMeshField> out;
+  Walk{*messages, out}.Visit(message, document, "");
+  return out;
+}
+
+}  // namespace wavetank::config

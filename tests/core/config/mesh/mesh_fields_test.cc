@@ -1,0 +1,53 @@
+#include "core/config/mesh/mesh_fields.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace wavetank::config {
+namespace {
+
+using nlohmann::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Paths(std::string_view message, const json& document) {
+  std::vector<std::string> out;
+  for (const UnknownMeshField& field : UnknownMeshFields(message, document)) out.push_back(field.path);
+  return out;
+}
+
+TEST(MeshFields, AWordThatIsNoFieldIsToldWithTheFieldsOfItsMessage) {
+  const auto unknown = UnknownMeshFields("MeshConfig", {{"outboundTraficPolicy", {{"mode", "REGISTRY_ONLY"}}}});
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_EQ(unknown[0].path, "outboundTraficPolicy");
+  EXPECT_EQ(unknown[0].message, "MeshConfig");
+  EXPECT_THAT(unknown[0].known, Contains("outboundTrafficPolicy"));
+}
+
+TEST(MeshFields, WhatMessagesHoldIsLookedInto) {
+  EXPECT_THAT(Paths("MeshConfig", json::parse(R"({
+    "defaultConfig": {"tracing": {"samplin": 1}, "proxyMetadata": {"ANY_NAME": "x"}},
+    "extensionProviders": [{"name": "a"}, {"name": "b", "zipkin": {"servce": "z"}}]})")),
+              ElementsAre("defaultConfig.tracing.samplin", "extensionProviders.zipkin.servce"));
+  EXPECT_THAT(Paths("ProxyConfig", {{"holdAplicationUntilProxyStarts", true}}),
+              ElementsAre("holdAplicationUntilProxyStarts"));
+}
+
+TEST(MeshFields, BothSpellingsOfProtobufsJsonAreKnown) {
+  EXPECT_THAT(Paths("MeshConfig", {{"proxy_listen_port", 1}, {"proxyListenPort", 1}, {"Proxylistenport", 1}}),
+              ElementsAre("Proxylistenport"));
+}
+
+TEST(MeshFields, FieldsOfLaterReleasesAreKnown) {
+  EXPECT_THAT(Paths("MeshConfig", {{"inboundTrafficPolicy", {{"mode", "LOCALHOST"}}}}), IsEmpty());
+}
+
+TEST(MeshFields, ValuesOfAnotherShapeAreLeftToWhoReadsThem) {
+  EXPECT_THAT(Paths("MeshConfig", json::parse(R"({"defaultConfig": 3, "serviceSettings": [[], "x", null]})")),
+              IsEmpty());
+  EXPECT_THAT(Paths("MeshConfig", json("text")), IsEmpty());
+}
+
+}  // namespace
+}  // namespace wavetank::config
