@@ -246,7 +246,7 @@ void Router::RunReplyFilters(StreamId id, Reply* reply, std::string_view details
 }
 
 StreamId Router::NewCall(DataPlaneView& envoy, const RouteEntry& route, std::shared_ptr<const RequestSpec> request,
-                         Answered answered) {
+                         uint16_t proxies, Answered answered) {
   static const HttpConnectionManager kAsyncClient;  // no filter of the listener's
   const StreamId id = streams_.Allocate();
   Stream& call = *streams_.Get(id);
@@ -257,20 +257,22 @@ StreamId Router::NewCall(DataPlaneView& envoy, const RouteEntry& route, std::sha
   call.route = &route;
   call.cluster = envoy.Cluster(route.cluster);
   call.start = envoy.host().Now();
+  call.proxies = proxies;
   call.answered = std::make_unique<Answered>(std::move(answered));
   return id;
 }
 
 StreamId Router::Call(DataPlaneView& envoy, const RouteEntry& route, std::shared_ptr<const RequestSpec> request,
-                      Duration lead, Answered answered) {
-  const StreamId id = NewCall(envoy, route, std::move(request), std::move(answered));
+                      uint16_t proxies, Duration lead, Answered answered) {
+  const StreamId id = NewCall(envoy, route, std::move(request), proxies, std::move(answered));
   Continue(id, lead);
   return id;
 }
 
 void Router::CallFor(StreamId id, const RouteEntry& route, std::shared_ptr<const RequestSpec> request, Duration lead,
                      HttpStream::Answered answered) {
-  const StreamId call = NewCall(*streams_.Get(id)->envoy, route, std::move(request),
+  const Stream& of = *streams_.Get(id);
+  const StreamId call = NewCall(*of.envoy, route, std::move(request), of.proxies,
                                 [this, id, done = std::move(answered)](const Reply& reply, Duration ahead) {
                                   Stream* const s = streams_.Get(id);
                                   if (s == nullptr) return;

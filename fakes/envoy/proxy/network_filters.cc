@@ -35,11 +35,12 @@ void DownstreamConnection::Explain(ResponseFlags flags, std::string_view details
 
 void DownstreamConnection::Call(const RouteEntry& route, std::shared_ptr<const RequestSpec> request,
                                 Answered answered) {
-  const StreamId call = envoy_.plane().router().Call(envoy_, route, std::move(request), Duration::zero(),
-                                                     [this, done = std::move(answered)](const Reply& reply, Duration) {
-                                                       call_ = kNoStream;
-                                                       done(*this, reply);
-                                                     });
+  const StreamId call =
+      envoy_.plane().router().Call(envoy_, route, std::move(request), envoy_.fabric().proxies(id_), Duration::zero(),
+                                   [this, done = std::move(answered)](const Reply& reply, Duration) {
+                                     call_ = kNoStream;
+                                     done(*this, reply);
+                                   });
   if (!decision_.has_value()) call_ = call;
 }
 

@@ -62,11 +62,11 @@ class Router final : public ExchangeOwner, public PoolUser {
                        ResponseFlags flags = kDownstreamConnectionTermination);
   // Of a request that its client has reset.
   ExchangeId exchange(StreamId stream) const;
-  // A request of the Envoy's own by `route`, which outlives it. Ends in `answered`, perhaps before this returns, or in
-  // AbortDownstream().
+  // A request of the Envoy's own by `route`, which outlives it; `proxies`: that what it asks for has come through. Ends
+  // in `answered`, perhaps before this returns, or in AbortDownstream().
   using Answered = std::function<void(const Reply& reply, Duration lead)>;
   StreamId Call(DataPlaneView& envoy, const RouteEntry& route, std::shared_ptr<const RequestSpec> request,
-                Duration lead, Answered answered);
+                uint16_t proxies, Duration lead, Answered answered);
 
   // From pools.
   void OnPoolReady(StreamId stream, UpstreamConnection* connection, Duration lead) override;
@@ -110,7 +110,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     uint16_t local_code = 0;  // of an answer of the proxy's own, before gRPC makes 200 of it; 0: none
     std::string_view begun_headers, begun_trailers;  // as the route and filters have left them
     bool broken = false;                             // it breaks off
-    uint16_t proxies = 0;                            // that it has come through, its mirrors too
+    uint16_t proxies = 0;                            // that it has come through, its mirrors and calls too
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure, tls_finding;
     std::vector<FailedTry> failed_tries;
@@ -181,7 +181,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   // An answer's way back through them. `headers` and `body` of it are replaced if they change.
   void RunReplyFilters(StreamId id, Reply* reply, std::string_view details);
   StreamId NewCall(DataPlaneView& envoy, const RouteEntry& route, std::shared_ptr<const RequestSpec> request,
-                   Answered answered);
+                   uint16_t proxies, Answered answered);
   // For one of the stream's filters.
   void CallFor(StreamId id, const RouteEntry& route, std::shared_ptr<const RequestSpec> request, Duration lead,
                HttpStream::Answered answered);

@@ -96,5 +96,41 @@ TEST(Circles, OfRequestsThroughAGatewayAreAnsweredAsHeadersThatHaveGrownTooLarge
   EXPECT_EQ(t.by_code, (std::map<int, int64_t>{{431, 5}}));
 }
 
+constexpr char kAuthorizerThatAsksItself[] = R"(meshConfig:
+  extensionProviders: [{name: gate, envoyExtAuthzHttp: {service: gate.sample.svc.cluster.local, port: 8000}}]
+steps:
+  - name: asks itself
+    do:
+      - scale: {cluster: cluster2, deployment: sample/helloworld-v2, replicas: 0}  # to which the policy does not apply
+      - apply:
+          cluster: cluster1
+          objects:
+            - apiVersion: v1
+              kind: Service
+              metadata: {name: gate, namespace: sample}
+              spec: {selector: {app: gate}, ports: [{name: http, port: 8000}]}
+            - apiVersion: apps/v1
+              kind: Deployment
+              metadata: {name: gate, namespace: sample}
+              spec:
+                selector: {matchLabels: {app: gate}}
+                template:
+                  metadata: {labels: {app: gate}}
+                  spec: {containers: [{name: ext-authz, image: gcr.io/istio-testing/ext-authz:latest, ports: [{containerPort: 8000}]}]}
+            - apiVersion: security.istio.io/v1beta1
+              kind: AuthorizationPolicy
+              metadata: {name: ask-always, namespace: istio-system}
+              spec: {action: CUSTOM, provider: {name: gate}, rules: [{}]}
+    then: [{flow: from-cluster1, requests: 5}]
+)";
+
+// A real one's time-out is ten minutes, in which each check asks for another.
+TEST(Circles, OfChecksOfAnAuthorizerThatHasToAskItselfEnd) {
+  const auto result = RunMesh("multi-primary-one-network", kAuthorizerThatAsksItself);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const TrafficResult& t = result->steps[0].traffic[0];
+  EXPECT_EQ(t.by_code, (std::map<int, int64_t>{{431, 5}}));
+}
+
 }  // namespace
 }  // namespace wavetank::scenario
