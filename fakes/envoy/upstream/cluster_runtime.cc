@@ -307,6 +307,25 @@ void HttpPool::Remove(UpstreamConnection* connection) {
 // drainConnectionsImpl (DrainAndDelete)
 void HttpPool::Drain() {
   draining_ = true;
+  RetireStanding();
+}
+
+// Envoy: conn_pool_base.cc, drainConnectionsImpl (DrainExistingConnections), closeIdleConnectionsForDrainingPool
+void HttpPool::DrainExisting() {
+  const Call call(*this);
+  RetireStanding();
+  if (!pending_.empty()) return;
+  std::vector<UpstreamConnection*> connecting;
+  for (const auto& c : connections_) {
+    if (!c->ready_) connecting.push_back(c.get());
+  }
+  for (UpstreamConnection* c : connecting) {
+    c->dial_.Close(CloseKind::kReset);
+    OnConnectFailed(c, ResetReason::kLocalConnectionFailure, {});
+  }
+}
+
+void HttpPool::RetireStanding() {
   std::vector<UpstreamConnection*> idle;
   for (const auto& c : connections_) {
     if (!c->ready_) continue;
@@ -548,6 +567,7 @@ ClusterRuntime::~ClusterRuntime() {
   context_.process.host().Cancel(interval_timer_);
   context_.process.host().Cancel(merge_timer_);
   context_.process.host().Cancel(cleanup_timer_);
+  context_.process.host().Cancel(failed_timer_);
 }
 
 void ClusterRuntime::DrawAnew() {
@@ -655,7 +675,8 @@ void ClusterRuntime::Retire() {
   context_.process.host().Cancel(interval_timer_);
   context_.process.host().Cancel(merge_timer_);
   context_.process.host().Cancel(cleanup_timer_);
-  interval_timer_ = merge_timer_ = cleanup_timer_ = kNoTimer;
+  context_.process.host().Cancel(failed_timer_);
+  interval_timer_ = merge_timer_ = cleanup_timer_ = failed_timer_ = kNoTimer;
 }
 
 bool ClusterRuntime::idle() const {
@@ -959,6 +980,27 @@ void ClusterRuntime::Eject(HostRuntime& host) {
   Count(ClusterStat::kEjectionsEnforcedTotal);
   ArmInterval();
   HealthChanged();
+  // Workers hear of it once what they are at is done. Envoy: cluster_manager_impl.cc, postThreadLocalHealthFailure
+  failed_.push_back(host.id);
+  if (failed_timer_ != kNoTimer) return;
+  failed_timer_ = context_.process.host().RunAfter(Duration::zero(), [this] {
+    failed_timer_ = kNoTimer;
+    DrainFailed();
+  });
+}
+
+// Envoy: cluster_manager_impl.cc, onHostHealthFailure
+void ClusterRuntime::DrainFailed() {
+  const std::vector<uint32_t> failed = std::exchange(failed_, {});
+  const std::vector<HostRuntime*> hosts = by_index_;
+  for (HostRuntime* host : hosts) {
+    if (std::find(failed.begin(), failed.end(), host->id) == failed.end()) continue;
+    for (const auto& pool : host->pools) pool->DrainExisting();
+    const std::vector<HostUser*> users = host->users;
+    for (HostUser* user : users) {
+      if (std::find(host->users.begin(), host->users.end(), user) != host->users.end()) user->OnHostFailed();
+    }
+  }
 }
 
 void ClusterRuntime::ArmInterval() {
