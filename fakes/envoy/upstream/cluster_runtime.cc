@@ -24,6 +24,7 @@ constexpr std::string_view kStatNames[] = {
     "upstream_rq_retry_limit_exceeded",
     "upstream_rq_timeout",
     "upstream_rq_per_try_timeout",
+    "upstream_rq_per_try_idle_timeout",
     "upstream_rq_pending_overflow",
     "upstream_rq_active_overflow",
     "lb_healthy_panic",
@@ -55,6 +56,7 @@ constexpr std::string_view kStatNames[] = {
     "upstream_rq_pending_failure_eject",
     "upstream_rq_tx_reset",
     "upstream_rq_retry_backoff_exponential",
+    "upstream_rq_retry_backoff_ratelimited",
     "upstream_rq_max_duration_reached",
     "outlier_detection.ejections_detected_consecutive_5xx",
     "outlier_detection.ejections_detected_consecutive_gateway_failure",
@@ -702,9 +704,11 @@ HostRuntime* ClusterRuntime::PickHost(const LoadBalancer::Context& context, cons
 }
 
 HostRuntime* ClusterRuntime::PickHost(std::optional<uint64_t> hash, const std::vector<uint32_t>& avoid,
-                                      uint32_t reselections, const SocketAddress& original_dst) {
+                                      uint32_t reselections, const std::vector<bool>* without,
+                                      const SocketAddress& original_dst) {
   LoadBalancer::Context context;
   context.hash = hash;
+  context.without = without;
   const auto tried = [&](uint32_t index) {
     return std::find(avoid.begin(), avoid.end(), by_index_[index]->id) != avoid.end();
   };
@@ -714,6 +718,11 @@ HostRuntime* ClusterRuntime::PickHost(std::optional<uint64_t> hash, const std::v
     return PickHost(context, original_dst);
   }
   return PickHost(context, original_dst);
+}
+
+std::optional<uint32_t> ClusterRuntime::PriorityOf(const HostRuntime& host) const {
+  if (host.index < 0 || table_ == nullptr) return std::nullopt;
+  return table_->endpoints[host.index].priority;
 }
 
 const TransportSocket& ClusterRuntime::Socket(const HostRuntime& host) const {

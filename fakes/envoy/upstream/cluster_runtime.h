@@ -45,6 +45,7 @@ enum class ClusterStat : uint8_t {
   kRqRetryLimitExceeded,
   kRqTimeout,
   kRqPerTryTimeout,
+  kRqPerTryIdleTimeout,
   kRqPendingOverflow,
   kRqActiveOverflow,
   kLbHealthyPanic,
@@ -76,6 +77,7 @@ enum class ClusterStat : uint8_t {
   kRqPendingFailureEject,
   kRqTxReset,
   kRqRetryBackoffExponential,
+  kRqRetryBackoffRatelimited,
   kRqMaxDurationReached,
   kEjectionsDetected5xx,
   kEjectionsDetectedGateway,
@@ -339,9 +341,12 @@ class ClusterRuntime {
 
   // nullptr: no healthy upstream. `original_dst`: of the downstream connection.
   HostRuntime* PickHost(const LoadBalancer::Context& context, const SocketAddress& original_dst);
-  // The same with hosts named by HostRuntime::id in `avoid`.
+  // The same with hosts named by HostRuntime::id in `avoid`, and without some priorities (null: none).
   HostRuntime* PickHost(std::optional<uint64_t> hash, const std::vector<uint32_t>& avoid, uint32_t reselections,
-                        const SocketAddress& original_dst);
+                        const std::vector<bool>* without, const SocketAddress& original_dst);
+  // Nothing: the host is in none any more.
+  std::optional<uint32_t> PriorityOf(const HostRuntime& host) const;
+  bool AnyBut(const std::vector<bool>& priorities) const { return lb_.has_value() && lb_->AnyBut(priorities); }
   HttpPool& Pool(HostRuntime& host, HttpProtocol protocol, const std::vector<std::string>& alpn, uint64_t alpn_id,
                  SocketOptions options);
   const TransportSocket& Socket(const HostRuntime& host) const;
