@@ -363,6 +363,7 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
     }
   }
   out->respect_dns_ttl = cluster.respect_dns_ttl();
+  out->close_on_health_failure = cluster.close_connections_on_host_health_failure();
   if (cluster.has_cleanup_interval()) {
     out->cleanup_interval = ToPeriod(cluster.cleanup_interval());
     if (IsZero(cluster.cleanup_interval())) {

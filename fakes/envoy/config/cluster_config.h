@@ -69,6 +69,8 @@ struct ClusterConfig {
   Duration dns_refresh_rate = 5s;
   Duration cleanup_interval = 5s;  // of hosts of ORIGINAL_DST
   bool respect_dns_ttl = false;
+  // An ejected host's connections of tcp_proxies end.
+  bool close_on_health_failure = false;
   UpstreamProtocol protocol = UpstreamProtocol::kHttp1;
   uint32_t max_concurrent_streams = 0;                        // HTTP/2
   uint32_t max_requests_per_connection = 0;                   // 0: no limit

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
+#include "envoy/extensions/retry/priority/previous_priorities/v3/previous_priorities_config.pb.h"
 #include "fakes/envoy/config/config_path.h"
 #include "fakes/envoy/config/filter_registry.h"
 #include "fakes/envoy/extensions/catalogue.h"
@@ -49,6 +50,7 @@ constexpr std::pair<std::string_view, RetryOn> kRetryOnNames[] = {
     {"retriable-4xx", kRetryRetriable4xx},
     {"refused-stream", kRetryRefusedStream},
     {"retriable-status-codes", kRetryRetriableStatusCodes},
+    {"retriable-headers", kRetryRetriableHeaders},
     {"envoy-ratelimited", kRetryEnvoyRateLimited},
     {"cancelled", kRetryGrpcCancelled},
     {"deadline-exceeded", kRetryGrpcDeadlineExceeded},
@@ -57,16 +59,81 @@ constexpr std::pair<std::string_view, RetryOn> kRetryOnNames[] = {
     {"internal", kRetryGrpcInternal},
 };
 
+// Envoy: retry_state_impl.cc, parseResetInterval
+absl::Status CompileResetHeaders(const route_v3::RetryPolicy& proto, RetryPolicy* out) {
+  if (!proto.has_rate_limited_retry_back_off()) return absl::OkStatus();
+  const auto& limited = proto.rate_limited_retry_back_off();
+  if (limited.reset_headers().empty()) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (RateLimitedRetryBackOffValidationError.ResetHeaders: value must contain "
+        "at least 1 item(s))");
+  }
+  for (const auto& header : limited.reset_headers()) {
+    if (header.name().empty()) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (ResetHeaderValidationError.Name: value length must be at least 1 "
+          "characters)");
+    }
+    if (header.name().find_first_of(std::string_view("\0\n\r", 3)) != std::string::npos) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (ResetHeaderValidationError.Name: value does not match regex pattern "
+          "\"^[^\\x00\\n\\r]*$\")");
+    }
+    out->reset_headers.push_back(
+        {absl::AsciiStrToLower(header.name()), header.format() == route_v3::RetryPolicy::UNIX_TIMESTAMP});
+  }
+  if (limited.has_max_interval()) {
+    if (IsZero(limited.max_interval())) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (RateLimitedRetryBackOffValidationError.MaxInterval: value must be "
+          "greater than 0s)");
+    }
+    out->reset_max_interval = ToDuration(limited.max_interval());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CompileRetryPriority(const route_v3::RetryPolicy::RetryPriority& proto, const Extensions& extensions,
+                                  RetryPolicy* out) {
+  using Config = envoy::extensions::retry::priority::previous_priorities::v3::PreviousPrioritiesConfig;
+  if (absl::Status s = extensions.Check(proto.name(), proto.typed_config()); !s.ok()) return s;
+  if (ConfigType(proto.typed_config()) != Config::descriptor()->full_name()) {
+    extensions.NoteWithoutEffect("retry priority", proto.typed_config());
+    return absl::OkStatus();
+  }
+  Config config;
+  if (absl::Status s = UnpackConfig(proto.typed_config(), &config); !s.ok()) return s;
+  // A real Envoy takes 0, too, and only fails at the first retry.
+  out->priorities_update_frequency = static_cast<uint32_t>(std::max(config.update_frequency(), 0));
+  return absl::OkStatus();
+}
+
+// What Istio never writes and nobody does here.
+void NoteHedging(const route_v3::HedgePolicy& policy, const Extensions& extensions) {
+  if (policy.hedge_on_per_try_timeout()) extensions.NoteWithoutEffect("hedge policy", "hedge_on_per_try_timeout");
+}
+
 absl::StatusOr<RetryPolicy> CompileRetry(const route_v3::RetryPolicy& proto, const Extensions& extensions) {
   RetryPolicy out;
   out.on = RetryOnOf(proto.retry_on());
-  // What Istio never writes and nobody does here.
-  for (const auto& [there, name] :
-       {std::pair{!proto.retriable_headers().empty(), "retriable_headers"},
-        std::pair{!proto.retriable_request_headers().empty(), "retriable_request_headers"},
-        std::pair{proto.has_per_try_idle_timeout(), "per_try_idle_timeout"},
-        std::pair{proto.has_rate_limited_retry_back_off(), "rate_limited_retry_back_off"}}) {
-    if (there) extensions.NoteWithoutEffect("retry policy", name);
+  for (const auto& [matchers, to] : {std::pair{&proto.retriable_headers(), &out.headers},
+                                     std::pair{&proto.retriable_request_headers(), &out.request_headers}}) {
+    for (const auto& matcher : *matchers) {
+      absl::StatusOr<HeaderMatch> match = HeaderMatch::Make(matcher);
+      if (!match.ok()) return match.status();
+      to->push_back(*std::move(match));
+    }
+  }
+  if (proto.has_per_try_idle_timeout()) out.per_try_idle_timeout = ToDuration(proto.per_try_idle_timeout());
+  if (absl::Status s = CompileResetHeaders(proto, &out); !s.ok()) return s;
+  if (proto.has_retry_priority()) {
+    if (absl::Status s = CompileRetryPriority(proto.retry_priority(), extensions, &out); !s.ok()) return s;
+  }
+  for (const auto& predicate : proto.retry_options_predicates()) {
+    // No Envoy has any of its own.
+    return absl::InvalidArgumentError(
+        fmt::format("Didn't find a registered implementation for '{}' with type URL: '{}'", predicate.name(),
+                    TypeName(predicate.typed_config())));
   }
   if (proto.has_num_retries()) out.retries = proto.num_retries().value();
   if (proto.has_per_try_timeout()) out.per_try_timeout = ToDuration(proto.per_try_timeout());
@@ -76,7 +143,11 @@ absl::StatusOr<RetryPolicy> CompileRetry(const route_v3::RetryPolicy& proto, con
   }
   for (const auto& predicate : proto.retry_host_predicate()) {
     if (absl::Status s = extensions.Check(predicate.name(), predicate.typed_config()); !s.ok()) return s;
-    if (predicate.name() == "envoy.retry_host_predicates.previous_hosts") out.avoid_previous_hosts = true;
+    if (predicate.name() == "envoy.retry_host_predicates.previous_hosts") {
+      out.avoid_previous_hosts = true;
+    } else {
+      extensions.NoteWithoutEffect("retry host predicate", predicate.typed_config());
+    }
   }
   if (proto.has_retry_back_off()) {
     const auto& back_off = proto.retry_back_off();
@@ -520,6 +591,7 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::
     for (const auto& route : proto.routes()) {
       RouteEntry entry;
       if (absl::Status s = CompileRoute(route, extensions, &entry); !s.ok()) return s;
+      NoteHedging(route.route().has_hedge_policy() ? route.route().hedge_policy() : proto.hedge_policy(), extensions);
       if (!entry.retry.has_value() && proto.has_retry_policy()) {
         absl::StatusOr<RetryPolicy> retry = CompileRetry(proto.retry_policy(), extensions);
         if (!retry.ok()) return retry.status();

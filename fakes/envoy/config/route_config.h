@@ -57,6 +57,13 @@ enum RetryOn : uint32_t {
   kRetryGrpcUnavailable = 1u << 11,
   kRetryGrpcInternal = 1u << 12,
   kRetryResetBeforeRequest = 1u << 13,
+  kRetryRetriableHeaders = 1u << 14,
+};
+
+// A header of an answer that says when to come again. Envoy: router/reset_header_parser.h
+struct ResetHeader {
+  std::string name;
+  bool timestamp = false;  // seconds since 1970, not from now
 };
 
 struct RetryPolicy {
@@ -66,6 +73,13 @@ struct RetryPolicy {
   bool avoid_previous_hosts = false;
   uint32_t host_selection_attempts = 1;
   std::vector<uint32_t> status_codes;
+  std::vector<HeaderMatch> headers;          // of answers
+  std::vector<HeaderMatch> request_headers;  // of requests that are tried again; empty: all
+  Duration per_try_idle_timeout{};           // 0: none
+  std::vector<ResetHeader> reset_headers;
+  Duration reset_max_interval = 300s;  // what is longer does not count
+  // After so many tries their priorities are left out, and again after as many; 0: never.
+  uint32_t priorities_update_frequency = 0;
   Duration base_interval = 25ms;
   Duration max_interval = 250ms;
 };

@@ -261,22 +261,20 @@ absl::StatusOr<std::shared_ptr<const JwtAuthn>> JwtAuthn::Make(const jwt_v3::Jwt
           fmt::format("Provider '{}' in jwt_authn config has invalid local jwks: {}", name, made.keys.why_empty()));
     }
   }
+  for (const auto& [name, required] : message.requirement_map()) {
+    absl::StatusOr<Requirement> requirement = out->MakeRequirement(required);
+    if (!requirement.ok()) return requirement.status();
+    out->named_[name] = *std::move(requirement);
+  }
   for (const auto& rule : message.rules()) {
     Rule compiled;
     if (absl::Status status = CompileRouteMatch(rule.match(), &compiled.match); !status.ok()) return status;
-    const jwt_v3::JwtRequirement* required = nullptr;
     if (rule.requirement_type_case() == jwt_v3::RequirementRule::kRequirementName) {
-      const auto named = message.requirement_map().find(rule.requirement_name());
-      if (named == message.requirement_map().end()) {
-        return absl::InvalidArgumentError(
-            fmt::format("Wrong requirement_name: {}. It should be one of [{}]", rule.requirement_name(), ""));
-      }
-      required = &named->second;
+      const auto named = out->named_.find(rule.requirement_name());
+      if (named == out->named_.end()) return absl::InvalidArgumentError(out->WrongName(rule.requirement_name()));
+      compiled.requirement = named->second;
     } else if (rule.requirement_type_case() == jwt_v3::RequirementRule::kRequires) {
-      required = &rule.requires_();
-    }
-    if (required != nullptr) {
-      absl::StatusOr<Requirement> requirement = out->MakeRequirement(*required);
+      absl::StatusOr<Requirement> requirement = out->MakeRequirement(rule.requires_());
       if (!requirement.ok()) return requirement.status();
       compiled.requirement = *std::move(requirement);
     }
@@ -474,13 +472,29 @@ JwtAuthn::Judged& JwtAuthn::Judge(const std::string& token) const {
   return it->second;
 }
 
-const JwtOutcome& JwtAuthn::Check(const RequestSpec& request, uint64_t now) const {
+bool JwtAuthn::IsExempt(const RequestSpec& request) const { return bypass_cors_preflight_ && IsPreflight(request); }
+
+std::string JwtAuthn::WrongName(const std::string& requirement) const {
+  std::vector<std::string_view> names;
+  for (const auto& [name, required] : named_) names.push_back(name);
+  return fmt::format("Wrong requirement_name: {}. It should be one of [{}]", requirement, fmt::join(names, ","));
+}
+
+const JwtOutcome& JwtAuthn::Check(const RequestSpec& request, uint64_t now, const std::string* named) const {
+  const Requirement* required = named != nullptr ? &named_.at(*named) : nullptr;
   Remembered& slot = remembered_[request.id() % remembered_.size()];
-  if (slot.request == request.id() && now < slot.outcome.holds_until) return slot.outcome;
+  if (slot.request == request.id() && slot.requirement == required && now < slot.outcome.holds_until) {
+    return slot.outcome;
+  }
   slot.request = request.id();
-  if (bypass_cors_preflight_ && IsPreflight(request)) {
+  slot.requirement = required;
+  if (IsExempt(request)) {
     slot.outcome = {};
     slot.outcome.preflight = true;
+    return slot.outcome;
+  }
+  if (required != nullptr) {
+    slot.outcome = Run(*this, request, now).Finish(*required);
     return slot.outcome;
   }
   const auto rule = std::find_if(rules_.begin(), rules_.end(),
@@ -490,8 +504,7 @@ const JwtOutcome& JwtAuthn::Check(const RequestSpec& request, uint64_t now) cons
   return slot.outcome;
 }
 
-std::string JwtAuthn::DetailsOf(JwtStatus status) {
-  std::string words(JwtStatusText(status));
+std::string JwtAuthn::DetailsOf(std::string words) {
   std::replace(words.begin(), words.end(), ' ', '_');
   return fmt::format("jwt_authn_access_denied{{{}}}", words);
 }

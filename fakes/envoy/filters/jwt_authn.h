@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -47,11 +48,17 @@ class JwtAuthn {
       const Extensions& extensions);
 
   // `now`: seconds since 1970. The same request is looked at once as long as its tokens' times allow.
-  const JwtOutcome& Check(const RequestSpec& request, uint64_t now) const;
+  // `named`: a requirement that takes the place of the rules; the filter has it (Has()).
+  const JwtOutcome& Check(const RequestSpec& request, uint64_t now, const std::string* named = nullptr) const;
+  bool Has(const std::string& requirement) const { return named_.contains(requirement); }
+  // Nobody needs a token for it.
+  bool IsExempt(const RequestSpec& request) const;
+  // Why a requirement is none.
+  std::string WrongName(const std::string& requirement) const;
 
   // The answer to a request that was refused.
   static uint16_t CodeOf(JwtStatus status) { return status == JwtStatus::kAudienceNotAllowed ? 403 : 401; }
-  static std::string DetailsOf(JwtStatus status);  // "jwt_authn_access_denied{Jwt_is_missing}"
+  static std::string DetailsOf(std::string words);  // "jwt_authn_access_denied{Jwt_is_missing}"
   // A line "www-authenticate: ...".
   static std::string ChallengeOf(JwtStatus status, const RequestSpec& request, bool tls);
 
@@ -118,11 +125,13 @@ class JwtAuthn {
   std::string counters_;
   std::vector<std::unique_ptr<Provider>> providers_;  // by name
   std::vector<Rule> rules_;
+  std::map<std::string, Requirement> named_;  // requirement_map
   bool bypass_cors_preflight_ = false, strip_failure_response_ = false;
 
   // Signatures cost what a thousand requests do: what was found out is kept, bounded.
   struct Remembered {
     uint64_t request = 0;
+    const Requirement* requirement = nullptr;
     JwtOutcome outcome;
   };
   mutable absl::flat_hash_map<std::string, Judged> judged_;

@@ -161,7 +161,9 @@ void LoadBalancer::Update(std::shared_ptr<const EndpointTable> table, const std:
 
 void LoadBalancer::ComputeLoads() {
   const size_t n = priorities_.size();
-  std::vector<uint32_t> healthy(n, 0), degraded(n, 0);
+  std::vector<uint32_t>&healthy = healthy_share_, &degraded = degraded_share_;
+  healthy.assign(n, 0);
+  degraded.assign(n, 0);
   healthy_load_.assign(n, 0);
   degraded_load_.assign(n, 0);
   panic_.assign(n, false);
@@ -231,6 +233,35 @@ void LoadBalancer::ComputeLoads() {
   healthy_load_[first] += left;
 }
 
+// Envoy: previous_priorities.cc, adjustForAttemptedPriorities: what rounding leaves over is handed out again
+LoadBalancer::Loads LoadBalancer::LoadsWithout(const std::vector<bool>& priorities) const {
+  const size_t n = priorities_.size();
+  std::vector<uint32_t> healthy = healthy_share_, degraded = degraded_share_;
+  uint32_t sum = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (i < priorities.size() && priorities[i]) healthy[i] = degraded[i] = 0;
+    sum += healthy[i] + degraded[i];
+  }
+  if (sum == 0) return {};
+  const uint32_t normalized = std::min<uint32_t>(100, sum);
+  Loads out{std::vector<uint32_t>(n, 0), std::vector<uint32_t>(n, 0)};
+  uint32_t total = 100;
+  while (total > 0) {
+    const auto hand_out = [&](const std::vector<uint32_t>& available, std::vector<uint32_t>* load) {
+      for (size_t i = 0; i < n; ++i) {
+        const uint32_t share = std::min(total, available[i] * 100 / normalized);
+        (*load)[i] += share;
+        total -= share;
+      }
+    };
+    hand_out(healthy, &out.first);
+    hand_out(degraded, &out.second);
+  }
+  return out;
+}
+
+bool LoadBalancer::AnyBut(const std::vector<bool>& priorities) const { return !LoadsWithout(priorities).first.empty(); }
+
 int32_t LoadBalancer::Pick(const Context& context) {
   if (table_ == nullptr || table_->empty()) return kNone;
   now_ = context.now;
@@ -250,16 +281,21 @@ int32_t LoadBalancer::PickOnce(const Context& context, uint32_t attempt) {
   if (hashing) hash = context.hash.has_value() ? *context.hash : random_.Next();
   size_t chosen = 0;
   bool degraded = false;
-  if (healthy_load_[0] != 100) {
+  Loads others;
+  if (context.without != nullptr) others = LoadsWithout(*context.without);
+  const bool adjusted = !others.first.empty();
+  const std::vector<uint32_t>& healthy_load = adjusted ? others.first : healthy_load_;
+  const std::vector<uint32_t>& degraded_load = adjusted ? others.second : degraded_load_;
+  if (healthy_load[0] != 100) {
     const uint32_t point = static_cast<uint32_t>(hashing ? hash % 100 : random_.Below(100)) + 1;
     uint32_t sum = 0;
     bool found = false;
     for (size_t i = 0; i < priorities_.size() && !found; ++i) {
-      sum += healthy_load_[i];
+      sum += healthy_load[i];
       if (point <= sum) chosen = i, found = true;
     }
     for (size_t i = 0; i < priorities_.size() && !found; ++i) {
-      sum += degraded_load_[i];
+      sum += degraded_load[i];
       if (point <= sum) chosen = i, found = degraded = true;
     }
   }

@@ -49,6 +49,8 @@ class LoadBalancer {
     // Retries: hosts to avoid, asked again up to `reselections` times; the last choice is taken in any case.
     std::optional<absl::FunctionRef<bool(uint32_t host)>> avoid = std::nullopt;
     uint32_t reselections = 0;
+    // Retries: priorities to leave out, as AnyBut() knows some that are not; null: none.
+    const std::vector<bool>* without = nullptr;
     Time now{};  // for slow start
   };
 
@@ -68,6 +70,9 @@ class LoadBalancer {
 
   // Index of the endpoint, or kNone: no healthy upstream.
   int32_t Pick(const Context& context);
+
+  // Whether something is available in other priorities.
+  bool AnyBut(const std::vector<bool>& priorities) const;
 
   // Percent of load per priority, and whether a priority is in panic; for tests and dumps.
   const std::vector<uint32_t>& healthy_load() const { return healthy_load_; }
@@ -100,6 +105,9 @@ class LoadBalancer {
   EdsHealth Health(uint32_t host) const;
   bool Excluded(uint32_t host) const { return excludes_draining_ && table_->endpoints[host].draining; }
   void ComputeLoads();
+  // The loads where nothing goes to some priorities, healthy and degraded hosts'; empty: nothing is available.
+  using Loads = std::pair<std::vector<uint32_t>, std::vector<uint32_t>>;
+  Loads LoadsWithout(const std::vector<bool>& priorities) const;
   void Prepare(Source* source) const;
   void PrepareLocalities(const Priority& priority, EdsHealth health, const Priority* old, LocalitySources* out);
   void PrepareHash(const std::vector<uint32_t>& hosts, HashTable* table) const;
@@ -121,6 +129,7 @@ class LoadBalancer {
   std::vector<const LbHost*> hosts_;
   std::vector<Priority> priorities_;
   std::vector<uint32_t> healthy_load_, degraded_load_;
+  std::vector<uint32_t> healthy_share_, degraded_share_;  // percent that is available, overprovisioned
   std::vector<bool> panic_;
   Time now_{};                       // of the last Update() or Pick()
   std::optional<Time> latest_host_;  // when the newest host came, as slow start counts

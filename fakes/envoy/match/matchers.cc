@@ -151,6 +151,21 @@ bool HeaderMatch::Matches(std::optional<std::string_view> value) const {
   return matches != invert_;
 }
 
+HeaderMatch HeaderMatch::Present(std::string_view name) {
+  HeaderMatch out;
+  out.name_ = name;
+  return out;
+}
+
+bool HeaderMatch::Matches(const std::vector<std::string_view>& values) const {
+  if (values.empty()) return Matches(std::optional<std::string_view>());
+  if (values.size() == 1) return Matches(std::optional<std::string_view>(values.front()));
+  const bool any = std::any_of(values.begin(), values.end(), [&](std::string_view value) {
+    return Matches(std::optional<std::string_view>(value)) != invert_;
+  });
+  return any != invert_;
+}
+
 absl::StatusOr<QueryMatch> QueryMatch::Make(const envoy::config::route::v3::QueryParameterMatcher& matcher) {
   QueryMatch m;
   m.name_ = matcher.name();
@@ -176,12 +191,11 @@ bool QueryMatch::Matches(std::string_view query) const {
 }
 
 bool HeaderMatch::Matches(const RequestSpec& request) const {
-  const auto is = [&](const auto& header) { return header.first == name_; };
-  if (std::count_if(request.headers.begin(), request.headers.end(), is) < 2) return Matches(FindHeader(request, name_));
-  const bool any = std::any_of(request.headers.begin(), request.headers.end(), [&](const auto& header) {
-    return is(header) && Matches(std::optional<std::string_view>(header.second)) != invert_;
-  });
-  return any != invert_;
+  std::vector<std::string_view> values;
+  for (const auto& [name, value] : request.headers) {
+    if (name == name_) values.push_back(value);
+  }
+  return values.size() < 2 ? Matches(FindHeader(request, name_)) : Matches(values);
 }
 
 }  // namespace wavetank::envoysim

@@ -57,6 +57,10 @@ class HeaderMatch {
   static absl::StatusOr<HeaderMatch> Make(const envoy::config::route::v3::HeaderMatcher& matcher);
   // `value`: of the header, if it is there.
   bool Matches(std::optional<std::string_view> value) const;
+  // The header is there.
+  static HeaderMatch Present(std::string_view name);
+  // Of a header's values, of which any may match.
+  bool Matches(const std::vector<std::string_view>& values) const;
   // Of a request; of several values of one name any may match.
   // Envoy: source/common/http/header_utility.cc, matchHeaders
   bool Matches(const RequestSpec& request) const;

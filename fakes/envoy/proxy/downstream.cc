@@ -13,7 +13,7 @@
 namespace wavetank::envoysim {
 
 // The upstream side of a tcp_proxy: one connection, for as long as the downstream one.
-class TcpUpstream final : public ConnectionHandler {
+class TcpUpstream final : public ConnectionHandler, public HostUser {
  public:
   TcpUpstream(DownstreamConnection& downstream, ClusterRuntime& cluster, HostRuntime& host,
               std::shared_ptr<const FirstFlight> flight)
@@ -27,6 +27,7 @@ class TcpUpstream final : public ConnectionHandler {
     cluster_.BeginRequest(host_);
     cluster_.Count(ClusterStat::kCxTotal);
     cluster_.Count(ClusterStat::kRqPendingTotal);
+    if (cluster_.config().close_on_health_failure) host_.users.push_back(this);
   }
 
   void Start(Duration lead) {
@@ -59,6 +60,7 @@ class TcpUpstream final : public ConnectionHandler {
  private:
   ~TcpUpstream() override {
     cluster_.process().host().Cancel(timer_);
+    host_.users.erase(std::remove(host_.users.begin(), host_.users.end(), this), host_.users.end());
     cluster_.EndRequest(host_);
     cluster_.ConnectionClosed(host_);
   }
@@ -122,6 +124,21 @@ class TcpUpstream final : public ConnectionHandler {
     downstream->upstream_ = nullptr;
     delete this;
     downstream->CloseNow(kind == CloseKind::kTimeout ? CloseKind::kReset : kind, why);
+  }
+
+  // Envoy: tcp_proxy.cc, onUpstreamEvent (LocalClose)
+  void OnHostFailed() override {
+    DownstreamConnection* downstream = downstream_;
+    dial_.Close(CloseKind::kFin);
+    downstream->upstream_ = nullptr;
+    if (!ready_) {
+      cluster_.Count(ClusterStat::kCxConnectFail);
+      delete this;
+      return downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, "");
+    }
+    const std::string why = downstream->At("its host is ejected, and the cluster closes what stands to such a one");
+    delete this;
+    downstream->CloseNow(CloseKind::kFin, why);
   }
 
   void Ready() {

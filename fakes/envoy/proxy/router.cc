@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "fakes/envoy/config/alpn_offers.h"
@@ -57,6 +58,12 @@ HttpProtocol UpstreamProtocolOf(const ClusterConfig& config, const RequestSpec& 
 std::string Underscored(std::string text) {
   std::replace(text.begin(), text.end(), ' ', '_');
   return text;
+}
+
+// What needs no further try after a first one counts as a success, whatever became of it. Envoy: retry_state_impl.cc,
+// shouldRetry
+void CountEndOfRetries(ClusterRuntime& cluster, uint32_t attempts, bool retriable) {
+  if (!retriable && attempts > 1) cluster.Count(ClusterStat::kRqRetrySuccess);
 }
 
 }  // namespace
@@ -276,7 +283,8 @@ Duration Router::PlanTries(Stream* s) {
   constexpr std::string_view kTimeout = "x-envoy-upstream-rq-timeout-ms",
                              kPerTry = "x-envoy-upstream-rq-per-try-timeout-ms", kOn = "x-envoy-retry-on",
                              kGrpcOn = "x-envoy-retry-grpc-on", kMost = "x-envoy-max-retries",
-                             kCodes = "x-envoy-retriable-status-codes";
+                             kCodes = "x-envoy-retriable-status-codes", kNames = "x-envoy-retriable-header-names",
+                             kHedge = "x-envoy-hedge-on-per-try-timeout";
   const RouteEntry& route = *s->route;
   if (route.retry.has_value()) s->retry = &*route.retry;
   Duration timeout = route.timeout;
@@ -288,6 +296,10 @@ Duration Router::PlanTries(Stream* s) {
     if (most > Duration::zero() && (timeout > most || timeout == Duration::zero())) timeout = most;
   }
   s->per_try_timeout = s->retry != nullptr ? s->retry->per_try_timeout : Duration::zero();
+  // A route may try again only what some requests ask. Envoy: retry_state_impl.cc, RetryStateImpl
+  const bool never = s->retry != nullptr && !s->retry->request_headers.empty() &&
+                     std::none_of(s->retry->request_headers.begin(), s->retry->request_headers.end(),
+                                  [&](const HeaderMatch& m) { return m.Matches(*s->spec); });
   const bool orders = std::any_of(s->spec->headers.begin(), s->spec->headers.end(),
                                   [](const auto& header) { return header.first.starts_with("x-envoy-"); });
   if (orders) {
@@ -312,15 +324,28 @@ Duration Router::PlanTries(Stream* s) {
           if (absl::SimpleAtoi(code, &value)) own->status_codes.push_back(value);
         }
       }
+      if (const auto names = FindHeader(*s->spec, kNames)) {
+        const std::vector<std::string> list = absl::StrSplit(std::string(*names), ',', absl::SkipEmpty());
+        for (const std::string& name : list) {
+          own->headers.push_back(HeaderMatch::Present(absl::AsciiStrToLower(absl::StripAsciiWhitespace(name))));
+        }
+      }
       s->own_retry = std::move(own);
       s->retry = s->own_retry.get();
     }
     RequestEdit edit(*s->spec);
-    for (const std::string_view name : {kTimeout, kPerTry, kOn, kGrpcOn, kMost, kCodes}) edit.Remove(name);
+    for (const std::string_view name : {kTimeout, kPerTry, kOn, kGrpcOn, kMost, kCodes, kNames, kHedge})
+      edit.Remove(name);
     if (std::shared_ptr<const RequestSpec> changed = edit.Take()) {
       s->own_spec = std::move(changed);
       s->spec = s->own_spec.get();
     }
+  }
+  if (never) {
+    auto own = std::make_unique<RetryPolicy>(*s->retry);
+    own->on = 0;
+    s->own_retry = std::move(own);
+    s->retry = s->own_retry.get();
   }
   if (timeout > Duration::zero() && s->per_try_timeout >= timeout) s->per_try_timeout = Duration::zero();
   s->expected = s->per_try_timeout > Duration::zero() ? s->per_try_timeout : timeout;
@@ -369,7 +394,7 @@ void Router::Try(StreamId id, Duration lead) {
   const uint32_t reselections =
       retry && s.retry != nullptr && s.retry->avoid_previous_hosts ? s.retry->host_selection_attempts : 0;
   static const SocketAddress kNowhere;
-  HostRuntime* host = s.cluster->PickHost(s.hash, s.tried, reselections,
+  HostRuntime* host = s.cluster->PickHost(s.hash, s.tried, reselections, retry ? PrioritiesLeftOut(&s) : nullptr,
                                           s.downstream != nullptr ? s.downstream->restored_destination() : kNowhere);
   if (host == nullptr) {
     s.cluster->Count(ClusterStat::kCxNoneHealthy);
@@ -389,6 +414,30 @@ void Router::Try(StreamId id, Duration lead) {
   HttpPool& pool = s.cluster->Pool(*host, protocol, *alpn, alpn_id, SocketOptionsOf(s, *host));
   s.pool = &pool;
   pool.NewStream(id, lead);
+}
+
+// Envoy: extensions/retry/priority/previous_priorities/previous_priorities.cc, determinePriorityLoad
+const std::vector<bool>* Router::PrioritiesLeftOut(Stream* s) {
+  const size_t tries = s->tried_priorities.size(), frequency = s->retry->priorities_update_frequency;
+  if (frequency == 0 || tries < frequency) return nullptr;
+  if (tries % frequency == 0) {
+    for (const uint32_t priority : s->tried_priorities) {
+      if (s->left_priorities.size() <= priority) s->left_priorities.resize(priority + 1);
+      s->left_priorities[priority] = true;
+    }
+    if (!s->cluster->AnyBut(s->left_priorities)) {  // once more from the start
+      s->left_priorities.clear();
+      s->tried_priorities.clear();
+    }
+  }
+  return s->left_priorities.empty() ? nullptr : &s->left_priorities;
+}
+
+// Envoy: router.cc, onUpstreamHostSelected
+void Router::NotePriority(Stream* s) {
+  if (s->retry == nullptr || s->retry->priorities_update_frequency == 0) return;
+  const std::optional<uint32_t> priority = s->cluster->PriorityOf(*s->upstream_host);
+  if (priority.has_value()) s->tried_priorities.push_back(*priority);
 }
 
 // Whom the PROXY protocol names: the client, as far as this proxy knows it, else the two ends of the connection itself.
@@ -427,15 +476,18 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   s.looped = true;
   s.upstream = connection;
   s.upstream_connection = connection->id();
+  NotePriority(&s);
   s.cluster->BeginRequest(*s.upstream_host);
   s.counted = true;
   s.cluster->Count(ClusterStat::kRqTotal);
   s.cluster->Report(*s.upstream_host, OutlierResult::kConnected, 0);
   // Only now: Envoy: source/common/router/upstream_request.cc, onPoolReady
   if (s.per_try_timeout > Duration::zero()) {
-    s.per_try =
-        s.envoy->host().RunAfter(UntilBodyIsHere(s, lead) + s.per_try_timeout, [this, id] { OnPerTryTimeout(id); });
+    s.per_try = s.envoy->host().RunAfter(UntilBodyIsHere(s, lead) + s.per_try_timeout, [this, id] {
+      OnPerTryTimeout(id, ClusterStat::kRqPerTryTimeout, "upstream_per_try_timeout");
+    });
   }
+  LimitPerTryIdle(id, UntilBodyIsHere(s, lead));
   if (const Duration most = s.cluster->config().max_stream_duration; most > Duration::zero()) {
     s.upstream_longest = s.envoy->host().RunAfter(lead + most, [this, id] { OnUpstreamDuration(id); });
   }
@@ -464,6 +516,7 @@ void Router::OnPoolFailure(StreamId id, ResetReason reason, const TransportFailu
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->pool = nullptr;
+  NotePriority(s);
   if (s->log != nullptr && reason != ResetReason::kOverflow) s->log->host = s->upstream_host->address;
   if (reason != ResetReason::kOverflow) s->cluster->Report(*s->upstream_host, OutlierResult::kConnectFailed, 0);
   if (reason != ResetReason::kOverflow) s->looped = true;
@@ -520,14 +573,12 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   EndTry(*s, id, /*reset=*/cut || unread);
   std::string_view said;
   if (retriable && reply.from_proxy) said = plane_.configs().Keep(std::string(reply.details));
-  if (retriable && MaybeRetry(id, {.code = reply.code, .server_details = said}, lead)) {
+  if (retriable && MaybeRetry(id, {.code = reply.code, .server_details = said}, lead, ResetInterval(*s, reply))) {
     s->cluster->CountCode(reply.code, /*retried=*/true);
     return;
   }
   CountCode(*s, reply.code);
-  // What needs no further try after a first one was a success, whatever its code. Envoy: retry_state_impl.cc,
-  // shouldRetry
-  if (s->attempts > 1 && !retriable) s->cluster->Count(ClusterStat::kRqRetrySuccess);
+  CountEndOfRetries(*s->cluster, s->attempts, retriable);
   Finish(id, reply, "via_upstream", lead);
 }
 
@@ -543,16 +594,20 @@ void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
   if (retriable && MayRetry(*s)) EndTry(*s, id, /*reset=*/true);
   std::string_view said;
   if (retriable && head.from_proxy) said = plane_.configs().Keep(std::string(head.details));
-  if (retriable && MaybeRetry(id, {.code = head.code, .server_details = said}, Duration::zero())) {
+  if (retriable &&
+      MaybeRetry(id, {.code = head.code, .server_details = said}, Duration::zero(), ResetInterval(*s, head))) {
     s->cluster->CountCode(head.code, /*retried=*/true);
     return;
   }
   CountCode(*s, head.code);
-  if (s->attempts > 1 && !retriable) s->cluster->Count(ClusterStat::kRqRetrySuccess);
+  CountEndOfRetries(*s->cluster, s->attempts, retriable);
   s->begun_at = s->envoy->host().Now();
   // What has begun may take as long as the route lets it. Envoy: router.cc, onPerTryTimeoutCommon
   s->envoy->host().Cancel(s->per_try);
   s->per_try = kNoTimer;
+  s->envoy->host().Cancel(s->per_try_idle);
+  s->per_try_idle = kNoTimer;
+  if (s->retry != nullptr && head.pace.gap > s->retry->per_try_idle_timeout) LimitPerTryIdle(id, Duration::zero());
   if (s->downstream == nullptr) {  // mirrored, or a question
     s->begun = head.code;
     return;
@@ -586,6 +641,8 @@ void Router::BreakOff(StreamId id, ResponseFlags flags, std::string_view details
 void Router::EndTry(Stream& s, StreamId id, bool reset, bool by_server) {
   s.envoy->host().Cancel(s.per_try);
   s.per_try = kNoTimer;
+  s.envoy->host().Cancel(s.per_try_idle);
+  s.per_try_idle = kNoTimer;
   s.envoy->host().Cancel(s.upstream_longest);
   s.upstream_longest = kNoTimer;
   if (s.pool != nullptr) s.pool->CancelPending(id);
@@ -626,8 +683,42 @@ bool Router::Retriable(const Stream& s, const Reply& reply) const {
   if ((p.on & kRetry5xx) != 0 && reply.code >= 500) return true;
   if ((p.on & kRetryGatewayError) != 0 && reply.code >= 502 && reply.code <= 504) return true;
   if ((p.on & kRetryRetriable4xx) != 0 && reply.code == 409) return true;
-  return (p.on & kRetryRetriableStatusCodes) != 0 &&
-         std::find(p.status_codes.begin(), p.status_codes.end(), reply.code) != p.status_codes.end();
+  if ((p.on & kRetryRetriableStatusCodes) != 0 &&
+      std::find(p.status_codes.begin(), p.status_codes.end(), reply.code) != p.status_codes.end()) {
+    return true;
+  }
+  if ((p.on & kRetryRetriableHeaders) == 0) return false;
+  const std::string status = fmt::format("{}", reply.code);
+  return std::any_of(p.headers.begin(), p.headers.end(), [&](const HeaderMatch& m) {
+    std::vector<std::string_view> values;
+    if (m.name() == ":status") values.push_back(status);
+    ForEachHeader(reply.headers, [&](std::string_view name, std::string_view value) {
+      if (name == m.name()) values.push_back(value);
+    });
+    return m.Matches(values);
+  });
+}
+
+// Envoy: retry_state_impl.cc, parseResetInterval; reset_header_parser.cc, parseInterval
+std::optional<Duration> Router::ResetInterval(const Stream& s, const Reply& reply) {
+  for (const ResetHeader& header : s.retry->reset_headers) {
+    std::string text;
+    ForEachHeader(reply.headers, [&](std::string_view name, std::string_view value) {
+      if (name == header.name) text += (text.empty() ? "" : ",") + std::string(value);
+    });
+    uint64_t seconds = 0;
+    if (!absl::SimpleAtoi(text, &seconds)) continue;
+    if (header.timestamp) {
+      const auto now = s.envoy->host().WallClock().time_since_epoch();
+      const auto past = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+      if (seconds < past) continue;
+      seconds -= past;
+    }
+    const auto most = std::chrono::duration_cast<std::chrono::seconds>(s.retry->reset_max_interval).count();
+    if (seconds > static_cast<uint64_t>(most)) continue;
+    return seconds > 0 ? std::optional<Duration>(std::chrono::seconds(seconds)) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 bool Router::Retriable(const Stream& s, ResetReason reason) const {
@@ -651,7 +742,7 @@ bool Router::MayRetry(const Stream& s) const {
   return s.retries_left > 0 && under_way < s.cluster->config().circuit_breakers.max_retries;
 }
 
-bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
+bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead, std::optional<Duration> reset) {
   Stream& s = *streams_.Get(id);
   if (s.retrying) --s.cluster->retries;
   s.retrying = false;
@@ -669,7 +760,6 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
   ++s.cluster->retries;
   s.retrying = true;
   s.cluster->Count(ClusterStat::kRqRetry);
-  s.cluster->Count(ClusterStat::kRqRetryBackoffExponential);
   failed.upstream = s.upstream_host->address;
   failed.transport_failure = s.transport_failure;
   failed.tls_finding = s.tls_finding;
@@ -680,7 +770,13 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
   // Full jitter: uniform in [0, base * 2^(n-1)), capped. Envoy: source/common/common/backoff_strategy.cc
   const Duration limit =
       std::min(policy.max_interval, policy.base_interval * (int64_t{1} << std::min(s.attempts - 1, 20u)));
-  const Duration wait{static_cast<int64_t>(s.envoy->random().Below(static_cast<uint64_t>(limit.count())))};
+  const auto below = [&s](Duration most) {
+    return Duration{static_cast<int64_t>(s.envoy->random().Below(static_cast<uint64_t>(most.count())))};
+  };
+  // Where the upstream says when, not before, and up to half as long again. Envoy: the same, JitteredLowerBoundBackOff
+  const Duration wait = reset.has_value() ? *reset + below(*reset / 2) : below(limit);
+  s.cluster->Count(reset.has_value() ? ClusterStat::kRqRetryBackoffRatelimited
+                                     : ClusterStat::kRqRetryBackoffExponential);
   s.backoff = s.envoy->host().RunAfter(lead + wait, [this, id] {
     Stream* stream = streams_.Get(id);
     if (stream == nullptr) return;
@@ -704,7 +800,7 @@ void Router::Failed(StreamId id, ResetReason reason, const TransportFailure& fai
   const bool retriable = Retriable(s, reason);
   EndTry(s, id, /*reset=*/true);
   if (retriable && MaybeRetry(id, {.flags = FlagOf(reason), .reason = ResetReasonName(reason)}, lead)) return;
-  if (!retriable && s.retry != nullptr && s.attempts > 1) s.cluster->Count(ClusterStat::kRqRetrySuccess);
+  CountEndOfRetries(*s.cluster, s.attempts, retriable);
   CountCode(s, 503);
   const std::string name(ResetReasonName(reason));
   std::string details = "upstream_reset_before_response_started{" + Underscored(name);
@@ -743,20 +839,30 @@ void Router::OnTimeout(StreamId id) {
   Local(id, 504, kUpstreamRequestTimeout, "response_timeout", "upstream request timeout", Duration::zero());
 }
 
-void Router::OnPerTryTimeout(StreamId id) {
+// Envoy: upstream_request.cc, setupPerTryTimeout, resetPerTryIdleTimer
+void Router::LimitPerTryIdle(StreamId id, Duration after) {
+  Stream& s = *streams_.Get(id);
+  if (s.retry == nullptr || s.retry->per_try_idle_timeout <= Duration::zero()) return;
+  s.per_try_idle = s.envoy->host().RunAfter(after + s.retry->per_try_idle_timeout, [this, id] {
+    OnPerTryTimeout(id, ClusterStat::kRqPerTryIdleTimeout, "upstream_per_try_idle_timeout");
+  });
+}
+
+// Envoy: router.cc, onPerTryTimeoutCommon
+void Router::OnPerTryTimeout(StreamId id, ClusterStat stat, std::string_view details) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
-  s->per_try = kNoTimer;
-  s->cluster->Count(ClusterStat::kRqPerTryTimeout);
+  (stat == ClusterStat::kRqPerTryTimeout ? s->per_try : s->per_try_idle) = kNoTimer;
+  s->cluster->Count(stat);
   s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
   EndTry(*s, id, /*reset=*/true);
+  if (s->begun != 0) return BreakOff(id, kUpstreamRequestTimeout, details);
   // A timed-out try counts as a local reset, which 5xx, gateway-error and reset retry.
-  if (Retriable(*s, ResetReason::kLocalReset) &&
-      MaybeRetry(id, {.code = 504, .flags = kUpstreamRequestTimeout}, Duration::zero())) {
-    return;
-  }
+  const bool retriable = Retriable(*s, ResetReason::kLocalReset);
+  if (retriable && MaybeRetry(id, {.code = 504, .flags = kUpstreamRequestTimeout}, Duration::zero())) return;
+  CountEndOfRetries(*s->cluster, s->attempts, retriable);
   CountCode(*s, 504);
-  Local(id, 504, kUpstreamRequestTimeout, "upstream_per_try_timeout", "upstream request timeout", Duration::zero());
+  Local(id, 504, kUpstreamRequestTimeout, details, "upstream request timeout", Duration::zero());
 }
 
 // The cluster's max_stream_duration. Envoy: router.cc, onStreamMaxDurationReached
@@ -767,10 +873,9 @@ void Router::OnUpstreamDuration(StreamId id) {
   s->cluster->Count(ClusterStat::kRqMaxDurationReached);
   EndTry(*s, id, /*reset=*/true);
   if (s->begun != 0) return BreakOff(id, kMaxDurationReached, "upstream_max_stream_duration_reached");
-  if (Retriable(*s, ResetReason::kLocalReset) &&
-      MaybeRetry(id, {.code = 504, .flags = kMaxDurationReached}, Duration::zero())) {
-    return;
-  }
+  const bool retriable = Retriable(*s, ResetReason::kLocalReset);
+  if (retriable && MaybeRetry(id, {.code = 504, .flags = kMaxDurationReached}, Duration::zero())) return;
+  CountEndOfRetries(*s->cluster, s->attempts, retriable);
   Local(id, TimeoutCode(*s), kMaxDurationReached, "upstream_max_stream_duration_reached",
         "upstream max stream duration reached", Duration::zero());
 }

@@ -97,11 +97,13 @@ class Router final : public ExchangeOwner, public PoolUser {
     RetryPolicy const* retry = nullptr;  // the route's, unless the request wants another
     std::unique_ptr<const RetryPolicy> own_retry;
     Duration per_try_timeout{};
-    Duration expected{};              // x-envoy-expected-rq-timeout-ms; 0: none
-    bool tells_grpc_timeout = false;  // the upstream is told in gRPC's header, too
-    bool to_https = false;            // its virtual host wants TLS: it has no route, and is told so
-    bool retrying = false;            // holds a retry slot of the circuit breaker
-    bool counted = false;             // in the host's active requests
+    std::vector<uint32_t> tried_priorities;  // if the retry policy leaves priorities out
+    std::vector<bool> left_priorities;       // ... which
+    Duration expected{};                     // x-envoy-expected-rq-timeout-ms; 0: none
+    bool tells_grpc_timeout = false;         // the upstream is told in gRPC's header, too
+    bool to_https = false;                   // its virtual host wants TLS: it has no route, and is told so
+    bool retrying = false;                   // holds a retry slot of the circuit breaker
+    bool counted = false;                    // in the host's active requests
     ResponseFlags flags = kNoFlags;
     Time start{};
     // Of an answer whose head has gone on to the client, and whose body is coming; 0: none.
@@ -137,7 +139,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     std::string set_cookie;           // that hashing made up
     std::unique_ptr<RequestLog> log;  // nullptr: no log wants a line
     TimerId timeout = kNoTimer;
-    TimerId per_try = kNoTimer, upstream_longest = kNoTimer;
+    TimerId per_try = kNoTimer, per_try_idle = kNoTimer, upstream_longest = kNoTimer;
     TimerId backoff = kNoTimer;
     TimerId longest = kNoTimer;  // max_stream_duration
     TimerId silence = kNoTimer;  // stream_idle_timeout
@@ -223,12 +225,19 @@ class Router final : public ExchangeOwner, public PoolUser {
   static ResetReason CutOff(const Stream& stream, ResetReason reason);
   void Failed(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead);
   // `failed`: what the try came to; kept if there is another.
-  bool MaybeRetry(StreamId id, FailedTry failed, Duration lead);
+  // `reset`: when the upstream says that it will answer again; nothing: it does not say.
+  bool MaybeRetry(StreamId id, FailedTry failed, Duration lead, std::optional<Duration> reset = std::nullopt);
+  static std::optional<Duration> ResetInterval(const Stream& stream, const Reply& reply);
+  static void NotePriority(Stream* stream);
+  // The priorities that a further try leaves out; null: none.
+  static const std::vector<bool>* PrioritiesLeftOut(Stream* stream);
   // Whether a try is left and the retry budget has room.
   bool MayRetry(const Stream& stream) const;
   static void CountCode(const Stream& stream, uint16_t code);
   void OnTimeout(StreamId id);
-  void OnPerTryTimeout(StreamId id);
+  void OnPerTryTimeout(StreamId id, ClusterStat stat, std::string_view details);
+  // A try may be silent for so long.
+  void LimitPerTryIdle(StreamId id, Duration after);
   void OnUpstreamDuration(StreamId id);
   // Takes the stream off its try: pool, connection, counters.
   // `by_server`: it was the upstream that broke it off.

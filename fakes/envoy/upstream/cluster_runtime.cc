@@ -24,6 +24,7 @@ constexpr std::string_view kStatNames[] = {
     "upstream_rq_retry_limit_exceeded",
     "upstream_rq_timeout",
     "upstream_rq_per_try_timeout",
+    "upstream_rq_per_try_idle_timeout",
     "upstream_rq_pending_overflow",
     "upstream_rq_active_overflow",
     "lb_healthy_panic",
@@ -55,6 +56,7 @@ constexpr std::string_view kStatNames[] = {
     "upstream_rq_pending_failure_eject",
     "upstream_rq_tx_reset",
     "upstream_rq_retry_backoff_exponential",
+    "upstream_rq_retry_backoff_ratelimited",
     "upstream_rq_max_duration_reached",
     "outlier_detection.ejections_detected_consecutive_5xx",
     "outlier_detection.ejections_detected_consecutive_gateway_failure",
@@ -307,6 +309,25 @@ void HttpPool::Remove(UpstreamConnection* connection) {
 // drainConnectionsImpl (DrainAndDelete)
 void HttpPool::Drain() {
   draining_ = true;
+  RetireStanding();
+}
+
+// Envoy: conn_pool_base.cc, drainConnectionsImpl (DrainExistingConnections), closeIdleConnectionsForDrainingPool
+void HttpPool::DrainExisting() {
+  const Call call(*this);
+  RetireStanding();
+  if (!pending_.empty()) return;
+  std::vector<UpstreamConnection*> connecting;
+  for (const auto& c : connections_) {
+    if (!c->ready_) connecting.push_back(c.get());
+  }
+  for (UpstreamConnection* c : connecting) {
+    c->dial_.Close(CloseKind::kReset);
+    OnConnectFailed(c, ResetReason::kLocalConnectionFailure, {});
+  }
+}
+
+void HttpPool::RetireStanding() {
   std::vector<UpstreamConnection*> idle;
   for (const auto& c : connections_) {
     if (!c->ready_) continue;
@@ -548,6 +569,7 @@ ClusterRuntime::~ClusterRuntime() {
   context_.process.host().Cancel(interval_timer_);
   context_.process.host().Cancel(merge_timer_);
   context_.process.host().Cancel(cleanup_timer_);
+  context_.process.host().Cancel(failed_timer_);
 }
 
 void ClusterRuntime::DrawAnew() {
@@ -655,7 +677,8 @@ void ClusterRuntime::Retire() {
   context_.process.host().Cancel(interval_timer_);
   context_.process.host().Cancel(merge_timer_);
   context_.process.host().Cancel(cleanup_timer_);
-  interval_timer_ = merge_timer_ = cleanup_timer_ = kNoTimer;
+  context_.process.host().Cancel(failed_timer_);
+  interval_timer_ = merge_timer_ = cleanup_timer_ = failed_timer_ = kNoTimer;
 }
 
 bool ClusterRuntime::idle() const {
@@ -681,9 +704,11 @@ HostRuntime* ClusterRuntime::PickHost(const LoadBalancer::Context& context, cons
 }
 
 HostRuntime* ClusterRuntime::PickHost(std::optional<uint64_t> hash, const std::vector<uint32_t>& avoid,
-                                      uint32_t reselections, const SocketAddress& original_dst) {
+                                      uint32_t reselections, const std::vector<bool>* without,
+                                      const SocketAddress& original_dst) {
   LoadBalancer::Context context;
   context.hash = hash;
+  context.without = without;
   const auto tried = [&](uint32_t index) {
     return std::find(avoid.begin(), avoid.end(), by_index_[index]->id) != avoid.end();
   };
@@ -693,6 +718,11 @@ HostRuntime* ClusterRuntime::PickHost(std::optional<uint64_t> hash, const std::v
     return PickHost(context, original_dst);
   }
   return PickHost(context, original_dst);
+}
+
+std::optional<uint32_t> ClusterRuntime::PriorityOf(const HostRuntime& host) const {
+  if (host.index < 0 || table_ == nullptr) return std::nullopt;
+  return table_->endpoints[host.index].priority;
 }
 
 const TransportSocket& ClusterRuntime::Socket(const HostRuntime& host) const {
@@ -959,6 +989,27 @@ void ClusterRuntime::Eject(HostRuntime& host) {
   Count(ClusterStat::kEjectionsEnforcedTotal);
   ArmInterval();
   HealthChanged();
+  // Workers hear of it once what they are at is done. Envoy: cluster_manager_impl.cc, postThreadLocalHealthFailure
+  failed_.push_back(host.id);
+  if (failed_timer_ != kNoTimer) return;
+  failed_timer_ = context_.process.host().RunAfter(Duration::zero(), [this] {
+    failed_timer_ = kNoTimer;
+    DrainFailed();
+  });
+}
+
+// Envoy: cluster_manager_impl.cc, onHostHealthFailure
+void ClusterRuntime::DrainFailed() {
+  const std::vector<uint32_t> failed = std::exchange(failed_, {});
+  const std::vector<HostRuntime*> hosts = by_index_;
+  for (HostRuntime* host : hosts) {
+    if (std::find(failed.begin(), failed.end(), host->id) == failed.end()) continue;
+    for (const auto& pool : host->pools) pool->DrainExisting();
+    const std::vector<HostUser*> users = host->users;
+    for (HostUser* user : users) {
+      if (std::find(host->users.begin(), host->users.end(), user) != host->users.end()) user->OnHostFailed();
+    }
+  }
 }
 
 void ClusterRuntime::ArmInterval() {

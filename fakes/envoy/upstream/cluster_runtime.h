@@ -45,6 +45,7 @@ enum class ClusterStat : uint8_t {
   kRqRetryLimitExceeded,
   kRqTimeout,
   kRqPerTryTimeout,
+  kRqPerTryIdleTimeout,
   kRqPendingOverflow,
   kRqActiveOverflow,
   kLbHealthyPanic,
@@ -76,6 +77,7 @@ enum class ClusterStat : uint8_t {
   kRqPendingFailureEject,
   kRqTxReset,
   kRqRetryBackoffExponential,
+  kRqRetryBackoffRatelimited,
   kRqMaxDurationReached,
   kEjectionsDetected5xx,
   kEjectionsDetectedGateway,
@@ -150,6 +152,16 @@ struct SocketOptions {
   }
 };
 
+// Who holds a connection to a host beside its pools.
+class HostUser {
+ public:
+  // The connection is to end.
+  virtual void OnHostFailed() = 0;
+
+ protected:
+  ~HostUser() = default;
+};
+
 struct HostRuntime {
   uint32_t id = 0;  // unique in its cluster
   SocketAddress address;
@@ -166,6 +178,7 @@ struct HostRuntime {
   uint32_t ejection_backoff = 0;
   Time ejected_at{};
   std::vector<std::unique_ptr<HttpPool>> pools;
+  std::vector<HostUser*> users;  // that want to know when it fails
 
   bool idle() const { return lb.active_requests == 0 && connections == 0; }
 };
@@ -190,6 +203,8 @@ class HttpPool {
   void CancelPending(StreamId stream);
   // No new stream goes to existing connections; idle ones close.
   void Drain();
+  // The same of those that stand now: what comes later is served by others.
+  void DrainExisting();
   // The Envoy dies.
   void Abort(StopKind kind);
 
@@ -214,6 +229,8 @@ class HttpPool {
   };
   bool Overdue(const UpstreamConnection& connection) const;
   void CloseOverdue(UpstreamConnection* connection);
+  // Those that stand take nothing more; idle ones close.
+  void RetireStanding();
   // Opens what is wanted for the streams that wait, as far as the cluster may have more connections.
   void ConnectForPending(Duration lead);
   // False: the cluster has as many as it may have; a pool without any gets one all the same.
@@ -324,9 +341,12 @@ class ClusterRuntime {
 
   // nullptr: no healthy upstream. `original_dst`: of the downstream connection.
   HostRuntime* PickHost(const LoadBalancer::Context& context, const SocketAddress& original_dst);
-  // The same with hosts named by HostRuntime::id in `avoid`.
+  // The same with hosts named by HostRuntime::id in `avoid`, and without some priorities (null: none).
   HostRuntime* PickHost(std::optional<uint64_t> hash, const std::vector<uint32_t>& avoid, uint32_t reselections,
-                        const SocketAddress& original_dst);
+                        const std::vector<bool>* without, const SocketAddress& original_dst);
+  // Nothing: the host is in none any more.
+  std::optional<uint32_t> PriorityOf(const HostRuntime& host) const;
+  bool AnyBut(const std::vector<bool>& priorities) const { return lb_.has_value() && lb_->AnyBut(priorities); }
   HttpPool& Pool(HostRuntime& host, HttpProtocol protocol, const std::vector<std::string>& alpn, uint64_t alpn_id,
                  SocketOptions options);
   const TransportSocket& Socket(const HostRuntime& host) const;
@@ -375,6 +395,8 @@ class ClusterRuntime {
   // `detected`, `enforced`: how each is counted.
   void ConsecutiveFailures(HostRuntime& host, uint32_t enforcing, ClusterStat detected, ClusterStat enforced);
   void Eject(HostRuntime& host);
+  // Those hosts' connections drain.
+  void DrainFailed();
   void ArmInterval();
   void OnInterval();
   HostRuntime* OriginalHost(const SocketAddress& address);
@@ -405,6 +427,8 @@ class ClusterRuntime {
   TimerId interval_timer_ = kNoTimer;
   TimerId merge_timer_ = kNoTimer;
   TimerId cleanup_timer_ = kNoTimer;
+  std::vector<uint32_t> failed_;  // HostRuntime::id, ejected a moment ago
+  TimerId failed_timer_ = kNoTimer;
 };
 
 }  // namespace wavetank::envoysim

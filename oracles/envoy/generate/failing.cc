@@ -34,6 +34,7 @@ Json Retry(Draw& d) {
                                                "retriable-4xx",
                                                "refused-stream",
                                                "retriable-status-codes",
+                                               "retriable-headers",
                                                "reset-before-request",
                                                "envoy-ratelimited",
                                                "cancelled",
@@ -56,6 +57,25 @@ Json Retry(Draw& d) {
   }
   if (on.find("status-codes") != std::string::npos) r["retriable_status_codes"] = {d.Of({503, 502, 404, 429}), 503};
   if (d.Maybe(20)) r["retry_back_off"] = {{"base_interval", "0.010s"}, {"max_interval", "0.050s"}};
+  if (on.find("headers") != std::string::npos || d.Maybe(5)) {
+    Json again = {{"name", "x-again"}};
+    if (d.Maybe(50)) again["string_match"] = {{"exact", "yes"}};
+    if (d.Maybe(15)) again["invert_match"] = true;
+    r["retriable_headers"] = Json::array({again});
+  }
+  if (d.Maybe(12)) r["retriable_request_headers"] = Json::array({Json{{"name", "x-idempotent"}}});
+  if (d.Maybe(12)) r["per_try_idle_timeout"] = "0.25s";
+  if (d.Maybe(12)) {
+    r["rate_limited_retry_back_off"] = {
+        {"reset_headers", Json::array({Json{{"name", "retry-after"}, {"format", "SECONDS"}}})}};
+    if (d.Maybe(30)) r["rate_limited_retry_back_off"]["max_interval"] = "1s";
+  }
+  if (d.Maybe(20)) {
+    const std::string type = "envoy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig";
+    r["retry_priority"] = {
+        {"name", "envoy.retry_priorities.previous_priorities"},
+        {"typed_config", {{"@type", "type.googleapis.com/" + type}, {"update_frequency", d.Int(1, 3)}}}};
+  }
   return r;
 }
 
@@ -91,6 +111,8 @@ Json BackendStep(Draw& d, int backends) {
   }
   if (d.Maybe(6)) b["headers"]["x-envoy-overloaded"] = "true";
   if (d.Maybe(6)) b["headers"]["x-envoy-ratelimited"] = "true";
+  if (d.Maybe(12)) b["headers"]["x-again"] = d.Of({"yes", "no"});
+  if (d.Maybe(6)) b["headers"]["retry-after"] = d.Of({"0", "1", "2", "soon"});
   return {{"backend", b}};
 }
 
@@ -114,7 +136,11 @@ Json FailingCase(Draw& d) {
   const int hosts = d.Int(1, 3);
   Json out = {{"backends", Backends(hosts)}};
   Json cluster = {{"hosts", Json::array()}, {"connect_timeout", "1s"}};
-  for (int i = 0; i < hosts; ++i) cluster["hosts"].push_back(BackendAddress(i));
+  const bool priorities = d.Maybe(25);
+  for (int i = 0; i < hosts; ++i) {
+    cluster["hosts"].push_back(BackendAddress(i) +
+                               (priorities && i > 0 ? fmt::format(" p{}", d.Int(i - 1, i) > 0 ? 1 : 0) : ""));
+  }
   if (d.Maybe(50)) cluster["common_lb_config"] = {{"healthy_panic_threshold", {{"value", d.Of({0, 50})}}}};
   const bool ejects = d.Maybe(50);
   if (ejects) cluster["outlier_detection"] = Outlier(d);
@@ -165,6 +191,7 @@ Json FailingCase(Draw& d) {
     if (!tcp && d.Maybe(4)) r["headers"]["x-envoy-upstream-rq-per-try-timeout-ms"] = "250";
     if (!tcp && d.Maybe(4)) r["headers"]["x-envoy-upstream-rq-timeout-ms"] = d.Of({"250", "3000"});
     if (!tcp && d.Maybe(3)) r["headers"]["x-envoy-retriable-status-codes"] = "404,409";
+    if (!tcp && d.Maybe(40)) r["headers"]["x-idempotent"] = "1";
     if (limits && d.Maybe(50)) {
       // At once, to hosts that take long enough for them to meet: whether quick answers overlap is the machine's
       // affair.
@@ -180,12 +207,14 @@ Json FailingCase(Draw& d) {
   for (const char* stat :
        {"upstream_rq_total", "upstream_rq_retry", "upstream_rq_retry_limit_exceeded", "upstream_rq_retry_success",
         "upstream_rq_retry_overflow", "upstream_rq_timeout", "upstream_rq_per_try_timeout", "upstream_cx_connect_fail",
-        "upstream_rq_pending_overflow", "upstream_cx_none_healthy"}) {
+        "upstream_rq_pending_overflow", "upstream_cx_none_healthy", "upstream_rq_per_try_idle_timeout",
+        "upstream_rq_retry_backoff_ratelimited", "upstream_rq_retry_backoff_exponential"}) {
     stats.push_back(fmt::format("cluster.c.{}", stat));
   }
   if (ejects) {
     stats.push_back("cluster.c.outlier_detection.ejections_enforced_total");
     stats.push_back("cluster.c.outlier_detection.ejections_active");
+    if (!tcp) stats.push_back("cluster.c.upstream_cx_destroy_local");
   }
   out["stats"] = stats;
   return out;

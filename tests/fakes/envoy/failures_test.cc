@@ -311,6 +311,25 @@ TEST_F(OutlierTest, ResetsOfRequestsInFlightCount) {
   EXPECT_EQ(failed, 3) << "2 resets and 3 refusals";
 }
 
+TEST_F(OutlierTest, AnEjectedHostsConnectionsTakeNothingMoreButEndWhatTheyBegan) {
+  Plain p(kOutlier);
+  p.apps[0]->delay = p.apps[1]->delay = 1s;
+  p.Start();
+  std::vector<std::shared_ptr<Lab::Result>> flight;
+  for (int i = 0; i < 4; ++i) flight.push_back(p.Begin());
+  p.lab.RunFor(100ms);
+  p.apps[0]->delay = p.apps[1]->delay = {};
+  p.apps[0]->code = 503;
+  while (!Ejected(&p) && p.lab.kernel.Now() < Time{} + 60s) p.Ask();
+  ASSERT_TRUE(Ejected(&p));
+  p.lab.RunFor(1ms);
+  EXPECT_EQ(p.Counter("upstream_cx_destroy_local"), 1u) << "the one that was idle";
+  p.lab.RunFor(2s);
+  for (const auto& r : flight) EXPECT_NE(r->record.code, 0);
+  EXPECT_EQ(p.Counter("upstream_cx_destroy_local"), 3u);
+  EXPECT_EQ(p.Counter("upstream_cx_destroy_with_active_rq"), 0u);
+}
+
 TEST_F(OutlierTest, WithRetriesTheClientSeesNothing) {
   Plain p(kOutlier, /*retry=*/true);
   p.Start();

@@ -323,6 +323,20 @@ TEST(LoadBalancerTest, RetriesAvoidHostsButTakeTheLastChoice) {
   EXPECT_NE(b.lb_.Pick(context), LoadBalancer::kNone);
 }
 
+TEST(LoadBalancerTest, RetriesLeavePrioritiesOutWhileOthersHaveHosts) {
+  Balanced b(Config(LbPolicy::kRoundRobin), {{{1}, 0, 0}, {{1}, 0, 1}, {{1}, 0, 2, {kDown}}});
+  const auto pick = [&](const std::vector<bool>& without) {
+    LoadBalancer::Context context;
+    context.without = &without;
+    return b.lb_.Pick(context);
+  };
+  EXPECT_EQ(pick({}), 0);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(pick({true}), 1);
+  EXPECT_TRUE(b.lb_.AnyBut({true}));
+  EXPECT_FALSE(b.lb_.AnyBut({true, true})) << "the host of the last one is down";
+  EXPECT_EQ(pick({true, true}), 0) << "as without it";
+}
+
 TEST(LoadBalancerTest, RoundRobinGoesOnWhereItWasAfterAnUpdate) {
   Balanced b(Config(LbPolicy::kRoundRobin), {{{1, 1}}});
   const std::string before = b.Pattern(1);
