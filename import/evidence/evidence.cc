@@ -92,6 +92,10 @@ std::string_view NameOf(ClaimKind kind) {
   return "?";
 }
 
+bool IsTraffic(const InferredInput& input) {
+  return input.kind == InputKind::kTraffic || input.kind == InputKind::kBehaviour;
+}
+
 bool ReadFromOwnClusterAlone(const InferredInput& input) {
   switch (input.kind) {
     case InputKind::kRemoteSecret:

@@ -69,6 +69,9 @@ struct InferredInput {
 // pkg/kube/multicluster/secretcontroller.go, pilot/pkg/credentials/kube/multicluster.go).
 bool ReadFromOwnClusterAlone(const InferredInput& input);
 
+// What access logs tell: requests, and what applications made of them.
+bool IsTraffic(const InferredInput& input);
+
 // What the sources say followed: the material that a replay is judged by.
 enum class ClaimKind : uint8_t {
   kPush,            // the debouncer let a merged request go
