@@ -56,16 +56,18 @@ void PrintNacks(const std::vector<scenario::Nack>& nacks) {
 
 // `nacks`: of all proxies of its world.
 int Tell(const WhyArguments& a, const absl::StatusOr<scenario::RequestStory>& story, Time beginning,
-         const std::vector<scenario::Nack>& nacks) {
+         const std::vector<scenario::Nack>& nacks, const std::vector<check::KnownFault>& faults = {}) {
   if (!story.ok()) return Complain(story.status());
   if (a.json) {
     nlohmann::ordered_json out = scenario::StoryJson(*story, beginning);
     out["nacks"] = scenario::ToJson(nacks);
+    if (!faults.empty()) out["findings"] = FaultsJson(faults);
     std::cout << JsonText(out, 1) << "\n";
     return kOk;
   }
   std::cout << scenario::StoryText(*story, beginning);
   PrintNacks(nacks);
+  if (!faults.empty()) std::cout << "\n" << FaultsText(faults, false);
   return kOk;
 }
 
@@ -271,7 +273,14 @@ int TellOfLog(const WhyArguments& a) {
   }
   (*world)->RunUntil(story->end);
   requests.Cancel();
-  return WithWholeness(Tell(a, watch.Found(), (*world)->options().start, scenario::NackTally(**world).All()),
+  const absl::StatusOr<scenario::RequestStory> found = watch.Found();
+  std::vector<check::KnownFault> faults;
+  if (found.ok() && a.request.failed) {
+    auto known = FaultsOf(*story, {{std::nullopt, found->sent}});
+    if (!known.ok()) return Complain(known.status());
+    faults = std::move(known->front());
+  }
+  return WithWholeness(Tell(a, found, (*world)->options().start, scenario::NackTally(**world).All(), faults),
                        a.scenario, story->whole);
 }
 

@@ -190,6 +190,23 @@ TEST_F(LogQuestions, FailedRequestsAreGroupedByTheInputBehindThem) {
   for (const json& group : why["groups"]) EXPECT_EQ(group["input"]["kind"], "delete") << group.dump();
 }
 
+TEST_F(LogQuestions, WhatCheckFindsOfACauseIsToldWithItsRemedy) {
+  const json why = Json(fmt::format("why {} --failed --json", log_));
+  ASSERT_FALSE(why["groups"].empty());
+  const json& finding = why["groups"][0]["findings"][0];
+  EXPECT_EQ(finding["code"], "WT101") << why.dump(1);
+  EXPECT_EQ(finding["before"], false) << "the gateway was there before its Service was deleted";
+  const std::string remedy = finding["remedy"];
+  EXPECT_THAT(remedy, HasSubstr("topology.istio.io/network"));
+  EXPECT_THAT(Call(fmt::format("why {} --failed", log_)).output,
+              testing::AllOf(HasSubstr("check finds WT101"), HasSubstr("remedy      " + remedy)));
+  // One of them, hop by hop: what stood against it when it was sent.
+  EXPECT_THAT(Call(fmt::format("why {} --failed --request 1", log_)).output,
+              testing::AllOf(HasSubstr("check finds WT101"), HasSubstr(remedy)));
+  // Scaling up breaks no rule.
+  EXPECT_THAT(Call(fmt::format("why {} --push 2", log_)).output, testing::Not(HasSubstr("check finds")));
+}
+
 TEST_F(LogQuestions, ALargerInputIsNotToBlameWhereItsAbsenceMovesChanceAlone) {
   // A fault that fails all requests, gone again; then an application fails a few. Without the fault other requests
   // would have met the application that fails, though as many.
