@@ -121,6 +121,11 @@ void IstiodLog::Add(const LogRecord& record, const std::string& file) {
     return Response(record, rest);
   }
   if (kind == MessageKind::kStarting) NewRun(record.at, {file, record.line});
+  // It listens once it is ready (pilot/pkg/bootstrap/server.go, Start): so it is, though no line says so.
+  if (!ready_ && (kind == MessageKind::kConnected || kind == MessageKind::kTerminated)) {
+    ready_ = true;
+    ready_at_ = record.at;
+  }
   IstiodRun& run = evidence_.runs[run_];
   ++run.lines;
   run.to = std::max(run.to, last_);
@@ -190,11 +195,11 @@ void IstiodLog::Remember(WallNs at, MessageKind kind, std::string_view rest, con
   Fact fact{at, kind, {}, {}, {}, place};
   switch (kind) {
     case MessageKind::kNoEndpoints: {
-      // HOST at shard PROVIDER/CLUSTER has no endpoints
+      // HOST at shard PROVIDER/CLUSTER has no endpoints; without the shard until 1.9 (pilot/pkg/xds/eds.go)
       const size_t shard = rest.find(" at shard ");
-      if (shard == rest.npos) return;
-      fact.host = rest.substr(0, shard);
+      fact.host = shard == rest.npos ? Until(rest, " has no endpoints") : rest.substr(0, shard);
       fact.ns = NamespaceOf(fact.host);
+      if (shard == rest.npos) break;
       const std::string_view key = Until(rest.substr(shard + 10), " has no endpoints");
       if (const size_t slash = key.find('/'); slash != key.npos) fact.cluster = key.substr(slash + 1);
       break;
