@@ -79,9 +79,20 @@ void IstiodLog::NewRun(WallNs at, const Place& place) {
   mesh_.clear();
   services_ = -1;
   ready_at_ = kNoTime;
-  ready_ = true;
+  ready_ = began_ = true;
   Emit(InputKind::kIstiodStarted, at, place).initial = !restart;
   ready_ = false;
+}
+
+// The log begins in the middle of istiod's start: what was told until now was there before it.
+void IstiodLog::WasStarting() {
+  began_ = true;
+  for (InferredInput& input : evidence_.inputs) {
+    if (input.replica == replica_) input.initial = true;
+  }
+  for (Claim& claim : evidence_.claims) {
+    if (claim.replica == replica_) claim.initial = true;
+  }
 }
 
 // A process does not say the same twice within a microsecond; of lines whose times have seconds alone that cannot be
@@ -167,6 +178,7 @@ void IstiodLog::Add(const LogRecord& record, const std::string& file) {
     case MessageKind::kFlags:
       return Identity(kind, rest);
     case MessageKind::kReady:
+      if (!began_) WasStarting();
       ready_ = true;
       ready_at_ = record.at;
       return;

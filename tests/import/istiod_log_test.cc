@@ -297,6 +297,19 @@ TEST(IstiodLog, PushesOfEarlierReleasesAreReadAsFarAsTheyTell) {
   EXPECT_EQ(found.claims[1].more, 1) << "a change that no line names";
 }
 
+// As `kubectl logs --tail` cuts it, or a rotation.
+TEST(IstiodLog, ALogThatBeginsWhileIstiodStartsTellsWhatWasThere) {
+  const std::string lines =
+      "01.000000 info\tprocessing secret event for secret istio-system/remote-west\n"
+      "01.000100 info\tAdding cluster\tcluster=west secret=istio-system/remote-west\n"
+      "01.000200 info\tNumber of remote clusters: 1\n";
+  EXPECT_THAT(Kinds(Read(lines)), ElementsAre("remoteSecret"));
+  const Evidence found =
+      Read(lines + "02.000000 info\tads\tAll caches have been synced up in 1.2s, marking server ready\n");
+  EXPECT_THAT(Kinds(found), IsEmpty());
+  EXPECT_THAT(found.inputs, SizeIs(1));
+}
+
 // A collector may have lost the line that says that it is ready.
 TEST(IstiodLog, AnIstiodThatProxiesConnectWithIsReady) {
   const Evidence found = Read(
