@@ -84,15 +84,13 @@ void IstiodLog::NewRun(WallNs at, const Place& place) {
   ready_ = false;
 }
 
-// The log begins in the middle of istiod's start: what was told until now was there before it.
-void IstiodLog::WasStarting() {
-  began_ = true;
-  for (InferredInput& input : evidence_.inputs) {
-    if (input.replica == replica_) input.initial = true;
-  }
-  for (Claim& claim : evidence_.claims) {
-    if (claim.replica == replica_) claim.initial = true;
-  }
+// "134.4ms, marking server ready": how long it waited for its caches. Before that it reads its settings.
+void IstiodLog::Started(WallNs ready, std::string_view rest) {
+  constexpr WallNs kReadsSettings = 5'000 * kMs;
+  const int64_t waited = ParseGoDuration(Until(rest, ","));
+  WallNs from = ready - std::max<int64_t>(waited, 0) - kReadsSettings;
+  if (began_) from = std::max(from, evidence_.runs[run_].from);
+  evidence_.starts.push_back({replica_, from, ready});
 }
 
 // A process does not say the same twice within a microsecond; of lines whose times have seconds alone that cannot be
@@ -178,7 +176,7 @@ void IstiodLog::Add(const LogRecord& record, const std::string& file) {
     case MessageKind::kFlags:
       return Identity(kind, rest);
     case MessageKind::kReady:
-      if (!began_) WasStarting();
+      Started(record.at, rest);
       ready_ = true;
       ready_at_ = record.at;
       return;

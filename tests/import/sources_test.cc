@@ -349,6 +349,27 @@ TEST_F(SourcesTest, AnEncryptedFileIsNamedAsThat) {
   EXPECT_THAT(Reasons(), testing::Contains("encrypted file in an archive; unpack it first"));
 }
 
+TEST_F(SourcesTest, WhatARotationPutIntoTwoFilesIsOneStart) {
+  const std::string day = "2024-05-06T07:08:0";
+  Put("logs/istiod.log.1", day + "0.000000Z\tinfo\tinitializing mesh configuration ./etc/istio/config/mesh\n");
+  Put("logs/istiod.log",
+      day + "1.000000Z\tinfo\tprocessing secret event for secret istio-system/remote-west\n" + day +
+          "1.000100Z\tinfo\tAdding cluster\tcluster=west secret=istio-system/remote-west\n" + day +
+          "1.000200Z\tinfo\tNumber of remote clusters: 1\n" + day +
+          "1.200000Z\tinfo\tads\tAll caches have been synced up in 1.1s, marking server ready\n" + day +
+          "5.100000Z\tinfo\tads\tPush debounce stable[2] 1 for config Sidecar/shop/x: 100ms since last change, 100ms "
+          "since last push, full=true\n");
+  ImportOptions options;
+  options.sources = {folder_ / "logs"};
+  const auto imported = Import(options);
+  ASSERT_TRUE(imported.ok());
+  std::vector<InputKind> changes;
+  for (const InferredInput& input : imported->evidence.inputs) {
+    if (!input.initial) changes.push_back(input.kind);
+  }
+  EXPECT_THAT(changes, ElementsAre(InputKind::kConfig));
+}
+
 TEST_F(SourcesTest, ReplicasThatSawTheSameTellItOnce) {
   const std::string line =
       "Z\tinfo\tads\tPush debounce stable[2] 1 for config Sidecar/shop/default: 100ms since last change, 100ms since "
