@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "check/cause/instant.h"
 #include "check/cause/story.h"
 #include "cli/mesh_arguments.h"
 #include "cli/questions/why_log.h"
@@ -298,8 +299,11 @@ int WhyOfLog(const WhyArguments& a) {
   if (a.request.of_run()) return TellOfLog(a);
   std::optional<Duration> until;
   if (!a.at.empty()) {
-    until = ParseDuration(a.at);
-    if (!until) return Complain(absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 10s"));
+    const absl::StatusOr<check::Story> story = check::LoadStory(a.scenario);
+    if (!story.ok()) return Complain(story.status());
+    const absl::StatusOr<Time> at = check::FindInstant("--at", a.at, *story);
+    if (!at.ok()) return Complain(at.status());
+    until = *at - story->header.Beginning();
   }
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(a.scenario);
   if (!log.ok()) return Complain(log.status());

@@ -56,6 +56,10 @@ Json GroupJson(const check::Story& story, const check::FailureGroup& group, cons
               {"how", group.how},
               {"firstNs", (group.first - beginning).count()},
               {"lastNs", (group.last - beginning).count()}};
+  if (story.CalendarBegins()) {
+    out["first"] = story.Calendar(group.first);
+    out["last"] = story.Calendar(group.last);
+  }
   for (const auto& [name, input] : {std::pair("input", group.input), std::pair("until", group.until)}) {
     if (input) out[name] = InputJson(story.inputs[*input]);
   }
@@ -120,6 +124,7 @@ int AnswerChain(const LogQuestion& q) {
       hops.push_back({{"atNs", (hop.at - beginning).count()}, {"what", hop.what}});
       const auto brought = hop.input ? of_input.find(*hop.input) : of_input.end();
       if (brought != of_input.end()) hops.back()["findings"] = FaultsJson(brought->second);
+      if (const std::string calendar = story->Calendar(hop.at); !calendar.empty()) hops.back()["at"] = calendar;
       if (!q.json) {
         const std::string what = hop.what.size() > 220 ? hop.what.substr(0, 220) + "..." : hop.what;
         std::cout << fmt::format("{:>12.6f} s  {}\n", static_cast<double>((hop.at - beginning).count()) / 1e9, what);
@@ -166,6 +171,9 @@ int AnswerFailures(const LogQuestion& q) {
     std::cout << fmt::format("\n{} {} of {}, {}, sent {} to {}\n", group.requests,
                              group.requests == 1 ? "request" : "requests", group.flow, group.how,
                              FormatDuration(group.first - beginning), FormatDuration(group.last - beginning));
+    if (story->CalendarBegins()) {
+      std::cout << fmt::format("  that is     {} to {}\n", story->Calendar(group.first), story->Calendar(group.last));
+    }
     std::cout << "  because of  "
               << (group.input ? InputWords(*story, *group.input)
                               : "no single input: without any one of those that were tried they fail as well")

@@ -480,7 +480,8 @@ class Backwards {
       }
       exists = !turn.object.is_null();
     }
-    if (out.back().object == slice) return;
+    // One without endpoints is as none.
+    if (out.back().object == slice || (!holds && out.back().object.is_null())) return;
     const InferredInput* const back = holds ? NextOf(*dumped, out.back().at) : nullptr;
     const WallNs at = back == nullptr ? mesh_.to : back->at;
     out_.changes.push_back(AsDumped(*dumped, at));

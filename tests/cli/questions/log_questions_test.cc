@@ -309,6 +309,28 @@ TEST_F(LogQuestions, DiffOfTwoInstantsNamesWhatCameBetween) {
   EXPECT_THAT(ran.output, HasSubstr("helloworld"));
 }
 
+// An engineer knows when it was, not how long after the world's beginning.
+TEST_F(LogQuestions, OfAnImportedLogTheCalendarsTimeIsTaken) {
+  const std::string day = "2024-05-06T07:08:";
+  const std::string istiod = Write(
+      "istiod.log", day +
+                        "00.100000Z\tinfo\tads\tPush debounce stable[2] 1 for config Sidecar/shop/x: 100ms since last "
+                        "change, 100ms since last push, full=true\n" +
+                        day +
+                        "20.100000Z\tinfo\tads\tPush debounce stable[3] 1 for config Sidecar/shop/y: 100ms since "
+                        "last change, 100ms since last push, full=true\n");
+  const std::string log = (folder_ / "imported.wtlog").string();
+  ASSERT_EQ(Call(fmt::format("import {} -o {}", istiod, log)).code, 0);
+  const auto sidecars = [&](const std::string& at) {
+    return Json(fmt::format("state {} --at {} -o json", log, at))["apiServers"]["primary"]["Sidecar"].size();
+  };
+  EXPECT_EQ(sidecars(day + "10Z"), 1u);
+  EXPECT_EQ(sidecars(day + "21Z"), 2u);
+  ExpectRefused(Call(fmt::format("state {} --at 2024-05-06T07:00:00Z", log)), {"2024-05-06T07:07:00", "a later one"});
+  EXPECT_THAT(Call(fmt::format("why {} --push 2 --json", log)).output, HasSubstr("\"at\":"));
+  ExpectRefused(Call(fmt::format("state {} --at 2024-05-06T07:00:00Z", log_)), {"--at"});
+}
+
 TEST_F(LogQuestions, MistakesNameThePlaceAndTheRemedy) {
   ExpectRefused(Call(fmt::format("state {} --at 1h", log_)), {"1h", "it ends at", "take an earlier one"});
   ExpectRefused(Call(fmt::format("state {} --at 'input 9999'", log_)), {"it has inputs 0 to"});
