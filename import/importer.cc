@@ -272,6 +272,7 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
                     "is whose: --cluster NAME=PATH, for each",
                     Text(mixed.one), Text(mixed.other), mixed.what, mixed.cluster));
   }
+  MarkWhatWasThere(evidence);
   metrics.Claim(evidence);
   ClaimEvents(out.kube, evidence);
   NoteContradictions(out.kube, evidence.refusals);

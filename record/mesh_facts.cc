@@ -94,7 +94,8 @@ Facts Read(const ClusterSnapshot& cluster, const std::string& system_namespace) 
 
 }  // namespace
 
-MeshFacts ReadMeshFacts(const std::vector<ClusterSnapshot>& clusters, const std::string& system_namespace) {
+MeshFacts ReadMeshFacts(const std::vector<ClusterSnapshot>& clusters, const std::string& system_namespace,
+                        const std::set<std::string>& others) {
   MeshFacts out;
   std::vector<Facts> all;
   std::set<std::string> taken;
@@ -157,6 +158,7 @@ MeshFacts ReadMeshFacts(const std::vector<ClusterSnapshot>& clusters, const std:
                                       facts.istiod_version, out.world.profile));
     }
     for (const std::string& remote : facts.remotes) {
+      if (others.contains(remote)) continue;
       if (std::none_of(all.begin(), all.end(), [&](const Facts& f) { return f.id == remote; })) {
         out.notes.push_back(
             fmt::format("cluster {} has a remote Secret for '{}', which is not recorded: it will be out of reach",

@@ -2,6 +2,7 @@
 // whom. A replay's world begins with it.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct MeshFacts {
   std::vector<std::string> notes;  // what was assumed, and what will differ from the real mesh
 };
 
-MeshFacts ReadMeshFacts(const std::vector<ClusterSnapshot>& clusters, const std::string& system_namespace);
+// `others`: clusters that the world has besides these.
+MeshFacts ReadMeshFacts(const std::vector<ClusterSnapshot>& clusters, const std::string& system_namespace,
+                        const std::set<std::string>& others = {});
 
 }  // namespace wavetank::record

@@ -284,7 +284,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
         "capacity/plan", "capacity/metrics", "capacity/calibrate"}},
       {"capacity/page",
        {"core/base", "reports", "capacity/model", "capacity/fleet", "capacity/plan", "capacity/sweep"}},
-      {"check/cause", {"core", "fakes", "sim", "replay", "scenarios", "check/game_day"}},
+      {"check/cause", {"core", "fakes", "sim", "replay", "scenarios", "check/game_day", "check/mesh", "check/lint"}},
       {"reports", {"core", "fakes", "sim", "replay", "scenarios"}},
       {"serve/streams", {}},
       {"serve/agent", {"core", "fakes/kube/http", "serve/streams"}},

@@ -70,7 +70,7 @@ Chain WalkBack(const Story& story, const std::vector<LoggedEvent>& events, size_
       {kObjectApplied, kObjectDeleted}};
   const LoggedEvent& target = events[from];
   Chain out;
-  out.hops.push_back({target.time, Words(target)});
+  out.hops.push_back({target.time, Words(target), {}});
   const bool of_proxy = target.kind >= kXdsSent && target.kind <= kXdsNack;
   // What was debounced together has many causes; once a stage is of fewer, they lead on.
   std::vector<uint64_t> causes = target.inputs;
@@ -85,7 +85,7 @@ Chain WalkBack(const Story& story, const std::vector<LoggedEvent>& events, size_
       if (std::find(stage.begin(), stage.end(), event.kind) == stage.end() || !Shares(event.inputs, causes)) continue;
       if (per_proxy && event.subject != target.subject) continue;
       if (event.kind >= kXdsSent && event.kind <= kXdsReceived && event.object != target.object) continue;
-      out.hops.push_back({event.time, Words(event)});
+      out.hops.push_back({event.time, Words(event), {}});
       if (!event.inputs.empty() && event.inputs.size() < causes.size()) causes = event.inputs;
       at = i;
       break;
@@ -94,7 +94,7 @@ Chain WalkBack(const Story& story, const std::vector<LoggedEvent>& events, size_
   for (size_t i = causes.size(); i-- > 0;) {
     if (causes[i] >= story.inputs.size()) continue;
     const replay::LogInput& input = story.inputs[causes[i]];
-    out.hops.push_back({input.at, replay::Describe(input, story.header.Beginning())});
+    out.hops.push_back({input.at, replay::Describe(input, story.header.Beginning()), causes[i]});
   }
   // Gathered from the end: of one instant the input comes first.
   std::reverse(out.hops.begin(), out.hops.end());
@@ -172,7 +172,7 @@ absl::StatusOr<Chain> ChainOfEndpoint(const Story& story, const std::string& add
       const LoggedEvent& event = trace->events[e];
       if (event.kind != TraceKind::kXdsReceived || event.subject != *found || event.object != "EDS") continue;
       Chain chain = WalkBack(story, trace->events, e);
-      chain.hops.push_back({event.time, fmt::format("{} {}", *found, turns[i].what)});
+      chain.hops.push_back({event.time, fmt::format("{} {}", *found, turns[i].what), {}});
       return chain;
     }
   }

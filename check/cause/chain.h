@@ -14,6 +14,7 @@ struct Chain {
   struct Hop {
     Time at{};
     std::string what;
+    std::optional<size_t> input;  // its index, if it is one
   };
   std::vector<Hop> hops;  // the input first, what was asked about last
 };

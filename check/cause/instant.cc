@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/time/time.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "fmt/format.h"
@@ -136,7 +137,17 @@ std::vector<std::pair<std::string, Time>> StepTimes(const Story& story) {
 absl::StatusOr<Time> FindInstant(std::string_view option, std::string_view text, const Story& story) {
   const Time beginning = story.header.Beginning();
   Time at = beginning;
-  if (const auto input = ReadInput(text)) {
+  // Of an imported log: as its sources write times.
+  absl::Time calendar;
+  std::string error;
+  const std::optional<int64_t> begins = story.CalendarBegins();
+  if (begins && absl::ParseTime(absl::RFC3339_full, absl::string_view(text.data(), text.size()), &calendar, &error)) {
+    at = beginning + Duration(absl::ToUnixNanos(calendar) - *begins);
+    if (at < beginning) {
+      return absl::OutOfRangeError(fmt::format("{}: {} '{}' is before its beginning, {}; take a later one", story.path,
+                                               option, text, story.Calendar(beginning)));
+    }
+  } else if (const auto input = ReadInput(text)) {
     const auto found = std::find_if(story.inputs.begin(), story.inputs.end(),
                                     [&](const replay::LogInput& each) { return each.seq == input->first; });
     if (found == story.inputs.end()) {

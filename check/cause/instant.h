@@ -13,9 +13,9 @@
 
 namespace wavetank::check {
 
-// "30s" since the world's beginning, "input 41", "input 41+2s", or a step of the scenario that the log was made by and
-// an offset ("'scaled to 3'+2s"). InvalidArgument names `option` and what may be written; OutOfRange: the log ends
-// before that.
+// Of an imported log a time of the calendar, "2024-05-06T07:08:09Z"; of any "30s" since the world's beginning, "input
+// 41", "input 41+2s", or a step of the scenario that the log was made by and an offset ("'scaled to 3'+2s").
+// InvalidArgument names `option` and what may be written; OutOfRange: the log ends before that.
 absl::StatusOr<Time> FindInstant(std::string_view option, std::string_view text, const Story& story);
 
 // When the steps of the log's own scenario began, by name, in order; those that can be told from its inputs.

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/base/text/shell_word.h"
@@ -28,6 +29,19 @@ void Collect(const json& value, const std::set<std::string>& names, std::set<std
 }
 
 }  // namespace
+
+std::optional<int64_t> Story::CalendarBegins() const {
+  const nlohmann::json& begins = At(header.world, "beginsNs");
+  if (!begins.is_number_integer()) return std::nullopt;
+  return begins.get<int64_t>();
+}
+
+std::string Story::Calendar(Time at) const {
+  const std::optional<int64_t> begins = CalendarBegins();
+  if (!begins) return {};
+  const int64_t milliseconds = (*begins + (at - header.Beginning()).count()) / 1'000'000;
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(milliseconds), absl::UTCTimeZone());
+}
 
 scenario::Scenario Story::AsScenario() const {
   scenario::Scenario out;

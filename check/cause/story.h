@@ -23,6 +23,12 @@ struct Story {
   Time end{};
   bool whole = true;  // the run was not interrupted
 
+  // Of an imported log (docs/import.md, `beginsNs`): the calendar's instant of the world's beginning, in nanoseconds
+  // since 1970.
+  std::optional<int64_t> CalendarBegins() const;
+  // "2024-05-06T07:08:09.100Z" of one; empty: the world's time is all there is.
+  std::string Calendar(Time at) const;
+
   // The clusters, and the flows by the names that traffic has: what expectations may name.
   scenario::Scenario AsScenario() const;
 };

@@ -1,4 +1,6 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/verb.h"
@@ -53,9 +55,14 @@ int RunImport(const ImportArguments& a) {
     }
     options.clusters.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  // What names whose it is names what to read, too.
-  if (options.sources.empty()) {
-    for (const auto& [cluster, path] : options.clusters) options.sources.push_back(path);
+  // What names whose it is names what to read, too, unless it lies in what is read.
+  for (const auto& [cluster, path] : options.clusters) {
+    const bool within = std::any_of(options.sources.begin(), options.sources.end(), [&](const std::string& source) {
+      return path == source || path.starts_with(source + (source.ends_with('/') ? "" : "/")) ||
+             source.starts_with(path + (path.ends_with('/') ? "" : "/"));
+    });
+    std::error_code error;
+    if (a.sources.empty() || (!within && std::filesystem::exists(path, error))) options.sources.push_back(path);
   }
   if (options.sources.empty()) {
     return Complain(absl::InvalidArgumentError(
@@ -122,7 +129,7 @@ void AddImport(CLI::App& app, Outcome& outcome) {
       "Reads evidence of a real mesh (logs, dumps): what must have happened, and what is claimed to have followed");
   auto a = std::make_shared<ImportArguments>();
   verb->add_option("source", a->sources,
-                   "Files, folders, .tar, .tar.gz, .zip; - is standard input; without any: the PATHs of --cluster");
+                   "Files, folders, .tar, .tar.gz, .zip; - is standard input; PATHs of --cluster are read, too");
   verb->add_option("-o,--log", a->log, "Event log to write: a mesh of what the evidence names, and its claims");
   verb->add_option("--cluster", a->clusters,
                    "NAME=PATH: which cluster the objects of a source, a folder or a file are of; several times")

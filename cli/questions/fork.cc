@@ -56,7 +56,9 @@ void AddFork(CLI::App& app, Outcome& outcome) {
   auto a = std::make_shared<ForkArguments>();
   verb->add_option("log", a->log, "Event log")->required();
   verb->add_option("steps", a->steps, "Scenario whose steps begin then; it may leave out its clusters")->required();
-  verb->add_option("--at", a->at, "30s since the log's beginning, 'input 41', 'input 41+2s', or a step of its scenario")
+  verb->add_option("--at", a->at,
+                   "30s since the log's beginning, 'input 41', 'input 41+2s', a step of its scenario, or, of an "
+                   "imported log, 2024-05-06T07:08:09Z")
       ->required();
   verb->add_option("-o,--out", a->out, "Event log of it all, from the beginning on");
   verb->add_option("--report", a->report, "Folder for report.html, results.json, junit.xml and topology.dot");

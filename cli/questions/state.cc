@@ -211,10 +211,10 @@ void AddState(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("state", "What API servers, istiods and proxies held at an instant of a log");
   auto a = std::make_shared<StateArguments>();
   verb->add_option("log", a->log, "Event log")->required();
-  verb->add_option(
-      "--at", a->at,
-      "30s since its beginning, 'input 41', 'input 41+2s', or a step of its scenario (\"'scaled to 3'+2s\"); "
-      "its end if left out");
+  verb->add_option("--at", a->at,
+                   "30s since its beginning, 'input 41', 'input 41+2s', a step of its scenario (\"'scaled to 3'+2s\"), "
+                   "or, of an imported log, 2024-05-06T07:08:09Z; "
+                   "its end if left out");
   verb->add_option("--proxy", a->proxy, "This proxy's configuration: its config_dump as JSON or YAML");
   verb->add_option("-o,--output", a->output, "table, json or yaml")->check(CLI::IsMember({"table", "json", "yaml"}));
   verb->footer(

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "check/cause/instant.h"
 #include "check/cause/story.h"
 #include "cli/mesh_arguments.h"
 #include "cli/questions/why_log.h"
@@ -56,16 +57,18 @@ void PrintNacks(const std::vector<scenario::Nack>& nacks) {
 
 // `nacks`: of all proxies of its world.
 int Tell(const WhyArguments& a, const absl::StatusOr<scenario::RequestStory>& story, Time beginning,
-         const std::vector<scenario::Nack>& nacks) {
+         const std::vector<scenario::Nack>& nacks, const std::vector<check::KnownFault>& faults = {}) {
   if (!story.ok()) return Complain(story.status());
   if (a.json) {
     nlohmann::ordered_json out = scenario::StoryJson(*story, beginning);
     out["nacks"] = scenario::ToJson(nacks);
+    if (!faults.empty()) out["findings"] = FaultsJson(faults);
     std::cout << JsonText(out, 1) << "\n";
     return kOk;
   }
   std::cout << scenario::StoryText(*story, beginning);
   PrintNacks(nacks);
+  if (!faults.empty()) std::cout << "\n" << FaultsText(faults, false);
   return kOk;
 }
 
@@ -271,7 +274,14 @@ int TellOfLog(const WhyArguments& a) {
   }
   (*world)->RunUntil(story->end);
   requests.Cancel();
-  return WithWholeness(Tell(a, watch.Found(), (*world)->options().start, scenario::NackTally(**world).All()),
+  const absl::StatusOr<scenario::RequestStory> found = watch.Found();
+  std::vector<check::KnownFault> faults;
+  if (found.ok() && a.request.failed) {
+    auto known = FaultsOf(*story, {{std::nullopt, found->sent}});
+    if (!known.ok()) return Complain(known.status());
+    faults = std::move(known->front());
+  }
+  return WithWholeness(Tell(a, found, (*world)->options().start, scenario::NackTally(**world).All(), faults),
                        a.scenario, story->whole);
 }
 
@@ -289,8 +299,11 @@ int WhyOfLog(const WhyArguments& a) {
   if (a.request.of_run()) return TellOfLog(a);
   std::optional<Duration> until;
   if (!a.at.empty()) {
-    until = ParseDuration(a.at);
-    if (!until) return Complain(absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 10s"));
+    const absl::StatusOr<check::Story> story = check::LoadStory(a.scenario);
+    if (!story.ok()) return Complain(story.status());
+    const absl::StatusOr<Time> at = check::FindInstant("--at", a.at, *story);
+    if (!at.ok()) return Complain(at.status());
+    until = *at - story->header.Beginning();
   }
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(a.scenario);
   if (!log.ok()) return Complain(log.status());

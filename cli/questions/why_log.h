@@ -3,6 +3,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "check/cause/remedies.h"
 
 namespace wavetank::cli {
 
@@ -15,5 +18,12 @@ struct LogQuestion {
 // The exit code.
 int AnswerChain(const LogQuestion& question);
 int AnswerFailures(const LogQuestion& question);
+
+// What `check` finds, for each of `suspects`; how far it is goes to standard error.
+absl::StatusOr<std::vector<std::vector<check::KnownFault>>> FaultsOf(const check::Story& story,
+                                                                     const std::vector<check::Suspect>& suspects);
+// `anew`: of what an input changed, so that what was there before is not it, unless there is nothing else.
+std::string FaultsText(const std::vector<check::KnownFault>& faults, bool anew);
+nlohmann::ordered_json FaultsJson(const std::vector<check::KnownFault>& faults);
 
 }  // namespace wavetank::cli

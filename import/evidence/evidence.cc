@@ -92,6 +92,24 @@ std::string_view NameOf(ClaimKind kind) {
   return "?";
 }
 
+void MarkWhatWasThere(Evidence& evidence) {
+  for (const IstiodStart& start : evidence.starts) {
+    const auto within = [&](const std::string& replica, WallNs at) {
+      return replica == start.replica && at >= start.from && at <= start.ready;
+    };
+    for (InferredInput& input : evidence.inputs) {
+      if (input.kind != InputKind::kIstiodStarted && within(input.replica, input.at)) input.initial = true;
+    }
+    for (Claim& claim : evidence.claims) {
+      if (within(claim.replica, claim.kind == ClaimKind::kPush ? claim.first_event : claim.at)) claim.initial = true;
+    }
+  }
+}
+
+bool IsTraffic(const InferredInput& input) {
+  return input.kind == InputKind::kTraffic || input.kind == InputKind::kBehaviour;
+}
+
 bool ReadFromOwnClusterAlone(const InferredInput& input) {
   switch (input.kind) {
     case InputKind::kRemoteSecret:

@@ -69,6 +69,9 @@ struct InferredInput {
 // pkg/kube/multicluster/secretcontroller.go, pilot/pkg/credentials/kube/multicluster.go).
 bool ReadFromOwnClusterAlone(const InferredInput& input);
 
+// What access logs tell: requests, and what applications made of them.
+bool IsTraffic(const InferredInput& input);
+
 // What the sources say followed: the material that a replay is judged by.
 enum class ClaimKind : uint8_t {
   kPush,            // the debouncer let a merged request go
@@ -129,14 +132,25 @@ class Refusals {
   std::map<std::string, Reason, std::less<>> reasons_;
 };
 
+// Of one istiod's process: from when on it starts, and when it is ready.
+struct IstiodStart {
+  std::string replica;
+  WallNs from = 0, ready = 0;
+};
+
 struct Evidence {
   std::vector<InferredInput> inputs;
   std::vector<Claim> claims;
   std::vector<IstiodRun> runs;
+  std::vector<IstiodStart> starts;
   Refusals refusals;
   std::vector<std::string> notes;
   uint64_t bytes = 0, files = 0;
 };
+
+// What an istiod's log tells while it starts was there before: also where the line that says that it is ready stands in
+// another file than what was told (a rotation), or no line tells of the process's beginning (`--tail`).
+void MarkWhatWasThere(Evidence& evidence);
 
 // "2026-11-21T02:49:47.983729Z". Digits below microseconds are left out if they are zero.
 std::string FormatWall(WallNs at);

@@ -71,15 +71,21 @@ void IstiodLog::Debounced(WallNs at, std::string_view rest, const Place& place) 
   std::string_view head = rest.substr(bracket + 2, change - bracket - 2);
   const size_t colon = head.rfind(": ");
   const size_t what = head.find(" for ");
-  if (colon == head.npos || what == head.npos || colon < what + 12) return bad();
+  // Until 1.9 without what it is for (pilot/pkg/xds/discovery.go).
+  const bool unnamed = colon != head.npos && what == head.npos;
+  if (colon == head.npos || (!unnamed && colon < what + 12)) return bad();
   const int64_t quiet = ParseGoDuration(head.substr(colon + 2));
   const int64_t delay = ParseGoDuration(rest.substr(change + 20, push - change - 20));
-  if (quiet < 0 || delay < 0 || !ReadInteger(head.substr(0, what), burst.events)) return bad();
+  if (quiet < 0 || delay < 0 || !ReadInteger(head.substr(0, unnamed ? colon : what), burst.events)) {
+    return bad();
+  }
   burst.start = at - delay;
   burst.end = at - quiet;
   burst.full = rest.substr(push + 23) == "true";
-  head = head.substr(what + 5, colon - what - 5);
-  if (head.starts_with("config ")) {
+  head = unnamed ? std::string_view() : head.substr(what + 5, colon - what - 5);
+  if (unnamed) {
+    burst.more = burst.events;
+  } else if (head.starts_with("config ")) {
     const List list = ReadList(head.substr(7), " more configs");
     burst.more = list.more;
     const size_t first = list.first.find('/');

@@ -79,9 +79,18 @@ void IstiodLog::NewRun(WallNs at, const Place& place) {
   mesh_.clear();
   services_ = -1;
   ready_at_ = kNoTime;
-  ready_ = true;
+  ready_ = began_ = true;
   Emit(InputKind::kIstiodStarted, at, place).initial = !restart;
   ready_ = false;
+}
+
+// "134.4ms, marking server ready": how long it waited for its caches. Before that it reads its settings.
+void IstiodLog::Started(WallNs ready, std::string_view rest) {
+  constexpr WallNs kReadsSettings = 5'000 * kMs;
+  const int64_t waited = ParseGoDuration(Until(rest, ","));
+  WallNs from = ready - std::max<int64_t>(waited, 0) - kReadsSettings;
+  if (began_) from = std::max(from, evidence_.runs[run_].from);
+  evidence_.starts.push_back({replica_, from, ready});
 }
 
 // A process does not say the same twice within a microsecond; of lines whose times have seconds alone that cannot be
@@ -121,6 +130,11 @@ void IstiodLog::Add(const LogRecord& record, const std::string& file) {
     return Response(record, rest);
   }
   if (kind == MessageKind::kStarting) NewRun(record.at, {file, record.line});
+  // It listens once it is ready (pilot/pkg/bootstrap/server.go, Start): so it is, though no line says so.
+  if (!ready_ && (kind == MessageKind::kConnected || kind == MessageKind::kTerminated)) {
+    ready_ = true;
+    ready_at_ = record.at;
+  }
   IstiodRun& run = evidence_.runs[run_];
   ++run.lines;
   run.to = std::max(run.to, last_);
@@ -162,6 +176,7 @@ void IstiodLog::Add(const LogRecord& record, const std::string& file) {
     case MessageKind::kFlags:
       return Identity(kind, rest);
     case MessageKind::kReady:
+      Started(record.at, rest);
       ready_ = true;
       ready_at_ = record.at;
       return;
@@ -190,11 +205,11 @@ void IstiodLog::Remember(WallNs at, MessageKind kind, std::string_view rest, con
   Fact fact{at, kind, {}, {}, {}, place};
   switch (kind) {
     case MessageKind::kNoEndpoints: {
-      // HOST at shard PROVIDER/CLUSTER has no endpoints
+      // HOST at shard PROVIDER/CLUSTER has no endpoints; without the shard until 1.9 (pilot/pkg/xds/eds.go)
       const size_t shard = rest.find(" at shard ");
-      if (shard == rest.npos) return;
-      fact.host = rest.substr(0, shard);
+      fact.host = shard == rest.npos ? Until(rest, " has no endpoints") : rest.substr(0, shard);
       fact.ns = NamespaceOf(fact.host);
+      if (shard == rest.npos) break;
       const std::string_view key = Until(rest.substr(shard + 10), " has no endpoints");
       if (const size_t slash = key.find('/'); slash != key.npos) fact.cluster = key.substr(slash + 1);
       break;

@@ -66,6 +66,7 @@ class IstiodLog {
   InferredInput& Emit(InputKind kind, WallNs at, const Place& place);
   Claim& Say(ClaimKind kind, WallNs at, const Place& place);
   void NewRun(WallNs at, const Place& place);
+  void Started(WallNs ready, std::string_view rest);
 
   static void ReadReasons(std::string_view text, Burst& burst);
   void Debounced(WallNs at, std::string_view rest, const Place& place);
@@ -97,7 +98,8 @@ class IstiodLog {
   Evidence& evidence_;
   size_t run_ = 0;  // of evidence_.runs
   bool any_ = false;
-  bool ready_ = true;  // a log that begins in the middle is of an istiod that runs
+  bool ready_ = true;   // a log that begins in the middle is of an istiod that runs
+  bool began_ = false;  // a line told of the process's start
   WallNs ready_at_ = kNoTime, last_ = kNoTime;
 
   std::vector<Fact> facts_;

@@ -5,10 +5,11 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "fmt/format.h"
-#include "import/report/report.h"
 #include "import/skeleton/parts.h"
 
 namespace wavetank::importing {
@@ -20,54 +21,66 @@ using Kind = InputKind;
 constexpr WallNs kSecondNs = 1'000'000'000;
 constexpr const char* kSystemNamespace = "istio-system";
 constexpr const char* kNetworkLabel = "topology.istio.io/network";
+constexpr const char* kServiceLabel = "kubernetes.io/service-name";
 constexpr const char* kSliceKind = "EndpointSlice.discovery.k8s.io";
+constexpr const char* kEntryKind = "ServiceEntry.networking.istio.io";
+constexpr std::string_view kMadeUp = "-imported";  // a slice's name, behind its Service's (parts.cc)
 
 const json& ObjectOf(const KubeChange& change) { return At(change.body, "object"); }
+const json& LabelsOf(const json& object) { return At(At(object, "metadata"), "labels"); }
 WallNs CreatedAt(const KubeChange& change) {
   return ParseWall(wavetank::Text(At(ObjectOf(change), "metadata"), "creationTimestamp"));
 }
+bool IsEmpty(const json& slice) { return Items(At(slice, "endpoints")).empty(); }
 
 std::string GroupedKindOf(const json& object) {
   const std::string version = wavetank::Text(object, "apiVersion");
   const size_t slash = version.find('/');
   return wavetank::Text(object, "kind") + "." + (slash == version.npos ? "" : version.substr(0, slash));
 }
+// Of a kind without its group, as deletions of a skeleton have it.
+std::string GroupedKindOf(const std::string& kind) {
+  if (kind == "EndpointSlice") return kSliceKind;
+  if (kind == "ServiceEntry" || kind == "WorkloadEntry") return kind + ".networking.istio.io";
+  return kind + ".";
+}
+// Whose changes istiod names with its debouncer, and whose deletion looks like any change.
+bool IsConfig(const std::string& kind) {
+  return kind.ends_with(".istio.io") && kind != kEntryKind && !kind.starts_with("WorkloadEntry.");
+}
+
+const json& FirstIngress(const json& service) {
+  static const json kNone;
+  const json& list = Items(At(At(At(service, "status"), "loadBalancer"), "ingress"));
+  return list.empty() ? kNone : list[0];
+}
 
 class Backwards {
  public:
-  Backwards(const Evidence& evidence, const DumpedMesh& mesh) : evidence_(evidence), mesh_(mesh) {
-    for (const KubeChange* object : mesh.objects) objects_[KeyOfObject(*object)] = object;
+  Backwards(const Evidence& evidence, const Skeleton& logs, const DumpedMesh& mesh) : evidence_(evidence), mesh_(mesh) {
+    for (const KubeChange* object : mesh.objects) {
+      objects_[KeyOfObject(*object)] = object;
+      kinds_.emplace(object->cluster, object->kind);
+    }
+    for (const InferredInput& input : evidence.inputs) places_.try_emplace(input.at, &input.place);
+    ReadLogs(logs);
   }
 
   BeforeDump Run() {
+    for (const auto& [key, turns] : turns_) {
+      const auto& [context, kind, ns, name] = key;
+      if (!IsDumped(context)) {
+        AsLogsMadeIt(key, turns);
+      } else if (kind == kSliceKind) {
+        Slices(key, turns);
+      } else if (kind == "Pod.") {
+        Pod(key, turns);
+      } else {
+        Object(key, turns);
+      }
+    }
     Creations();
-    Slices();
-    // The inputs that are about one object, in order of time.
-    std::map<ObjectKey, std::vector<const InferredInput*>> about;
-    std::vector<const InferredInput*> slices;
-    for (const InferredInput& input : evidence_.inputs) {
-      if (input.initial || input.kind == Kind::kTraffic || input.kind == Kind::kBehaviour) continue;
-      if (input.kind == Kind::kEndpoints) {
-        slices.push_back(&input);
-        continue;
-      }
-      const ObjectKey key = input.kind == Kind::kGateway ? GatewayThatWent(input) : KeyOfInput(input);
-      if (std::get<1>(key).empty()) {
-        ++out_.unused;
-      } else {
-        about[key].push_back(&input);
-      }
-    }
-    for (const auto& [key, inputs] : about) {
-      if (std::get<1>(key) == "Pod.") {
-        Proxy(key, inputs);
-      } else if (std::get<1>(key) == "ConfigMap.") {
-        MeshConfigs(key, inputs);
-      } else {
-        Object(key, inputs);
-      }
-    }
-    Endpoints(slices);
+    GrowingSlices();
     std::stable_sort(out_.changes.begin(), out_.changes.end(),
                      [](const KubeChange& a, const KubeChange& b) { return a.at < b.at; });
     std::sort(out_.told.begin(), out_.told.end());
@@ -75,25 +88,114 @@ class Backwards {
   }
 
  private:
-  std::string Context(const std::string& cluster) const {
-    if (cluster.empty()) return mesh_.primary;
-    const auto it = mesh_.contexts.find(cluster);
-    return it == mesh_.contexts.end() ? std::string() : it->second;
+  // One thing that logs say of an object. Null: it goes.
+  struct Turn {
+    WallNs at = 0;
+    bool first_picture = false;
+    json object;
+  };
+  using Turns = std::vector<Turn>;
+
+  bool IsDumped(const std::string& context) const {
+    return std::any_of(mesh_.contexts.begin(), mesh_.contexts.end(),
+                       [&](const auto& entry) { return entry.second == context; });
+  }
+  bool HasKind(const std::string& context, const std::string& kind) const { return kinds_.contains({context, kind}); }
+  const KubeChange* Dumped(const ObjectKey& key) const {
+    const auto it = objects_.find(key);
+    return it == objects_.end() ? nullptr : it->second;
+  }
+  std::string ClusterId(const std::string& context) const {
+    for (const auto& [id, its] : mesh_.contexts) {
+      if (its == context) return id;
+    }
+    return context;
   }
 
-  // Of the istiod whose line it is: each primary reads Secrets and configurations of its own cluster.
-  std::string OwnOf(const InferredInput& input) const {
-    for (const IstiodRun& run : evidence_.runs) {
-      if (run.replica != input.replica || run.cluster.empty()) continue;
-      if (std::string context = Context(run.cluster); !context.empty()) return context;
+  void ReadLogs(const Skeleton& logs) {
+    for (const replay::LogInput& input : logs.inputs) {
+      if (input.kind != "apply" && input.kind != "delete") continue;
+      const std::string cluster = wavetank::Text(input.body, "cluster");
+      const auto known = mesh_.contexts.find(cluster);
+      const std::string& context = known == mesh_.contexts.end() ? cluster : known->second;
+      Turn turn;
+      turn.first_picture = input.at == logs.world.start;
+      turn.at = turn.first_picture ? kNoTime : logs.begins + (input.at - logs.world.start).count();
+      ObjectKey key{context, "", wavetank::Text(input.body, "namespace"), wavetank::Text(input.body, "name")};
+      if (input.kind == "apply") {
+        turn.object = At(input.body, "object");
+        const json& metadata = At(turn.object, "metadata");
+        key = {context, GroupedKindOf(turn.object), wavetank::Text(metadata, "namespace"),
+               wavetank::Text(metadata, "name")};
+      } else {
+        std::get<1>(key) = GroupedKindOf(wavetank::Text(input.body, "kind"));
+      }
+      key = Counterpart(key, turn.object);
+      if (std::get<1>(key).empty() || mesh_.told.contains(key)) continue;
+      turns_[key].push_back(std::move(turn));
     }
-    return mesh_.primary;
+  }
+
+  // The dump's object that the logs' one stands for; the key itself where there is none, and an empty one for what the
+  // dump makes needless.
+  ObjectKey Counterpart(ObjectKey key, const json& made) const {
+    auto& [context, kind, ns, name] = key;
+    if (!IsDumped(context) || Dumped(key) != nullptr) return key;
+    const auto first = [&](const std::string& of_kind, auto&& fits) {
+      for (const auto& [other, object] : objects_) {
+        if (std::get<0>(other) == context && std::get<1>(other) == of_kind && fits(*object)) return other;
+      }
+      return ObjectKey();
+    };
+    const auto or_itself = [&](ObjectKey found) { return std::get<1>(found).empty() ? key : found; };
+    if (kind == kSliceKind) {
+      std::string service = wavetank::Text(LabelsOf(made), kServiceLabel);
+      if (service.empty() && name.ends_with(kMadeUp)) service = name.substr(0, name.size() - kMadeUp.size());
+      return or_itself(first(kind, [&](const KubeChange& object) {
+        return object.ns == ns && wavetank::Text(LabelsOf(ObjectOf(object)), kServiceLabel) == service;
+      }));
+    }
+    if (kind == "Pod." && ns == kSystemNamespace && name == "istiod-0") {
+      return or_itself(first(kind, [&](const KubeChange& object) {
+        return object.ns == ns && wavetank::Text(LabelsOf(ObjectOf(object)), "app") == "istiod";
+      }));
+    }
+    if (kind == "Service." && !wavetank::Text(LabelsOf(made), kNetworkLabel).empty()) {
+      const auto of_nodes = [](const json& service) {
+        return !wavetank::Text(At(At(service, "metadata"), "annotations"), "traffic.istio.io/nodeSelector").empty();
+      };
+      return or_itself(first(kind, [&](const KubeChange& object) {
+        const json& service = ObjectOf(object);
+        return !wavetank::Text(LabelsOf(service), kNetworkLabel).empty() && of_nodes(service) == of_nodes(made);
+      }));
+    }
+    if (kind == "Node.") {
+      return or_itself(first(kind, [](const KubeChange&) { return true; }));
+    }
+    if (kind == kEntryKind) {
+      const json& hosts = Items(At(At(made, "spec"), "hosts"));
+      const std::string host = hosts.empty() ? name : TextOf(hosts[0]);
+      return or_itself(first(kind, [&](const KubeChange& object) {
+        for (const json& its : Items(At(At(ObjectOf(object), "spec"), "hosts"))) {
+          if (TextOf(its) == host) return true;
+        }
+        return false;
+      }));
+    }
+    // What any cluster has: as the dump has it, or not.
+    if ((kind == "Namespace." || (ns == kSystemNamespace && name == "istiod")) && HasKind(context, kind)) return {};
+    return key;
   }
 
   void Tell(WallNs at, const ObjectKey& key, std::string_view what, std::string_view source) {
     const auto& [context, kind, ns, name] = key;
     out_.told.push_back(fmt::format("{}  {} {}{} in {} {}  ({})", FormatWall(at), kind.substr(0, kind.find('.')),
                                     ns.empty() ? "" : ns + "/", name, context, what, source));
+  }
+  // The line that told of it.
+  std::string Source(WallNs at) const {
+    const auto it = places_.find(at);
+    return it == places_.end() ? "logs" : Text(*it->second);
   }
 
   KubeChange Change(const ObjectKey& key, WallNs at, json object) const {
@@ -114,37 +216,329 @@ class Backwards {
     return out;
   }
 
-  // Objects that are younger than the evidence's beginning.
+  void AsLogsMadeIt(const ObjectKey& key, const Turns& turns) {
+    for (const Turn& turn : turns) {
+      if (turn.first_picture) {
+        std::erase_if(out_.stand_ins, [&](const KubeChange& known) { return KeyOfObject(known) == key; });
+        out_.stand_ins.push_back(Change(key, kNoTime, turn.object));
+      } else {
+        out_.changes.push_back(Change(key, turn.at, turn.object));
+      }
+    }
+  }
+
+  // A pod of the dump was there all the time, or since its creation: its proxy's streams came and went. Another one was
+  // there as lines tell of its proxy, and is gone when the dump is made.
+  void Pod(const ObjectKey& key, const Turns& turns) {
+    const KubeChange* const dumped = Dumped(key);
+    const bool istiod = dumped != nullptr && wavetank::Text(LabelsOf(ObjectOf(*dumped)), "app") == "istiod";
+    if (dumped != nullptr && !istiod) return;
+    if (istiod) {
+      for (const Turn& turn : turns) {
+        if (turn.first_picture) continue;
+        if (turn.object.is_null()) {
+          out_.changes.push_back(Change(key, turn.at, nullptr));
+          Tell(turn.at, key, "began anew", Source(turn.at));
+        } else {
+          out_.changes.push_back(AsDumped(*dumped, turn.at));
+        }
+      }
+      return;
+    }
+    AsLogsMadeIt(key, turns);
+    for (const Turn& turn : turns) {
+      if (!turn.first_picture) Tell(turn.at, key, turn.object.is_null() ? "went" : "appeared", Source(turn.at));
+    }
+    if (!turns.back().object.is_null() && HasKind(std::get<0>(key), "Pod.")) {
+      out_.changes.push_back(Change(key, mesh_.to, nullptr));
+      Tell(mesh_.to, key, "went", "the dump lacks it, and no line tells since when");
+    }
+  }
+
+  // The object as it was when logs made it `made`, which they made `last` in the end.
+  json AsItWas(const ObjectKey& key, const json& dumped, const json& made, const json& last) const {
+    const std::string& kind = std::get<1>(key);
+    json out = dumped;
+    if (kind == "Service.") {
+      const json& ip = At(FirstIngress(made), "ip");
+      if (ip.is_null()) {
+        if (!FirstIngress(last).is_null()) out.erase("status");
+      } else if (ip != At(FirstIngress(last), "ip")) {
+        out["status"]["loadBalancer"]["ingress"] = json::array({{{"ip", ip}}});
+      }
+      if (At(At(made, "spec"), "ports") != At(At(last, "spec"), "ports")) {
+        out["spec"]["ports"].push_back(
+            {{"name", "tcp-imported"}, {"port", 64'000}, {"targetPort", 64'000}, {"protocol", "TCP"}});
+      }
+      return out;
+    }
+    if (kind == kEntryKind) {
+      if (At(made, "spec") != At(last, "spec")) {
+        out["spec"]["ports"].push_back({{"name", "tcp-imported"}, {"number", 64'000}, {"protocol", "TCP"}});
+      }
+      return out;
+    }
+    if (kind == "ConfigMap.") {
+      for (const auto& [name, text] : At(made, "data").items()) out["data"][name] = text;
+      return out;
+    }
+    if (kind == "Namespace.") {
+      out["metadata"]["labels"][kNetworkLabel] = wavetank::Text(LabelsOf(made), kNetworkLabel);
+      return out;
+    }
+    if (kind == "Node.") {
+      out["status"]["addresses"] = At(At(made, "status"), "addresses");
+      return out;
+    }
+    return made;
+  }
+
+  // Few dumps hold what Secrets do (people cut it out, or write something else in its place); that istiod could read a
+  // cluster's kubeconfig in it, lines say.
+  static json WithKubeconfigs(json secret, const json& made) {
+    const auto readable = [](const json& text) {
+      std::string plain;
+      return absl::Base64Unescape(TextOf(text), &plain) && kube::ParseKubeConfig(plain, "kubeconfig").ok();
+    };
+    for (const auto& [name, text] : At(made, "data").items()) {
+      if (readable(text) && !readable(At(At(secret, "data"), name))) secret["data"][name] = text;
+    }
+    return secret;
+  }
+
+  // Another one of the kind, which differs in what istiod looks at.
+  static json Otherwise(const ObjectKey& key, json made) {
+    const auto& [context, kind, ns, name] = key;
+    if (kind == "Service." && !FirstIngress(made).is_null()) {
+      made["status"]["loadBalancer"]["ingress"][0] = {{"ip", "172.30.9.254"}};
+    } else if (kind == "Service." || kind == kEntryKind) {
+      made["spec"]["ports"].push_back({{"name", "tcp-imported"}, {"port", 64'000}, {"number", 64'000}});
+    } else if (IsConfig(kind)) {
+      made = ConfigObject(kind.substr(0, kind.find('.')), ns, name, 0);
+    }
+    return made;
+  }
+
+  void Object(const ObjectKey& key, const Turns& told) {
+    const auto& [context, kind, ns, name] = key;
+    const KubeChange* const dumped = Dumped(key);
+    Turns turns = told;
+    const bool changes = !turns.back().first_picture;
+    // Before the first line of it: a line of configuration does not tell whether it was there, nor one of gateways.
+    if (!turns.front().first_picture && !turns.front().object.is_null()) {
+      const WallNs created = dumped == nullptr ? kNoTime : CreatedAt(*dumped);
+      const bool old = created != kNoTime && created + 2 * kSecondNs < turns.front().at;
+      const bool gateway = !wavetank::Text(LabelsOf(turns.front().object), kNetworkLabel).empty();
+      if (IsConfig(kind) ? old || created == kNoTime : kind == "Service." && gateway && old) {
+        turns.insert(turns.begin(), {kNoTime, true, Otherwise(key, turns.front().object)});
+      }
+    }
+    if (dumped == nullptr) {
+      if (!changes && kind == "Service." && HasKind(context, kind)) return;  // of another cluster
+      // A line does not tell a change from the end.
+      const bool whole = HasKind(context, kind) || (HasKind(context, "Pod.") && HasKind(context, "Namespace."));
+      const bool ends = IsConfig(kind) || ((kind == "Service." || kind == kEntryKind) && whole);
+      if (ends && changes && turns.size() > 1 && !turns[turns.size() - 2].object.is_null()) {
+        turns.back().object = nullptr;
+      }
+      if (const json* const gateway = kind == "Service." ? GatewayElsewhere(key) : nullptr; gateway != nullptr) {
+        const bool has_address = std::any_of(turns.begin(), turns.end(),
+                                             [](const Turn& turn) { return !FirstIngress(turn.object).is_null(); });
+        for (Turn& turn : turns) {
+          if (!turn.object.is_null()) turn.object = GatewayAsElsewhere(key, *gateway, turn.object, has_address);
+        }
+      }
+    }
+    bool exists = false;
+    json last;
+    for (const Turn& turn : turns) {
+      if (!turn.object.is_null()) last = turn.object;
+    }
+    if (dumped != nullptr && !changes) {
+      // As the dump has it.
+      if (kind != "Secret.") return;
+      out_.stand_ins.push_back(Change(key, kNoTime, WithKubeconfigs(ObjectOf(*dumped), turns.back().object)));
+      return;
+    }
+    if (dumped != nullptr && !turns.front().first_picture) out_.not_yet.insert(key);
+    for (size_t i = 0; i < turns.size(); ++i) {
+      const Turn& turn = turns[i];
+      const bool as_dumped = dumped != nullptr && i + 1 == turns.size() && !turn.object.is_null();
+      KubeChange change;
+      if (as_dumped) {
+        change = AsDumped(*dumped, turn.at);
+        if (kind == "Secret.") change.body["object"] = WithKubeconfigs(ObjectOf(*dumped), turn.object);
+      } else if (turn.object.is_null() || dumped == nullptr) {
+        change = Change(key, turn.at, turn.object);
+      } else {
+        change = Change(key, turn.at, AsItWas(key, ObjectOf(*dumped), turn.object, last));
+      }
+      if (turn.first_picture) {
+        std::erase_if(out_.stand_ins, [&](const KubeChange& known) { return KeyOfObject(known) == key; });
+        out_.stand_ins.push_back(std::move(change));
+      } else {
+        const std::string_view what = turn.object.is_null() ? "was deleted" : exists ? "changed" : "appeared";
+        if (exists || !turn.object.is_null()) {
+          Tell(turn.at, key, what, Source(turn.at));
+          out_.changes.push_back(std::move(change));
+        }
+      }
+      exists = !turn.object.is_null();
+    }
+    // Something that the dump holds, and that is said to have gone.
+    if (dumped != nullptr && !exists) {
+      out_.changes.push_back(AsDumped(*dumped, mesh_.to));
+      Tell(mesh_.to, key, "appeared", "the dump holds it, and no line tells since when");
+    }
+  }
+
+  // The Service of that name in another cluster's dump, if it is an east-west gateway.
+  const json* GatewayElsewhere(const ObjectKey& key) const {
+    for (const auto& [other, object] : objects_) {
+      if (std::get<1>(other) != "Service." || object->ns != std::get<2>(key) || object->name != std::get<3>(key))
+        continue;
+      if (!wavetank::Text(LabelsOf(ObjectOf(*object)), kNetworkLabel).empty()) return &ObjectOf(*object);
+    }
+    return nullptr;
+  }
+  // As the other cluster has it, for its own cluster's network, at an address that nobody has.
+  json GatewayAsElsewhere(const ObjectKey& key, const json& elsewhere, const json& made, bool has_address) const {
+    const std::string& context = std::get<0>(key);
+    json out = made;
+    out["metadata"] = At(elsewhere, "metadata");
+    out["spec"]["type"] = "LoadBalancer";
+    out["spec"]["ports"] = At(At(elsewhere, "spec"), "ports");
+    if (!has_address) {
+      const auto position = std::distance(mesh_.contexts.begin(), mesh_.contexts.find(ClusterId(context)));
+      out["status"] = At(GatewayService(std::get<3>(key), 0, static_cast<int>(position) + 1), "status");
+    }
+    const KubeChange* const system = Dumped({context, "Namespace.", "", kSystemNamespace});
+    const std::string network =
+        system == nullptr ? std::string() : wavetank::Text(LabelsOf(ObjectOf(*system)), kNetworkLabel);
+    out["metadata"]["labels"][kNetworkLabel] = network.empty() ? "network-of-" + ClusterId(context) : network;
+    return out;
+  }
+
+  WallNs BirthOf(const KubeChange& slice, const json& endpoint) const {
+    const json& target = At(endpoint, "targetRef");
+    const KubeChange* const pod =
+        Dumped({slice.cluster, "Pod.", wavetank::Text(target, "namespace", slice.ns), wavetank::Text(target, "name")});
+    return pod == nullptr ? kNoTime : CreatedAt(*pod);
+  }
+
+  // A service's slice: empty, with endpoints or not there, as the logs have it; with those pods of the dump that had
+  // been created by then. Where two versions would be the same, one has an endpoint of nobody besides.
+  void Slices(const ObjectKey& key, const Turns& turns) {
+    const KubeChange* const dumped = Dumped(key);
+    if (dumped == nullptr) return AsLogsMadeIt(key, turns);
+    if (turns.back().first_picture) return;  // nothing is told of it but that it was there
+    grows_.insert(key);
+    const json& slice = ObjectOf(*dumped);
+    Turns out = turns;
+    const bool holds = !IsEmpty(slice);
+    const json* after = nullptr;
+    for (size_t i = out.size(); i-- > 0;) {
+      json& made = out[i].object;
+      if (made.is_null()) {
+        after = nullptr;
+        continue;
+      }
+      json now = slice;
+      if (IsEmpty(made)) {
+        now["endpoints"] = json::array();
+      } else if (i + 1 < out.size()) {
+        now["endpoints"] = json::array();
+        for (const json& endpoint : Items(At(slice, "endpoints"))) {
+          const WallNs born = BirthOf(*dumped, endpoint);
+          if (born == kNoTime || out[i].first_picture ? born == kNoTime || born < mesh_.from + kSecondNs
+                                                      : born <= out[i].at)
+            now["endpoints"].push_back(endpoint);
+        }
+        // Of a pod that the dump lacks: of the same account, so that a change of endpoints is that alone.
+        if (IsEmpty(now) && holds) now["endpoints"].push_back(Items(At(slice, "endpoints"))[0]);
+      }
+      if (!IsEmpty(made) && (IsEmpty(now) || (after != nullptr && *after == now))) {
+        now["endpoints"].push_back({{"addresses", json::array({"10.255.255.254"})}, {"conditions", {{"ready", true}}}});
+      }
+      made = std::move(now);
+      after = &made;
+    }
+    if (!out.front().first_picture) out_.not_yet.insert(key);
+    bool exists = false;
+    for (const Turn& turn : out) {
+      if (turn.first_picture) {
+        std::erase_if(out_.stand_ins, [&](const KubeChange& known) { return KeyOfObject(known) == key; });
+        out_.stand_ins.push_back(Change(key, kNoTime, turn.object));
+      } else if (exists || !turn.object.is_null()) {
+        out_.changes.push_back(Change(key, turn.at, turn.object));
+        Tell(turn.at, key,
+             turn.object.is_null()  ? "was deleted"
+             : IsEmpty(turn.object) ? "was emptied"
+             : exists               ? "changed"
+                                    : "appeared",
+             Source(turn.at));
+      }
+      exists = !turn.object.is_null();
+    }
+    // One without endpoints is as none.
+    if (out.back().object == slice || (!holds && out.back().object.is_null())) return;
+    const InferredInput* const back = holds ? NextOf(*dumped, out.back().at) : nullptr;
+    const WallNs at = back == nullptr ? mesh_.to : back->at;
+    out_.changes.push_back(AsDumped(*dumped, at));
+    Tell(at, key, holds ? "got its endpoints back" : "was emptied",
+         back == nullptr ? "the dump says so, and no line tells since when"
+                         : "the dump holds them, and " + Text(back->place) + " tells of that service");
+  }
+
+  // The first line behind `after` that says something else than that there are none of endpoints of the slice's
+  // service, in whatever cluster they are: of those that one burst merges, lines name one. Not before its pods came.
+  const InferredInput* NextOf(const KubeChange& slice, WallNs after) const {
+    WallNs born = INT64_MAX;
+    for (const json& endpoint : Items(At(ObjectOf(slice), "endpoints")))
+      born = std::min(born, BirthOf(slice, endpoint));  // kNoTime is the least
+    const std::string host =
+        fmt::format("{}.{}.svc.", wavetank::Text(LabelsOf(ObjectOf(slice)), kServiceLabel), slice.ns);
+    for (const InferredInput& input : evidence_.inputs) {
+      if (input.kind != Kind::kEndpoints || !input.host.starts_with(host) || input.change == "toZero") continue;
+      if (!input.initial && input.at > after && input.at >= born) return &input;
+    }
+    return nullptr;
+  }
+
+  // A creation time has whole seconds; what istiod sees comes with a push, whose burst may tell which of them it was.
+  WallNs InABurst(WallNs created, WallNs within) const {
+    for (const Claim& claim : evidence_.claims) {
+      if (claim.kind != ClaimKind::kPush || claim.initial || claim.events < 2) continue;
+      if (claim.last_event >= created && claim.last_event <= created + within) return claim.last_event;
+    }
+    return created;
+  }
+
+  // Objects that are younger than the evidence's beginning, and of which no line tells.
   void Creations() {
     for (const auto& [key, object] : objects_) {
       const WallNs created = CreatedAt(*object);
       if (created == kNoTime || created < mesh_.from + kSecondNs || created > mesh_.to) continue;
-      const json& labels = At(At(ObjectOf(*object), "metadata"), "labels");
       // Whoever came before it; a mesh without an istiod shows nothing.
-      if (object->kind == "Pod." && wavetank::Text(labels, "app") == "istiod") continue;
-      if (object->kind == "Namespace." && object->name == kSystemNamespace) continue;
-      WallNs at = created;
-      // A creation time has seconds; a line that names the object may know better.
-      for (const InferredInput& input : evidence_.inputs) {
-        if (input.initial || input.at < created || input.at > created + 2 * kSecondNs) continue;
-        if (KeyOfInput(input) == key) {
-          at = input.at;
-          explained_.insert(&input);
-          break;
-        }
-      }
-      born_[key] = at;
+      if (object->kind == "Pod." && wavetank::Text(LabelsOf(ObjectOf(*object)), "app") == "istiod") continue;
+      if (object->kind == "Namespace.") continue;
+      born_[key] = created;
+      if (out_.not_yet.contains(key) || grows_.contains(key)) continue;
+      const auto turns = turns_.find(key);
+      if (turns != turns_.end() && !turns->second.back().first_picture && object->kind != "Pod.") continue;
+      const bool pushes = object->kind == "Service." || object->kind == kEntryKind;
+      if (pushes) born_[key] = InABurst(created, 2 * kSecondNs);
       if (object->kind == kSliceKind) continue;  // with its endpoints
       out_.not_yet.insert(key);
-      out_.changes.push_back(AsDumped(*object, at));
-      Tell(at, key, "appeared", "its creationTimestamp");
+      out_.changes.push_back(AsDumped(*object, born_[key]));
+      Tell(born_[key], key, "appeared", "its creationTimestamp");
     }
   }
 
   // A slice had no endpoint of a pod that was not there yet.
-  void Slices() {
+  void GrowingSlices() {
     for (const auto& [key, object] : objects_) {
-      if (object->kind != kSliceKind) continue;
+      if (object->kind != kSliceKind || grows_.contains(key)) continue;
       const json& slice = ObjectOf(*object);
       std::map<WallNs, std::vector<size_t>> joins;
       const json& endpoints = Items(At(slice, "endpoints"));
@@ -153,10 +547,10 @@ class Backwards {
         const json& target = At(endpoints[i], "targetRef");
         const auto pod = born_.find(
             {object->cluster, "Pod.", wavetank::Text(target, "namespace", object->ns), wavetank::Text(target, "name")});
-        if (pod != born_.end()) joins[ReadyTime(*object, pod->second)].push_back(i);
+        // Ready a second after its creation at the earliest.
+        if (pod != born_.end()) joins[InABurst(pod->second + kSecondNs, 30 * kSecondNs)].push_back(i);
       }
       if (joins.empty() && born == born_.end()) continue;
-      grows_.insert(key);
       json now = slice;
       now["endpoints"] = json::array();
       std::set<size_t> late;
@@ -164,341 +558,32 @@ class Backwards {
       for (size_t i = 0; i < endpoints.size(); ++i) {
         if (!late.contains(i)) now["endpoints"].push_back(endpoints[i]);
       }
+      WallNs last = INT64_MIN;
       if (born != born_.end()) {
+        last = InABurst(born->second, 2 * kSecondNs);
         out_.not_yet.insert(key);
-        out_.changes.push_back(Change(key, born->second, now));
-        Tell(born->second, key, "appeared", "its creationTimestamp");
+        out_.changes.push_back(Change(key, last, now));
+        Tell(last, key, "appeared", "its creationTimestamp");
       } else {
         out_.stand_ins.push_back(Change(key, kNoTime, now));
       }
-      WallNs last = born == born_.end() ? INT64_MIN : born->second;
       for (const auto& [at, list] : joins) {
         for (const size_t i : list) now["endpoints"].push_back(endpoints[i]);
         last = std::max(at, last);
         out_.changes.push_back(Change(key, last, now));
-        Tell(last, key, fmt::format("got {} endpoints", list.size()), "its pods' creationTimestamps, and lines");
+        Tell(last, key, fmt::format("got {} endpoints", list.size()), "its pods' creationTimestamps");
       }
     }
-  }
-
-  // When the slice got a pod: the first line after the pod's creation that tells of endpoints of that service.
-  WallNs ReadyTime(const KubeChange& slice, WallNs created) {
-    constexpr WallNs kStarts = 120 * kSecondNs;
-    const std::string service =
-        wavetank::Text(At(At(ObjectOf(slice), "metadata"), "labels"), "kubernetes.io/service-name");
-    const std::string host = fmt::format("{}.{}.svc.", service, slice.ns);
-    for (const InferredInput& input : evidence_.inputs) {
-      if (input.initial || input.kind != Kind::kEndpoints || input.change == "toZero") continue;
-      if (input.at < created || input.at > created + kStarts || !input.host.starts_with(host)) continue;
-      explained_.insert(&input);
-      return input.at;
-    }
-    return created + kSecondNs;
-  }
-
-  ObjectKey KeyOfInput(const InferredInput& input) const {
-    const std::string own = OwnOf(input);
-    switch (input.kind) {
-      case Kind::kRemoteSecret:
-      case Kind::kSecret:
-        return {own, "Secret.", input.ns, input.name};
-      case Kind::kService: {
-        if (input.host.find(".svc.") != input.host.npos) {
-          return {Context(input.cluster), "Service.", input.ns, input.host.substr(0, input.host.find('.'))};
-        }
-        // The entry whose host it is.
-        for (const auto& [key, object] : objects_) {
-          if (object->kind != "ServiceEntry.networking.istio.io") continue;
-          for (const json& host : Items(At(At(ObjectOf(*object), "spec"), "hosts"))) {
-            if (TextOf(host) == input.host) return key;
-          }
-        }
-        return {};
-      }
-      case Kind::kConfig: {
-        const json object = ConfigObject(input.object_kind, input.ns, input.name, 0);
-        return object.is_null() ? ObjectKey() : ObjectKey{own, GroupedKindOf(object), input.ns, input.name};
-      }
-      case Kind::kMeshConfig:
-      case Kind::kMeshNetworks:
-        return {own, "ConfigMap.", kSystemNamespace, "istio"};
-      case Kind::kProxyConnected:
-      case Kind::kProxyDisconnected:
-        return {own, "Pod.", input.ns, input.name};
-      default:
-        return {};
-    }
-  }
-
-  // The Service whose going was the cause of a reload of gateways: of its endpoints a line of the same burst says that
-  // there are none, and its cluster's dump lacks it. Empty: there is none such.
-  ObjectKey GatewayThatWent(const InferredInput& gateway) const {
-    constexpr WallNs kBurst = 250'000'000;  // as align.cc takes what several istiods see for one
-    for (const InferredInput& input : evidence_.inputs) {
-      if (input.kind != Kind::kEndpoints || input.change != "toZero" || input.cluster.empty()) continue;
-      if (std::abs(input.at - gateway.at) > kBurst || input.host.find(".svc.") == input.host.npos) continue;
-      const ObjectKey key{Context(input.cluster), "Service.", input.ns, input.host.substr(0, input.host.find('.'))};
-      if (!std::get<0>(key).empty() && !objects_.contains(key) && GatewayElsewhere(key) != nullptr) return key;
-    }
-    return {};
-  }
-  // The Service of that name in another cluster's dump, if it is an east-west gateway.
-  const json* GatewayElsewhere(const ObjectKey& key) const {
-    for (const auto& [other, object] : objects_) {
-      if (std::get<1>(other) != "Service." || object->ns != std::get<2>(key) || object->name != std::get<3>(key))
-        continue;
-      const json& labels = At(At(ObjectOf(*object), "metadata"), "labels");
-      if (!wavetank::Text(labels, kNetworkLabel).empty()) return &ObjectOf(*object);
-    }
-    return nullptr;
-  }
-  // As the other cluster has it, for its own cluster's network, at an address that nobody has.
-  json GatewayAsElsewhere(const ObjectKey& key, const json& elsewhere) const {
-    const auto& [context, kind, ns, name] = key;
-    const auto position = std::distance(mesh_.contexts.begin(), mesh_.contexts.find(ClusterId(context)));
-    json out = GatewayService(name, 0, static_cast<int>(position) + 1);
-    out["metadata"] = At(elsewhere, "metadata");
-    out["spec"]["ports"] = At(At(elsewhere, "spec"), "ports");
-    const auto system = objects_.find({context, "Namespace.", "", kSystemNamespace});
-    const std::string network =
-        system == objects_.end()
-            ? std::string()
-            : wavetank::Text(At(At(ObjectOf(*system->second), "metadata"), "labels"), kNetworkLabel);
-    out["metadata"]["labels"][kNetworkLabel] = network.empty() ? "network-of-" + ClusterId(context) : network;
-    return out;
-  }
-
-  // Something else of the kind, at this turn of its history.
-  json StandIn(const ObjectKey& key, const InferredInput& input, int64_t turn) const {
-    const auto& [context, kind, ns, name] = key;
-    if (kind == "Secret.") {
-      if (input.kind != Kind::kRemoteSecret) return SecretObject(ns, name, turn);
-      std::vector<std::pair<std::string, std::string>> kubeconfigs;
-      for (const auto& [cluster, effect] : input.clusters) {
-        kubeconfigs.emplace_back(cluster, KubeconfigFor(cluster, turn));
-      }
-      return RemoteSecretObject(ns, name, kubeconfigs, turn);
-    }
-    if (kind == "Service.") {
-      const auto it = objects_.find(key);
-      const json* const elsewhere = it == objects_.end() ? GatewayElsewhere(key) : nullptr;
-      if (elsewhere != nullptr) return GatewayAsElsewhere(key, *elsewhere);
-      if (it == objects_.end()) return ServiceObject(ns, name, static_cast<int>(200 + turn), turn);
-      // The dump's, with a port more.
-      json out = ObjectOf(*it->second);
-      out["spec"]["ports"].push_back({{"name", fmt::format("tcp-imported-{}", turn)},
-                                      {"port", 64'000 + turn % 1000},
-                                      {"targetPort", 64'000 + turn % 1000},
-                                      {"protocol", "TCP"}});
-      return out;
-    }
-    return ConfigObject(kind.substr(0, kind.find('.')), ns, name, turn);
-  }
-
-  static bool Removes(const InferredInput& input) {
-    if (input.change == "removed") return true;
-    if (input.kind != Kind::kRemoteSecret || input.clusters.empty()) return false;
-    return std::all_of(input.clusters.begin(), input.clusters.end(),
-                       [](const auto& entry) { return entry.second == "removed"; });
-  }
-  static bool Adds(const InferredInput& input) {
-    if (input.change == "added") return true;
-    return input.kind == Kind::kRemoteSecret && std::any_of(input.clusters.begin(), input.clusters.end(),
-                                                            [](const auto& entry) { return entry.second == "added"; });
-  }
-
-  void Object(const ObjectKey& key, const std::vector<const InferredInput*>& inputs) {
-    std::vector<const InferredInput*> list;
-    for (const InferredInput* input : inputs) {
-      if (!explained_.contains(input)) list.push_back(input);
-    }
-    if (list.empty()) return;
-    const auto dumped = objects_.find(key);
-    const bool there = dumped != objects_.end();
-    if (std::get<0>(key).empty()) {
-      out_.unused += list.size();
-      return;
-    }
-    int64_t turn = 0;
-    bool exists = !Adds(*list.front());
-    if (exists && !born_.contains(key)) {
-      if (json before = StandIn(key, *list.front(), turn); !before.is_null()) {
-        out_.stand_ins.push_back(Change(key, kNoTime, std::move(before)));
-      }
-    } else {
-      out_.not_yet.insert(key);
-    }
-    for (size_t i = 0; i < list.size(); ++i) {
-      const InferredInput& input = *list[i];
-      const bool last = i + 1 == list.size();
-      const bool removes = Removes(input) || (last && !there && !Adds(input));
-      if (removes && exists) {
-        out_.changes.push_back(Change(key, input.at, nullptr));
-        exists = false;
-        Tell(input.at, key, "was deleted", Text(input.place));
-      } else if (!removes) {
-        json object = last && there ? json() : StandIn(key, input, ++turn);
-        if (last && there) {
-          out_.changes.push_back(AsDumped(*dumped->second, input.at));
-        } else if (!object.is_null()) {
-          out_.changes.push_back(Change(key, input.at, std::move(object)));
-        }
-        Tell(input.at, key, exists ? "changed" : "appeared", Text(input.place));
-        exists = true;
-      }
-    }
-    // Something that the dump holds, and that is said to have gone: it came back when nothing told of it.
-    if (there && !exists) {
-      out_.changes.push_back(AsDumped(*dumped->second, mesh_.to));
-      Tell(mesh_.to, key, "appeared", "the dump holds it, and no line tells since when");
-    }
-  }
-
-  // What istiod printed is what it was.
-  void MeshConfigs(const ObjectKey& key, const std::vector<const InferredInput*>& inputs) {
-    const auto dumped = objects_.find(key);
-    if (dumped == objects_.end()) {
-      out_.unused += inputs.size();
-      return;
-    }
-    json object = ObjectOf(*dumped->second);
-    const auto set = [&](const InferredInput& input, json& in) {
-      in["data"][input.kind == Kind::kMeshConfig ? "mesh" : "meshNetworks"] = HarmlessPrinted(input.detail);
-    };
-    bool before = false;
-    for (const InferredInput& input : evidence_.inputs) {
-      if (!input.initial || input.detail.empty()) continue;
-      if (input.kind != Kind::kMeshConfig && input.kind != Kind::kMeshNetworks) continue;
-      set(input, object);
-      before = true;
-    }
-    if (before) out_.stand_ins.push_back(Change(key, kNoTime, object));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i]->change == "refused") {
-        ++out_.unused;
-        continue;
-      }
-      set(*inputs[i], object);
-      out_.changes.push_back(i + 1 == inputs.size() ? AsDumped(*dumped->second, inputs[i]->at)
-                                                    : Change(key, inputs[i]->at, object));
-      Tell(inputs[i]->at, key, "changed", Text(inputs[i]->place));
-    }
-  }
-
-  // A proxy that went and is in no dump was there before.
-  void Proxy(const ObjectKey& key, const std::vector<const InferredInput*>& inputs) {
-    const auto& [context, kind, ns, name] = key;
-    for (const auto& [cluster, other] : mesh_.contexts) {
-      if (!objects_.contains({other, kind, ns, name})) continue;
-      out_.unused += inputs.size();  // its stream came and went; its pod stayed
-      return;
-    }
-    if (inputs.back()->kind != Kind::kProxyDisconnected || context.empty()) {
-      out_.unused += inputs.size();
-      return;
-    }
-    const json pod = ProxyPod(ClusterId(context), ns, name, gone_++);
-    if (inputs.front()->kind == Kind::kProxyDisconnected) {
-      out_.stand_ins.push_back(Change(key, kNoTime, pod));
-    } else {
-      out_.changes.push_back(Change(key, inputs.front()->at, pod));
-      Tell(inputs.front()->at, key, "appeared", Text(inputs.front()->place));
-    }
-    out_.changes.push_back(Change(key, inputs.back()->at, nullptr));
-    Tell(inputs.back()->at, key, "went", Text(inputs.back()->place));
-  }
-  std::string ClusterId(const std::string& context) const {
-    for (const auto& [id, its] : mesh_.contexts) {
-      if (its == context) return id;
-    }
-    return context;
-  }
-
-  // The slices of the service in that cluster: emptied where a line says so, and otherwise with one endpoint less or
-  // back at what the dump holds. The last change leads to the dump.
-  void Endpoints(const std::vector<const InferredInput*>& inputs) {
-    std::map<std::pair<std::string, std::string>, std::vector<const InferredInput*>> by_host;  // context, host
-    for (const InferredInput* input : inputs) {
-      if (explained_.contains(input)) continue;
-      std::string context = Context(input->cluster);
-      if (input->cluster.empty()) context = HomeOf(*input);
-      by_host[{context, input->host}].push_back(input);
-    }
-    for (const auto& [where, list] : by_host) {
-      const KubeChange* const slice = SliceOf(where.first, where.second);
-      if (slice == nullptr || born_.contains(KeyOfObject(*slice)) || grows_.contains(KeyOfObject(*slice))) {
-        out_.unused += list.size();
-        continue;
-      }
-      const ObjectKey key = KeyOfObject(*slice);
-      const json& dumped = ObjectOf(*slice);
-      const bool holds = !Items(At(dumped, "endpoints")).empty();
-      bool other = list.size() % 2 == 1;
-      if (other) out_.stand_ins.push_back(Change(key, kNoTime, Other(dumped)));
-      for (size_t i = 0; i < list.size(); ++i) {
-        json now = dumped;
-        if (list[i]->change == "toZero") {
-          now["endpoints"] = json::array();
-        } else if (i + 1 < list.size() && !other) {
-          now = Other(dumped);
-        }
-        other = !other;
-        out_.changes.push_back(Change(key, list[i]->at, now));
-        Tell(list[i]->at, key, list[i]->change == "toZero" ? "was emptied" : "changed", Text(list[i]->place));
-      }
-      if (list.back()->change == "toZero" && holds) {
-        const InferredInput* const back = NextOf(*list.back());
-        const WallNs at = back == nullptr ? mesh_.to : back->at;
-        out_.changes.push_back(Change(key, at, dumped));
-        Tell(at, key, "got its endpoints back",
-             back == nullptr ? "the dump holds them, and no line tells since when"
-                             : "the dump holds them, and " + Text(back->place) + " tells of that service");
-      }
-    }
-  }
-
-  // The next line that says something else of the same host's endpoints, in whatever cluster they are.
-  const InferredInput* NextOf(const InferredInput& emptied) const {
-    for (const InferredInput& input : evidence_.inputs) {
-      if (input.kind != Kind::kEndpoints || input.host != emptied.host || input.change == "toZero") continue;
-      if (input.at > emptied.at) return &input;
-    }
-    return nullptr;
-  }
-
-  std::string HomeOf(const InferredInput& input) const {
-    if (SliceOf(mesh_.primary, input.host) != nullptr) return mesh_.primary;
-    for (const auto& [id, context] : mesh_.contexts) {
-      if (SliceOf(context, input.host) != nullptr) return context;
-    }
-    return mesh_.primary;
-  }
-  const KubeChange* SliceOf(const std::string& context, const std::string& host) const {
-    for (const auto& [key, object] : objects_) {
-      if (object->kind != kSliceKind || object->cluster != context) continue;
-      const std::string service =
-          wavetank::Text(At(At(ObjectOf(*object), "metadata"), "labels"), "kubernetes.io/service-name");
-      if (host.starts_with(fmt::format("{}.{}.svc.", service, object->ns))) return object;
-    }
-    return nullptr;
-  }
-  static json Other(json slice) {
-    json& endpoints = slice["endpoints"];
-    if (endpoints.size() > 1) {
-      endpoints.erase(endpoints.size() - 1);
-    } else {
-      endpoints.push_back({{"addresses", json::array({"10.255.255.254"})}, {"conditions", {{"ready", true}}}});
-    }
-    return slice;
   }
 
   const Evidence& evidence_;
   const DumpedMesh& mesh_;
   std::map<ObjectKey, const KubeChange*> objects_;
+  std::set<std::pair<std::string, std::string>> kinds_;  // context and kind: the dump holds some
+  std::map<WallNs, const Place*> places_;
+  std::map<ObjectKey, Turns> turns_;
   std::map<ObjectKey, WallNs> born_;
-  std::set<ObjectKey> grows_;  // slices whose history their pods tell
-  std::set<const InferredInput*> explained_;
-  int gone_ = 0;
+  std::set<ObjectKey> grows_;  // slices that lines tell of
   BeforeDump out_;
 };
 
@@ -506,6 +591,8 @@ class Backwards {
 
 ObjectKey KeyOfObject(const KubeChange& change) { return {change.cluster, change.kind, change.ns, change.name}; }
 
-BeforeDump InferBefore(const Evidence& evidence, const DumpedMesh& mesh) { return Backwards(evidence, mesh).Run(); }
+BeforeDump InferBefore(const Evidence& evidence, const Skeleton& logs, const DumpedMesh& mesh) {
+  return Backwards(evidence, logs, mesh).Run();
+}
 
 }  // namespace wavetank::importing

@@ -31,10 +31,6 @@ int Rank(const std::string& kind) {
   return it == kRanks.end() ? 4 : it->second;
 }
 
-bool IsTraffic(const InferredInput& input) {
-  return input.kind == InputKind::kTraffic || input.kind == InputKind::kBehaviour;
-}
-
 // The objects of dumps that no history tells of, and what all sources cover.
 DumpedMesh Dumped(const Evidence& evidence, const KubeEvidence& kube, const std::map<Key, const KubeChange*>& first,
                   const std::set<Key>& told, const std::vector<const KubeChange*>& changes) {
@@ -44,6 +40,7 @@ DumpedMesh Dumped(const Evidence& evidence, const KubeEvidence& kube, const std:
     const auto it = first.find(key);
     if (it != first.end() && it->second == &change && !told.contains(key)) out.objects.push_back(&change);
   }
+  out.told = told;
   out.from = INT64_MAX;
   out.to = INT64_MIN;
   const auto cover = [&](WallNs at) {
@@ -61,13 +58,61 @@ DumpedMesh Dumped(const Evidence& evidence, const KubeEvidence& kube, const std:
   return out;
 }
 
+// Where things are, for those that lines do not place. Clusters by the world's names.
+DumpedPlaces PlacesOf(const DumpedMesh& mesh, const std::string& primary) {
+  DumpedPlaces out;
+  out.primary = primary;
+  std::map<std::string, std::string> names;
+  for (const auto& [name, context] : mesh.contexts) {
+    names[context] = name;
+    out.clusters.insert(name);
+  }
+  std::map<Key, const json*> pods;
+  for (const KubeChange* change : mesh.objects) {
+    const std::string& cluster = names[change->cluster];
+    const json& object = At(change->body, "object");
+    const json& metadata = At(object, "metadata");
+    const json& labels = At(metadata, "labels");
+    if (change->kind == "Service.") {
+      out.services.insert({cluster, change->name + "." + change->ns});
+      if (!wavetank::Text(labels, "topology.istio.io/network").empty()) {
+        out.gateways.insert({cluster, change->name + "." + change->ns});
+      }
+    } else if (change->kind == "Pod.") {
+      out.pods.try_emplace({change->ns, change->name}, cluster);
+      pods[KeyOfObject(*change)] = &object;
+    } else if (change->kind == "Secret." && wavetank::Text(labels, "istio/multiCluster") == "true") {
+      for (const auto& [remote, kubeconfig] : At(object, "data").items()) out.remotes.insert({cluster, remote});
+    }
+  }
+  for (const KubeChange* change : mesh.objects) {
+    if (change->kind != "EndpointSlice.discovery.k8s.io") continue;
+    const json& object = At(change->body, "object");
+    const std::string service = wavetank::Text(At(At(object, "metadata"), "labels"), "kubernetes.io/service-name");
+    for (const json& endpoint : Items(At(object, "endpoints"))) {
+      const json& target = At(endpoint, "targetRef");
+      const auto pod = pods.find(
+          {change->cluster, "Pod.", wavetank::Text(target, "namespace", change->ns), wavetank::Text(target, "name")});
+      std::vector<WallNs>& born = out.pods_of[{names[change->cluster], service + "." + change->ns}];
+      if (pod == pods.end()) {
+        born.push_back(kNoTime);
+        continue;
+      }
+      born.push_back(ParseWall(wavetank::Text(At(*pod->second, "metadata"), "creationTimestamp")));
+      out.accounts.try_emplace(service + "." + change->ns,
+                               wavetank::Text(At(*pod->second, "spec"), "serviceAccountName", "default"));
+    }
+  }
+  return out;
+}
+
 // Secrets are in few dumps; that istiod knew a cluster, its log and its debug pages say.
-void AddRemoteSecrets(const Evidence& evidence, const DumpedMesh& mesh, const std::map<Key, const KubeChange*>& first,
-                      BeforeDump& before) {
+void AddRemoteSecrets(const Evidence& evidence, const DumpedMesh& mesh, const std::string& primary,
+                      const std::map<Key, const KubeChange*>& first, BeforeDump& before) {
   std::set<Key> done;
   for (const InferredInput& input : evidence.inputs) {
     if (!input.initial || input.kind != InputKind::kRemoteSecret) continue;
-    std::string context = mesh.primary;  // the cluster whose istiod reads it
+    std::string context = primary;  // the cluster whose istiod reads it
     for (const auto& [id, its] : mesh.contexts) {
       if (!input.cluster.empty() && (input.cluster == id || input.cluster == its)) context = its;
     }
@@ -131,7 +176,12 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
   std::vector<record::ClusterSnapshot> ordered;
   for (auto& [context, snapshot] : snapshots) ordered.push_back(std::move(snapshot));
   if (ordered.empty()) return absl::InvalidArgumentError("no object of a cluster is told in full: no mesh can be made");
-  record::MeshFacts facts = record::ReadMeshFacts(ordered, "istio-system");
+  // Clusters of which logs alone tell are made of these.
+  std::set<std::string> others;
+  for (const InferredInput& input : evidence.inputs) {
+    for (const auto& [cluster, effect] : input.clusters) others.insert(cluster);
+  }
+  record::MeshFacts facts = record::ReadMeshFacts(ordered, "istio-system", others);
   out.world = std::move(facts.world);
   out.world.seed = 1;
   for (std::string& note : facts.notes) out.notes.push_back(std::move(note));
@@ -140,12 +190,26 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
 
   DumpedMesh dumped = Dumped(evidence, kube, first, told, changes);
   for (const auto& [context, name] : names) dumped.contexts[name] = context;
+  std::string primary;
   for (const sim::WorldCluster& cluster : out.world.clusters) {
-    if (dumped.primary.empty() && cluster.control_plane == cluster.name) dumped.primary = dumped.contexts[cluster.name];
+    if (primary.empty() && cluster.control_plane == cluster.name) primary = cluster.name;
   }
+  const Skeleton logs = ChangesOfLogs(evidence, PlacesOf(dumped, primary));
+  for (const sim::WorldCluster& cluster : logs.world.clusters) {
+    if (dumped.contexts.contains(cluster.name)) continue;
+    out.world.clusters.push_back(cluster);
+    names[cluster.name] = cluster.name;
+  }
+  for (sim::WorldCluster& cluster : out.world.clusters) {
+    // An istiod of which there is a log runs, though the dump may hold no pods.
+    for (const sim::WorldCluster& made : logs.world.clusters) {
+      if (made.name == cluster.name && made.control_plane == made.name) cluster.control_plane = cluster.name;
+    }
+  }
+  out.notes.insert(out.notes.end(), logs.notes.begin(), logs.notes.end());
   BeforeDump before;
-  if (dumped.from <= dumped.to) before = InferBefore(evidence, dumped);
-  AddRemoteSecrets(evidence, dumped, first, before);
+  if (dumped.from <= dumped.to) before = InferBefore(evidence, logs, dumped);
+  AddRemoteSecrets(evidence, dumped, dumped.contexts[primary], first, before);
   for (const Key& key : before.not_yet) first.erase(key);
   for (const KubeChange& stand_in : before.stand_ins) first[KeyOfObject(stand_in)] = &stand_in;
   for (const KubeChange& change : before.changes) changes.push_back(&change);
@@ -219,10 +283,6 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
   std::stable_sort(out.inputs.begin(), out.inputs.end(),
                    [](const replay::LogInput& a, const replay::LogInput& b) { return a.at < b.at; });
   for (size_t i = 0; i < out.inputs.size(); ++i) out.inputs[i].seq = i;
-  if (before.unused > 0) {
-    out.notes.push_back(
-        fmt::format("{} inputs that logs tell of say nothing that could be done to a mesh of objects", before.unused));
-  }
   return out;
 }
 

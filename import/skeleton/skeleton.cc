@@ -38,6 +38,7 @@ struct Host {
   std::string account;  // of a WorkloadEntry
   struct Slice {
     bool exists = false;
+    Time emptied{};
     std::vector<EndpointPart> endpoints;
   };
   std::map<std::string, Slice> slices;  // by cluster
@@ -51,12 +52,13 @@ struct Host {
 
 class Builder {
  public:
-  explicit Builder(const Evidence& evidence) : evidence_(evidence) {}
+  // `dumped`: null if there are no dumps.
+  Builder(const Evidence& evidence, const DumpedPlaces* dumped) : evidence_(evidence), dumped_(dumped) {}
 
   absl::StatusOr<Skeleton> Build() {
     const bool traffic = std::any_of(evidence_.inputs.begin(), evidence_.inputs.end(),
                                      [](const InferredInput& input) { return input.kind == Kind::kTraffic; });
-    if (evidence_.runs.empty() && !traffic) {
+    if (evidence_.runs.empty() && !traffic && dumped_ == nullptr) {
       return absl::InvalidArgumentError(
           "no log of an istiod and no requests in access logs among the sources: there is nothing to make a mesh of");
     }
@@ -84,6 +86,10 @@ class Builder {
  private:
   void FindClusters() {
     std::set<std::string>& primaries = primaries_;
+    // A log that does not say whose it is: of the first istiod that dumps hold.
+    if (dumped_ != nullptr && (evidence_.runs.empty() || evidence_.runs.front().cluster.empty())) {
+      primary_ = dumped_->primary;
+    }
     std::set<std::string> all;
     for (const IstiodRun& run : evidence_.runs) {
       if (!run.cluster.empty()) primaries.insert(run.cluster);
@@ -99,8 +105,10 @@ class Builder {
     all = primaries;
     for (const InferredInput& input : evidence_.inputs) {
       for (const auto& [cluster, effect] : input.clusters) all.insert(cluster);
-      if (!input.cluster.empty()) all.insert(input.cluster);
+      // With dumps, traffic is of the pods that they hold.
+      if (!input.cluster.empty() && (dumped_ == nullptr || !IsTraffic(input))) all.insert(input.cluster);
     }
+    if (dumped_ != nullptr) all.insert(dumped_->clusters.begin(), dumped_->clusters.end());
     out_.world.seed = 1;
     for (const std::string& name : all) {
       sim::WorldCluster cluster;
@@ -137,6 +145,7 @@ class Builder {
     const auto read_before = [&](const std::string& istiod, const std::string& cluster, std::string ns,
                                  std::string name) {
       if (istiod == cluster || from_start.contains(istiod)) return;
+      if (dumped_ != nullptr && dumped_->remotes.contains({istiod, cluster})) return;
       if (!spoken_of[istiod].insert(cluster).second) return;
       InferredInput& secret = before_.emplace_back();
       secret.kind = Kind::kRemoteSecret;
@@ -181,6 +190,7 @@ class Builder {
     placed_.resize(evidence_.inputs.size());
     std::map<std::string, std::set<std::string>> reads;  // remote clusters, by istiod's
     std::map<std::string, std::string> last;             // of a host
+    std::set<DumpedPlaces::InCluster> emptied;           // cluster and host
     const auto follow = [&](const InferredInput& input) {
       for (const auto& [cluster, effect] : input.clusters) {
         if (effect == "added" || effect == "updated") reads[Home(input.replica)].insert(cluster);
@@ -188,6 +198,16 @@ class Builder {
       }
     };
     for (const InferredInput& secret : before_) follow(secret);
+    if (dumped_ != nullptr) {
+      for (const auto& [istiod, cluster] : dumped_->remotes) reads[istiod].insert(cluster);
+      for (const InferredInput& input : evidence_.inputs) {
+        // Until it comes, as lines tell.
+        if (input.kind != Kind::kRemoteSecret || input.initial) continue;
+        for (const auto& [cluster, effect] : input.clusters) {
+          if (effect == "added") reads[Home(input.replica)].erase(cluster);
+        }
+      }
+    }
     for (size_t i = 0; i < evidence_.inputs.size(); ++i) {
       const InferredInput& input = evidence_.inputs[i];
       if (input.kind == Kind::kRemoteSecret) {
@@ -195,11 +215,16 @@ class Builder {
         continue;
       }
       placed_[i] = ReadFromOwnClusterAlone(input) ? Home(input.replica) : input.cluster;
+      const bool toZero = input.kind == Kind::kEndpoints && input.change == "toZero";
       if (primaries_.size() == 1) {
         placed_[i] = input.cluster;
+        if (dumped_ == nullptr) continue;
+      }
+      if (!input.cluster.empty()) reads[Home(input.replica)].insert(input.cluster);
+      if (!placed_[i].empty()) {
+        if (toZero) emptied.emplace(placed_[i], input.host);
         continue;
       }
-      if (!placed_[i].empty()) continue;
       std::set<std::string> seers = {Home(input.replica)};
       for (const std::string& replica : input.also_of) seers.insert(Home(replica));
       const std::string& usual = last[input.host];
@@ -210,16 +235,69 @@ class Builder {
           const bool sees = istiod == cluster || reads[istiod].contains(cluster);
           apart += sees != seers.contains(istiod) ? 1 : 0;
         }
-        const size_t rank = 4 * apart + (cluster == usual               ? 0
-                                         : cluster == primary_          ? 1
-                                         : primaries_.contains(cluster) ? 2
-                                                                        : 3);
+        // An istiod sees its own cluster before those that are a line away.
+        const size_t rank = 128 * apart + 8 * UnlikelyIn(cluster, input, emptied) +
+                            (cluster == Home(input.replica) ? 0
+                             : cluster == usual             ? 1
+                             : cluster == primary_          ? 2
+                             : primaries_.contains(cluster) ? 3
+                                                            : 4);
         if (rank >= best) continue;
         best = rank;
         placed_[i] = cluster;
       }
       if (!input.host.empty()) last[input.host] = placed_[i];
+      if (input.kind == Kind::kEndpoints) Filled(input, placed_[i], emptied);
     }
+  }
+
+  // Of those that one burst merges, lines name one: what had come by then came with it.
+  void Filled(const InferredInput& input, const std::string& placed, std::set<DumpedPlaces::InCluster>& emptied) const {
+    emptied.erase({placed, input.host});
+    if (dumped_ == nullptr) return;
+    std::erase_if(emptied, [&](const DumpedPlaces::InCluster& one) {
+      if (one.second != input.host) return false;
+      const auto pods = dumped_->pods_of.find({one.first, input.host.substr(0, input.host.find(".svc."))});
+      return pods != dumped_->pods_of.end() &&
+             std::any_of(pods->second.begin(), pods->second.end(), [&](WallNs at) { return at <= input.at; });
+    });
+  }
+
+  // How little a dump speaks for it that this happened in that cluster: 0 to 15.
+  size_t UnlikelyIn(const std::string& cluster, const InferredInput& input,
+                    const std::set<DumpedPlaces::InCluster>& emptied) const {
+    if (dumped_ == nullptr || !dumped_->clusters.contains(cluster)) return 8;
+    if (input.kind == Kind::kGateway) return GatewayUnlikelyIn(cluster, input);
+    if (!IsKubernetesHost(input.host) || input.kind == Kind::kNetwork) return 8;
+    const DumpedPlaces::InCluster service{cluster, input.host.substr(0, input.host.find(".svc."))};
+    if (!dumped_->services.contains(service)) return 12;
+    if (input.kind != Kind::kEndpoints) return 4;
+    const auto pods = dumped_->pods_of.find(service);
+    if (pods == dumped_->pods_of.end() || pods->second.empty()) return 6;
+    if (emptied.contains({cluster, input.host})) return 1;
+    // Pods that came then, or are about to be ready.
+    constexpr WallNs kSecond = 1'000'000'000, kStarts = 120 * kSecond;
+    return std::any_of(pods->second.begin(), pods->second.end(),
+                       [&](WallNs at) { return at != kNoTime && at <= input.at + kSecond && input.at <= at + kStarts; })
+               ? 2
+               : 4;
+  }
+  // A gateway whose endpoints went in the same moment has gone itself, or its pods have. A dump lacks those that went.
+  size_t GatewayUnlikelyIn(const std::string& cluster, const InferredInput& input) const {
+    constexpr WallNs kOnce = 250'000'000;  // as align.cc takes what several istiods see for one
+    std::set<std::string> names;
+    bool has = false;
+    for (const auto& [its, name] : dumped_->gateways) {
+      names.insert(name);
+      has = has || its == cluster;
+    }
+    for (const InferredInput& other : evidence_.inputs) {
+      if (other.kind != Kind::kEndpoints || other.change != "toZero" || other.cluster != cluster) continue;
+      if (!IsKubernetesHost(other.host) || !names.contains(other.host.substr(0, other.host.find(".svc.")))) continue;
+      has = true;
+      if (std::abs(other.at - input.at) <= kOnce) return 0;
+    }
+    return has ? 4 : 12;
   }
 
   void FindBeginning() {
@@ -260,11 +338,11 @@ class Builder {
     for (size_t i = 0; i < evidence_.inputs.size(); ++i) {
       const InferredInput& input = evidence_.inputs[i];
       const std::string& placed = placed_[i];
-      const bool several = primaries_.size() > 1;
+      const bool several = primaries_.size() > 1 || dumped_ != nullptr;
       if (input.kind == Kind::kProxyConnected || input.kind == Kind::kProxyDisconnected) {
         const auto key = std::pair(input.ns, input.name);
         const bool known = proxies_.contains(key);
-        proxy_home_.try_emplace(key, Home(input.replica));
+        proxy_home_.try_emplace(key, PlaceOf(key, Home(input.replica)));
         proxies_.try_emplace(key, static_cast<int>(proxies_.size()));
         if (!known && input.kind == Kind::kProxyDisconnected) proxies_at_start_.insert(key);
       } else if (input.kind == Kind::kGateway) {
@@ -289,6 +367,7 @@ class Builder {
         const bool none = !host.exists || first || have_first_endpoints_.contains(input.host);
         if (!none) first_slices_.insert(input.host);
       }
+      if (new_host && dumped_ != nullptr && placed.empty()) host.home = DumpedHome(input.host);
       if (!IsKubernetesHost(input.host)) {
         host.owners.insert(Home(input.replica));
       } else if (!placed.empty()) {
@@ -299,19 +378,34 @@ class Builder {
     }
     for (const IstiodRun& run : evidence_.runs) {
       for (const auto& [ns, name] : run.proxies) {
-        proxy_home_.try_emplace({ns, name}, Home(run.replica));
+        proxy_home_.try_emplace({ns, name}, PlaceOf({ns, name}, Home(run.replica)));
         if (proxies_.try_emplace(std::pair(ns, name), static_cast<int>(proxies_.size())).second) {
           proxies_at_start_.insert({ns, name});
         }
       }
     }
-    PrepareTraffic();
+    if (dumped_ == nullptr) PrepareTraffic();
     FindRemoteGateways();
     FindPendingGateways();
     for (auto& [name, host] : hosts_) {
       if (host.home.empty()) host.home = primary_;
       if (first_slices_.contains(name)) host.slices[host.home];
     }
+  }
+
+  std::string PlaceOf(const std::pair<std::string, std::string>& proxy, const std::string& otherwise) const {
+    if (dumped_ == nullptr) return otherwise;
+    const auto it = dumped_->pods.find(proxy);
+    return it == dumped_->pods.end() ? otherwise : it->second;
+  }
+  // The first cluster whose dump has its Service; empty: none has.
+  std::string DumpedHome(const std::string& host) const {
+    const std::string service = host.substr(0, host.find(".svc."));
+    if (dumped_->services.contains({primary_, service})) return primary_;
+    for (const auto& [cluster, its] : dumped_->services) {
+      if (its == service) return cluster;
+    }
+    return {};
   }
 
   // Clients, the services that they asked and the pods that answered them. All stand in istiod's own cluster.
@@ -539,7 +633,17 @@ class Builder {
       if (slice.endpoints.empty()) return Remove(at, cluster, "WorkloadEntry", host.ns, ExternalName(name));
       return Add(at, cluster, WorkloadEntryObject(host.ns, name, host.endpoint_turn, host.account));
     }
-    Add(at, cluster, SliceObject(host.ns, host.name, slice.endpoints, host.Ports()));
+    std::vector<EndpointPart> endpoints = slice.endpoints;
+    // Where dumps tell of the service's pods, others of it have the same account: who they are does not change.
+    if (dumped_ != nullptr && !dumped_->clusters.contains(cluster)) {
+      const auto account = dumped_->accounts.find(name.substr(0, name.find(".svc.")));
+      for (EndpointPart& part : endpoints) {
+        if (account == dumped_->accounts.end() || !part.pod.empty()) continue;
+        part.pod = fmt::format("{}-imported-{}", host.name, host.endpoint_turn);
+        Add(std::max(out_.world.start, at - 1ms), cluster, WorkloadPod(host.ns, part.pod, part.ip, account->second));
+      }
+    }
+    Add(at, cluster, SliceObject(host.ns, host.name, endpoints, host.Ports()));
   }
   static std::string ExternalName(const std::string& host) {
     return WorkloadEntryObject("x", host, 0, "")["metadata"]["name"].get<std::string>();
@@ -562,6 +666,7 @@ class Builder {
                                                               : placed;
     Host::Slice& slice = host.slices[cluster];
     if (input.change == "toZero") {
+      slice.emptied = at;
       if (slice.exists && slice.endpoints.empty() && IsKubernetesHost(input.host)) {
         slice.exists = false;
         return Remove(at, cluster, "EndpointSlice", host.ns, host.name + "-imported");
@@ -590,6 +695,20 @@ class Builder {
       }
     }
     ApplySlice(at, input.host, host, cluster);
+    if (dumped_ != nullptr && input.change == "first") FillOthers(at, input.host, host);
+  }
+
+  // First endpoints of all come in several clusters within one burst, of which lines name one. Where a dump shows it,
+  // it is known; elsewhere it is those of which a line has said shortly before that they have none yet.
+  void FillOthers(Time at, const std::string& name, Host& host) {
+    constexpr Duration kStarts = 30s;
+    for (auto& [cluster, slice] : host.slices) {
+      if (dumped_->clusters.contains(cluster) || !slice.endpoints.empty() || slice.emptied == Time{}) continue;
+      if (at - slice.emptied > kStarts) continue;
+      slice.exists = true;
+      slice.endpoints.push_back({NextAddress(host), ""});
+      ApplySlice(at, name, host, cluster);
+    }
   }
 
   void Service(Time at, const InferredInput& input, const std::string& placed) {
@@ -639,12 +758,13 @@ class Builder {
   }
 
   void Change(const InferredInput& input, const std::string& placed) {
+    if (dumped_ != nullptr && IsTraffic(input)) return;
     const Time at = At(input.at);
     const std::string& istiod = Home(input.replica);
     const auto turn = [&](const std::string& what) { return ++turns_[what]; };
     // What of a Service's cluster no line tells is where the Service is.
     const auto where = [&](const std::string& host) {
-      if (primaries_.size() > 1 && !placed.empty()) return placed;
+      if ((primaries_.size() > 1 || dumped_ != nullptr) && !placed.empty()) return placed;
       const auto it = hosts_.find(host);
       return it == hosts_.end() ? primary_ : it->second.home;
     };
@@ -732,6 +852,7 @@ class Builder {
   }
 
   const Evidence& evidence_;
+  const DumpedPlaces* const dumped_;
   Skeleton out_;
   // Where the first istiod is, and what no line places; and where any is.
   std::string primary_;
@@ -763,7 +884,10 @@ class Builder {
 
 }  // namespace
 
-absl::StatusOr<Skeleton> MakeSkeleton(const Evidence& evidence) { return Builder(evidence).Build(); }
+absl::StatusOr<Skeleton> MakeSkeleton(const Evidence& evidence) { return Builder(evidence, nullptr).Build(); }
+Skeleton ChangesOfLogs(const Evidence& evidence, const DumpedPlaces& dumped) {
+  return *Builder(evidence, &dumped).Build();
+}
 
 absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const std::string& program_version,
                       bool keeps_secrets) {

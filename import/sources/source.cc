@@ -25,6 +25,9 @@ namespace fs = std::filesystem;
 constexpr size_t kPiece = 1 << 20;
 constexpr size_t kTarMagicAt = 257;
 constexpr size_t kTarBlock = 512;  // no archive is smaller
+// "End of central directory record" (PKWARE's APPNOTE.TXT, 4.3.16); a comment may follow it.
+constexpr std::string_view kZipEnd("PK\x05\x06", 4);
+constexpr size_t kZipEndSize = 22, kTail = kZipEndSize + 65'535;
 constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
 
 class FileStream : public ByteStream {
@@ -77,6 +80,23 @@ class Unpacker {
     return entry;
   }
   bool Raw() const { return archive_format(archive_) == ARCHIVE_FORMAT_RAW; }
+  // Reads what stands behind the last entry. Whether the archive has the end that its format asks for: a tar blocks of
+  // zeros, a zip the record that ends its directory. Without it files may be missing that nobody knows of.
+  absl::StatusOr<bool> HasEnd() {
+    absl::StatusOr<std::string_view> piece = packed_.Next();
+    while (piece.ok() && !piece->empty()) {
+      Remember(*piece);
+      piece = packed_.Next();
+    }
+    if (!piece.ok()) return piece.status();
+    if ((archive_format(archive_) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR) {
+      const std::string_view last =
+          std::string_view(tail_).substr(tail_.size() < kTarBlock ? 0 : tail_.size() - kTarBlock);
+      return last.size() == kTarBlock && last.find_first_not_of('\0') == last.npos;
+    }
+    const size_t record = tail_.rfind(kZipEnd);
+    return record != tail_.npos && tail_.size() - record >= kZipEndSize;
+  }
 
   absl::StatusOr<std::string_view> NextBlock() {
     const void* block = nullptr;
@@ -101,8 +121,17 @@ class Unpacker {
       return ARCHIVE_FATAL;
     }
     here.packed_bytes_ += piece->size();
+    here.Remember(*piece);
     *block = piece->data();
     return static_cast<la_ssize_t>(piece->size());
+  }
+  void Remember(std::string_view piece) {
+    if (piece.size() >= kTail) {
+      tail_ = piece.substr(piece.size() - kTail);
+      return;
+    }
+    tail_.append(piece);
+    if (tail_.size() > kTail) tail_.erase(0, tail_.size() - kTail);
   }
   absl::Status Damaged() const {
     if (!packed_failed_.ok()) return packed_failed_;
@@ -116,6 +145,7 @@ class Unpacker {
   absl::Status packed_failed_;
   int opened_ = ARCHIVE_FATAL;
   uint64_t packed_bytes_ = 0, unpacked_ = 0;
+  std::string tail_;  // the last bytes of it
 };
 
 class EntryStream : public ByteStream {
@@ -153,6 +183,35 @@ class Utf8Stream : public ByteStream {
   bool ended_ = false;
 };
 
+// Without the zeros that it begins with.
+class AfterZeros : public ByteStream {
+ public:
+  explicit AfterZeros(ByteStream& under) : under_(under) {}
+  absl::StatusOr<std::string_view> Next() override {
+    while (true) {
+      absl::StatusOr<std::string_view> piece = under_.Next();
+      if (!piece.ok() || piece->empty() || begun_) return piece;
+      const size_t first = piece->find_first_not_of('\0');
+      if (first == piece->npos) continue;
+      begun_ = true;
+      return piece->substr(first);
+    }
+  }
+
+ private:
+  ByteStream& under_;
+  bool begun_ = false;
+};
+
+// Names are shown to people: without what moves a terminal's cursor.
+std::string Printable(std::string name) {
+  for (char& c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+  }
+  return name;
+}
+
 // The name in its archive with single slashes; nothing if it would lie outside.
 std::optional<std::string> InsideName(std::string_view name) {
   if (name.starts_with('/')) return std::nullopt;
@@ -163,7 +222,7 @@ std::optional<std::string> InsideName(std::string_view name) {
     if (!out.empty()) out += '/';
     out.append(part.data(), part.size());
   }
-  return out;
+  return Printable(std::move(out));
 }
 
 std::string WithoutPackedSuffix(std::string name) {
@@ -184,7 +243,7 @@ class Walker {
     if (!LooksPacked(head)) return Plain(file, head, peekable);
     if (depth >= limits_.depth) return refusals_.Add("archive in too many archives", {file.name, 0});
     if (LooksCompressed(head)) return Compressed(file, head, peekable, depth);
-    Packed(file, peekable, depth);
+    Packed(file, peekable, true, depth);
   }
 
   // In order of name, so that two walks are one.
@@ -196,7 +255,7 @@ class Walker {
     if (error) refusals_.Add("folder that cannot be read", {fs::relative(folder, top).string(), 0}, error.message());
     std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.path() < b.path(); });
     for (const fs::directory_entry& entry : entries) {
-      const std::string name = entry.path().lexically_relative(top).string();
+      const std::string name = Printable(entry.path().lexically_relative(top).string());
       const fs::file_status status = entry.symlink_status(error);
       if (fs::is_symlink(status)) {
         refusals_.Add("link, not followed", {name, 0});
@@ -223,34 +282,49 @@ class Walker {
       PeekableStream peekable(text);
       return visit_(file, peekable);
     }
+    // A log that was cut off while its writer went on (logrotate's copytruncate) begins with as many zeros.
+    if (head.starts_with('\0')) {
+      refusals_.Add("zeros before a file's first line, left out", {file.name, 0});
+      AfterZeros text(bytes);
+      PeekableStream peekable(text);
+      return visit_(file, peekable);
+    }
     if (head.starts_with(kUtf8Mark)) bytes.Skip(kUtf8Mark.size());
     visit_(file, bytes);
   }
 
   // What is in it counts as one archive with it: .tar.gz.
   void Compressed(const SourceFile& file, std::string_view magic, ByteStream& packed, int depth) {
-    const std::unique_ptr<ByteStream> unpacked = OpenCompressed(magic, packed, limits_);
+    bool more = false;
+    const std::unique_ptr<ByteStream> unpacked = OpenCompressed(magic, packed, limits_, &more);
     PeekableStream peekable(*unpacked);
     const std::string_view head = peekable.Peek(kTarBlock);
     const SourceFile inner{file.source, WithoutPackedSuffix(file.name)};
     if (LooksCompressed(head)) return Stream(inner, peekable, depth + 1);
-    if (head.size() == kTarBlock || LooksPacked(head)) return Packed(file, peekable, depth);
-    if (!head.empty()) return Plain(inner, head, peekable);
+    if (head.size() == kTarBlock || LooksPacked(head)) {
+      Packed(file, peekable, LooksPacked(head), depth);
+    } else if (!head.empty()) {
+      Plain(inner, head, peekable);
+    }
+    if (more) refusals_.Add("something behind the end of a packed file, not read", {file.name, 0});
+    if (!head.empty()) return;
     const absl::StatusOr<std::string_view> nothing = peekable.Next();
     if (nothing.ok()) return refusals_.Add("archive that holds no file", {file.name, 0});
     refusals_.Add("damaged or truncated archive", {file.name, 0}, std::string(nothing.status().message()));
   }
 
-  // What stands behind an archive's end: no file, but its packing may have been cut there.
-  void Rest(const SourceFile& file, ByteStream& packed) {
-    absl::StatusOr<std::string_view> piece = packed.Next();
-    while (piece.ok() && !piece->empty()) piece = packed.Next();
-    if (!piece.ok()) {
-      refusals_.Add("damaged or truncated archive", {file.name, 0}, std::string(piece.status().message()));
+  // What stands behind an archive's last file is none, but its packing may have been cut there.
+  void Rest(const SourceFile& file, Unpacker& unpacker) {
+    const absl::StatusOr<bool> end = unpacker.HasEnd();
+    if (!end.ok()) {
+      refusals_.Add("damaged or truncated archive", {file.name, 0}, std::string(end.status().message()));
+    } else if (!*end) {
+      refusals_.Add("archive without its end: files may be missing", {file.name, 0});
     }
   }
 
-  void Packed(const SourceFile& file, ByteStream& packed, int depth) {
+  // `archive`: it begins as one, so that it is no single file.
+  void Packed(const SourceFile& file, ByteStream& packed, bool archive, int depth) {
     Unpacker unpacker(packed, limits_);
     for (bool first = true;; first = false) {
       if (++entries_ > limits_.entries) return refusals_.Add("more files than an archive may hold", {file.name, 0});
@@ -260,7 +334,10 @@ class Walker {
       }
       // Zeros without an end are the end of a tape to who expects one.
       if (*entry == nullptr && first) return refusals_.Add("archive that holds no file", {file.name, 0});
-      if (*entry == nullptr) return Rest(file, packed);
+      if (*entry == nullptr) return Rest(file, unpacker);
+      if (archive && unpacker.Raw()) {
+        return refusals_.Add("damaged or truncated archive", {file.name, 0}, "it holds no whole entry");
+      }
       SourceFile inner{file.source, WithoutPackedSuffix(file.name)};
       if (!unpacker.Raw()) {
         const char* const raw = archive_entry_pathname(*entry);
@@ -279,6 +356,10 @@ class Walker {
           continue;
         }
         inner.name = *name;
+        if (archive_entry_is_encrypted(*entry) != 0) {
+          refusals_.Add("encrypted file in an archive; unpack it first", {*name, 0});
+          continue;
+        }
       }
       EntryStream bytes(unpacker);
       Stream(inner, bytes, depth + 1);

@@ -191,8 +191,13 @@ const Format* FormatOf(std::string_view head) {
 
 class Unpacking : public ByteStream {
  public:
-  Unpacking(const Format& format, ByteStream& packed, const SourceLimits& limits)
-      : format_(format), packed_(packed), limits_(limits), decoder_(format.make()), out_(kUnpacked, '\0') {}
+  Unpacking(const Format& format, ByteStream& packed, const SourceLimits& limits, bool* more)
+      : format_(format),
+        packed_(packed),
+        limits_(limits),
+        more_(more),
+        decoder_(format.make()),
+        out_(kUnpacked, '\0') {}
 
   absl::StatusOr<std::string_view> Next() override {
     Cursor at{nullptr, 0, out_.data(), out_.size()};
@@ -252,6 +257,7 @@ class Unpacking : public ByteStream {
     const std::string_view rest = std::string_view(in_).substr(begin_);
     if (rest.size() < format_.magic.size() && !packed_ended_) return Refill();
     ended_ = !rest.starts_with(format_.magic);
+    if (ended_ && !rest.empty() && more_ != nullptr) *more_ = true;
     between_ = false;
   }
   // How much of it there is, and what of it is for nothing.
@@ -271,6 +277,7 @@ class Unpacking : public ByteStream {
   const Format& format_;
   ByteStream& packed_;
   const SourceLimits& limits_;
+  bool* const more_;
   const std::unique_ptr<Decoder> decoder_;
   std::string in_, out_;
   size_t begin_ = 0;  // of what is not read of `in_`
@@ -288,10 +295,11 @@ absl::Status NoBomb(const SourceLimits& limits, uint64_t packed, uint64_t unpack
 
 bool LooksCompressed(std::string_view head) { return FormatOf(head) != nullptr; }
 
-std::unique_ptr<ByteStream> OpenCompressed(std::string_view head, ByteStream& packed, const SourceLimits& limits) {
+std::unique_ptr<ByteStream> OpenCompressed(std::string_view head, ByteStream& packed, const SourceLimits& limits,
+                                           bool* more) {
   const Format* const format = FormatOf(head);
   if (format == nullptr) return nullptr;
-  return std::make_unique<Unpacking>(*format, packed, limits);
+  return std::make_unique<Unpacking>(*format, packed, limits, more);
 }
 
 }  // namespace wavetank::importing

@@ -19,8 +19,9 @@ bool LooksCompressed(std::string_view head);
 // What `packed` unpacks to; null if it is none of them. Members (streams, frames) one behind the other are one file,
 // and what follows the last and is none is padding. DataLoss: it ends within a member, or a member is damaged, and how
 // much that leaves out; ResourceExhausted: it is a bomb, or asks for more memory than a reader of strangers' files
-// gives. What came before stands.
-std::unique_ptr<ByteStream> OpenCompressed(std::string_view head, ByteStream& packed, const SourceLimits& limits);
+// gives. What came before stands. `more` becomes true if what follows the last member is no zeros.
+std::unique_ptr<ByteStream> OpenCompressed(std::string_view head, ByteStream& packed, const SourceLimits& limits,
+                                           bool* more = nullptr);
 
 // OK, or the error of a stream that gave `unpacked` bytes out of `packed`.
 absl::Status NoBomb(const SourceLimits& limits, uint64_t packed, uint64_t unpacked);

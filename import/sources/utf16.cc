@@ -29,6 +29,17 @@ void Append(uint32_t character, std::string* out) {
 std::optional<Utf16Decoder> Utf16Decoder::Of(std::string_view head) {
   if (head.starts_with("\xff\xfe")) return Utf16Decoder(false);
   if (head.starts_with("\xfe\xff")) return Utf16Decoder(true);
+  // Without a mark: ASCII, of which every other byte is zero.
+  constexpr size_t kSeen = 32;
+  if (head.size() < kSeen) return std::nullopt;
+  for (const size_t zero : {size_t{1}, size_t{0}}) {
+    bool all = true;
+    for (size_t i = 0; i < kSeen && all; ++i) {
+      const auto byte = static_cast<unsigned char>(head[i]);
+      all = i % 2 == zero ? byte == 0 : byte >= 0x20 || byte == '\t' || byte == '\n' || byte == '\r';
+    }
+    if (all) return Utf16Decoder(zero == 0);
+  }
   return std::nullopt;
 }
 

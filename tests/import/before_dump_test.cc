@@ -180,9 +180,10 @@ TEST_F(BeforeDumpTest, TheIstiodStaysAndWhatIsInferredIsTold) {
   ReadBoth();
   const Skeleton mesh = Mesh();
   EXPECT_EQ(Of(mesh, "Pod", "istiod-1"), "apply at 0.0 (first picture)\n");
-  EXPECT_EQ(mesh.inferred.size(), 6u) << testing::PrintToString(mesh.inferred);
+  EXPECT_EQ(mesh.inferred.size(), 8u) << testing::PrintToString(mesh.inferred);
   EXPECT_THAT(testing::PrintToString(mesh.inferred), HasSubstr("VirtualService shop/gone in east.yaml was deleted"));
-  EXPECT_THAT(testing::PrintToString(mesh.notes), HasSubstr("6 changes before the dump are inferred"));
+  EXPECT_THAT(testing::PrintToString(mesh.inferred), HasSubstr("Pod shop/sleep-1 in east.yaml went"));
+  EXPECT_THAT(testing::PrintToString(mesh.notes), HasSubstr("8 changes before the dump are inferred"));
 }
 
 TEST_F(BeforeDumpTest, TheMeshPushesWhatTheLogTells) {

@@ -283,6 +283,43 @@ TEST(IstiodLog, PushesOfLaterReleasesAreRead) {
 }
 
 // What istiod keys pushes by for ztunnels are addresses and names of its own, which nobody writes.
+// istiod 1.9: pilot/pkg/xds/discovery.go and eds.go name neither what a push is for nor the shard.
+TEST(IstiodLog, PushesOfEarlierReleasesAreReadAsFarAsTheyTell) {
+  const Evidence found = Read(
+      "01.000000 info\tads\tIncremental push, service web.shop.svc.cluster.local has no endpoints\n"
+      "01.100000 info\tads\tPush debounce stable[2] 1: 100ms since last change, 100ms since last push, full=false\n"
+      "05.100000 info\tads\tPush debounce stable[3] 1: 100ms since last change, 100ms since last push, full=true\n");
+  EXPECT_TRUE(found.refusals.empty());
+  ASSERT_THAT(Kinds(found), ElementsAre("endpoints"));
+  EXPECT_EQ(found.inputs[0].host, "web.shop.svc.cluster.local");
+  EXPECT_EQ(found.inputs[0].change, "toZero");
+  ASSERT_THAT(found.claims, SizeIs(2));
+  EXPECT_EQ(found.claims[1].more, 1) << "a change that no line names";
+}
+
+// As `kubectl logs --tail` cuts it, or a rotation.
+TEST(IstiodLog, ALogThatBeginsWhileIstiodStartsTellsWhatWasThere) {
+  const std::string lines =
+      "01.000000 info\tprocessing secret event for secret istio-system/remote-west\n"
+      "01.000100 info\tAdding cluster\tcluster=west secret=istio-system/remote-west\n"
+      "01.000200 info\tNumber of remote clusters: 1\n";
+  EXPECT_THAT(Kinds(Read(lines)), ElementsAre("remoteSecret"));
+  Evidence found = Read(lines + "02.000000 info\tads\tAll caches have been synced up in 1.2s, marking server ready\n");
+  MarkWhatWasThere(found);
+  EXPECT_THAT(Kinds(found), IsEmpty());
+  EXPECT_THAT(found.inputs, SizeIs(1));
+}
+
+// A collector may have lost the line that says that it is ready.
+TEST(IstiodLog, AnIstiodThatProxiesConnectWithIsReady) {
+  const Evidence found = Read(
+      "01.000000 info\tinitializing mesh configuration ./etc/istio/config/mesh\n"
+      "02.000000 info\tads\tADS: new connection for node:web-1.shop-1\n"
+      "05.100000 info\tads\tPush debounce stable[3] 1 for config Sidecar/shop/x: 100ms since last change, 100ms since "
+      "last push, full=true\n");
+  EXPECT_THAT(Kinds(found), ElementsAre("proxyConnected", "config"));
+}
+
 TEST(IstiodLog, AddressesOfAnAmbientMeshAreNoConfiguration) {
   const Evidence found = Read(
       "01.100200 info\tads\tPush debounce stable[2] 2 for config Address//network1/10.1.0.7 and 1 more configs: "

@@ -303,6 +303,73 @@ TEST_F(SourcesTest, WhatIsNotThereIsSaid) {
   EXPECT_THAT(std::string(status_.message()), testing::HasSubstr("absent"));
 }
 
+TEST_F(SourcesTest, AnArchiveThatEndsBetweenTwoFilesLacksItsEnd) {
+  const std::vector<Member> members = {{"a.log", std::string(512, 'a'), ""}, {"b.log", "b", ""}};
+  const std::string tar = Pack(members, ARCHIVE_FORMAT_TAR_USTAR, false);
+  EXPECT_THAT(Walk(Put("cut.tar", tar.substr(0, 1024))), ElementsAre(Pair("a.log", std::string(512, 'a'))));
+  EXPECT_THAT(Reasons(), ElementsAre("archive without its end: files may be missing"));
+  const std::string zip = Pack(members, ARCHIVE_FORMAT_ZIP, false);
+  EXPECT_EQ(Walk(Put("cut.zip", zip.substr(0, zip.size() - 10))).size(), 2u);
+  EXPECT_THAT(Reasons(), ElementsAre("archive without its end: files may be missing"));
+  EXPECT_TRUE(Walk(Put("head.tar", tar.substr(0, 300))).empty());
+  EXPECT_THAT(Reasons(), ElementsAre("damaged or truncated archive"));
+}
+
+TEST_F(SourcesTest, WhatStandsBehindAPackedFileIsTold) {
+  EXPECT_THAT(Walk(Put("x.log.gz", Gzip("whole\n") + "and more")), ElementsAre(Pair("x.log", "whole\n")));
+  EXPECT_THAT(Reasons(), ElementsAre("something behind the end of a packed file, not read"));
+  Walk(Put("x.log.gz", Gzip("whole\n") + std::string(600, '\0')));
+  EXPECT_TRUE(refusals_.empty()) << "zeros are padding";
+}
+
+// As logrotate's copytruncate leaves it where the writer does not append.
+TEST_F(SourcesTest, ALogThatBeginsWithZerosIsReadBehindThem) {
+  EXPECT_THAT(Walk(Put("x.log", std::string(3 << 20, '\0') + "a line\n")), ElementsAre(Pair("x.log", "a line\n")));
+  EXPECT_THAT(Reasons(), ElementsAre("zeros before a file's first line, left out"));
+}
+
+TEST_F(SourcesTest, Utf16IsKnownWithoutItsMark) {
+  const std::string text = "2024-05-06T07:08:00.000000Z\tinfo\n";
+  for (const bool big : {false, true}) {
+    std::string wide;
+    for (const char c : text) wide += big ? std::string{'\0', c} : std::string{c, '\0'};
+    EXPECT_THAT(Walk(Put("x.log", wide)), ElementsAre(Pair("x.log", text)));
+  }
+}
+
+TEST_F(SourcesTest, NamesDoNotMoveATerminalsCursor) {
+  const std::string tar = Pack({{"is\x1b[31mtiod\n.log", "x", ""}}, ARCHIVE_FORMAT_TAR_USTAR, false);
+  EXPECT_THAT(Walk(Put("x.tar", tar)), ElementsAre(Pair("is?[31mtiod?.log", "x")));
+}
+
+TEST_F(SourcesTest, AnEncryptedFileIsNamedAsThat) {
+  std::string zip = Pack({{"a.log", "secret", ""}}, ARCHIVE_FORMAT_ZIP, false);
+  zip[6] = static_cast<char>(zip[6] | 1);  // PKWARE's APPNOTE.TXT, 4.4.4
+  EXPECT_TRUE(Walk(Put("x.zip", zip)).empty());
+  EXPECT_THAT(Reasons(), testing::Contains("encrypted file in an archive; unpack it first"));
+}
+
+TEST_F(SourcesTest, WhatARotationPutIntoTwoFilesIsOneStart) {
+  const std::string day = "2024-05-06T07:08:0";
+  Put("logs/istiod.log.1", day + "0.000000Z\tinfo\tinitializing mesh configuration ./etc/istio/config/mesh\n");
+  Put("logs/istiod.log",
+      day + "1.000000Z\tinfo\tprocessing secret event for secret istio-system/remote-west\n" + day +
+          "1.000100Z\tinfo\tAdding cluster\tcluster=west secret=istio-system/remote-west\n" + day +
+          "1.000200Z\tinfo\tNumber of remote clusters: 1\n" + day +
+          "1.200000Z\tinfo\tads\tAll caches have been synced up in 1.1s, marking server ready\n" + day +
+          "5.100000Z\tinfo\tads\tPush debounce stable[2] 1 for config Sidecar/shop/x: 100ms since last change, 100ms "
+          "since last push, full=true\n");
+  ImportOptions options;
+  options.sources = {folder_ / "logs"};
+  const auto imported = Import(options);
+  ASSERT_TRUE(imported.ok());
+  std::vector<InputKind> changes;
+  for (const InferredInput& input : imported->evidence.inputs) {
+    if (!input.initial) changes.push_back(input.kind);
+  }
+  EXPECT_THAT(changes, ElementsAre(InputKind::kConfig));
+}
+
 TEST_F(SourcesTest, ReplicasThatSawTheSameTellItOnce) {
   const std::string line =
       "Z\tinfo\tads\tPush debounce stable[2] 1 for config Sidecar/shop/default: 100ms since last change, 100ms since "

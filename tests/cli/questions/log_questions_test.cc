@@ -190,6 +190,23 @@ TEST_F(LogQuestions, FailedRequestsAreGroupedByTheInputBehindThem) {
   for (const json& group : why["groups"]) EXPECT_EQ(group["input"]["kind"], "delete") << group.dump();
 }
 
+TEST_F(LogQuestions, WhatCheckFindsOfACauseIsToldWithItsRemedy) {
+  const json why = Json(fmt::format("why {} --failed --json", log_));
+  ASSERT_FALSE(why["groups"].empty());
+  const json& finding = why["groups"][0]["findings"][0];
+  EXPECT_EQ(finding["code"], "WT101") << why.dump(1);
+  EXPECT_EQ(finding["before"], false) << "the gateway was there before its Service was deleted";
+  const std::string remedy = finding["remedy"];
+  EXPECT_THAT(remedy, HasSubstr("topology.istio.io/network"));
+  EXPECT_THAT(Call(fmt::format("why {} --failed", log_)).output,
+              testing::AllOf(HasSubstr("check finds WT101"), HasSubstr("remedy      " + remedy)));
+  // One of them, hop by hop: what stood against it when it was sent.
+  EXPECT_THAT(Call(fmt::format("why {} --failed --request 1", log_)).output,
+              testing::AllOf(HasSubstr("check finds WT101"), HasSubstr(remedy)));
+  // Scaling up breaks no rule.
+  EXPECT_THAT(Call(fmt::format("why {} --push 2", log_)).output, testing::Not(HasSubstr("check finds")));
+}
+
 TEST_F(LogQuestions, ALargerInputIsNotToBlameWhereItsAbsenceMovesChanceAlone) {
   // A fault that fails all requests, gone again; then an application fails a few. Without the fault other requests
   // would have met the application that fails, though as many.
@@ -290,6 +307,28 @@ TEST_F(LogQuestions, DiffOfTwoInstantsNamesWhatCameBetween) {
   const Ran ran = Call(fmt::format("diff {0}@scaled \"{0}@something else\" --fail-on-change", log_));
   EXPECT_EQ(ran.code, 1) << ran.output << ran.error;
   EXPECT_THAT(ran.output, HasSubstr("helloworld"));
+}
+
+// An engineer knows when it was, not how long after the world's beginning.
+TEST_F(LogQuestions, OfAnImportedLogTheCalendarsTimeIsTaken) {
+  const std::string day = "2024-05-06T07:08:";
+  const std::string istiod = Write(
+      "istiod.log", day +
+                        "00.100000Z\tinfo\tads\tPush debounce stable[2] 1 for config Sidecar/shop/x: 100ms since last "
+                        "change, 100ms since last push, full=true\n" +
+                        day +
+                        "20.100000Z\tinfo\tads\tPush debounce stable[3] 1 for config Sidecar/shop/y: 100ms since "
+                        "last change, 100ms since last push, full=true\n");
+  const std::string log = (folder_ / "imported.wtlog").string();
+  ASSERT_EQ(Call(fmt::format("import {} -o {}", istiod, log)).code, 0);
+  const auto sidecars = [&](const std::string& at) {
+    return Json(fmt::format("state {} --at {} -o json", log, at))["apiServers"]["primary"]["Sidecar"].size();
+  };
+  EXPECT_EQ(sidecars(day + "10Z"), 1u);
+  EXPECT_EQ(sidecars(day + "21Z"), 2u);
+  ExpectRefused(Call(fmt::format("state {} --at 2024-05-06T07:00:00Z", log)), {"2024-05-06T07:07:00", "a later one"});
+  EXPECT_THAT(Call(fmt::format("why {} --push 2 --json", log)).output, HasSubstr("\"at\":"));
+  ExpectRefused(Call(fmt::format("state {} --at 2024-05-06T07:00:00Z", log_)), {"--at"});
 }
 
 TEST_F(LogQuestions, MistakesNameThePlaceAndTheRemedy) {
