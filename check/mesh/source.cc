@@ -1,5 +1,6 @@
 #include "check/mesh/source.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -23,7 +24,7 @@ namespace {
 constexpr Duration kSettleLimit = 5min;  // as the messages below say
 
 // Manifests once more, for where each object stands: what a world takes in has no lines.
-absl::StatusOr<std::vector<BroughtObject>> ReadBrought(const scenario::Scenario& scenario) {
+absl::StatusOr<std::vector<BroughtObject>> ReadBrought(const scenario::Scenario& scenario, const MeshSource& source) {
   std::vector<BroughtObject> out;
   for (const scenario::ClusterSpec& cluster : scenario.clusters) {
     for (const scenario::ManifestSpec& spec : cluster.manifests) {
@@ -36,11 +37,13 @@ absl::StatusOr<std::vector<BroughtObject>> ReadBrought(const scenario::Scenario&
       }
       absl::StatusOr<std::vector<fakekube::Manifest>> manifests = scenario::LoadRendered(spec.path);
       if (!manifests.ok()) return manifests.status();
+      const bool laid_over = std::any_of(source.with.begin(), source.with.end(),
+                                         [&](const auto& with) { return with.second == spec.path; });
       for (fakekube::Manifest& m : *manifests) {
         nlohmann::json& meta = m.object["metadata"];
         if (!meta.contains("namespace") && !fakekube::ClusterScoped(m.object.value("kind", "")))
           meta["namespace"] = spec.ns.empty() ? "default" : spec.ns;
-        out.push_back({cluster.name, m.file, m.line, std::move(m.object), m.dumped, std::move(m.status)});
+        out.push_back({cluster.name, m.file, m.line, std::move(m.object), m.dumped, std::move(m.status), laid_over});
       }
     }
   }
@@ -95,7 +98,7 @@ absl::StatusOr<SettledMesh> FromStart(scenario::Scenario scenario, scenario::Sta
   if (!world.ok()) return world.status();
   out.world = *std::move(world);
   out.notes = std::move(start.notes);
-  absl::StatusOr<std::vector<BroughtObject>> brought = ReadBrought(scenario);
+  absl::StatusOr<std::vector<BroughtObject>> brought = ReadBrought(scenario, source);
   if (!brought.ok()) return brought.status();
   out.brought = *std::move(brought);
   out.scenario = std::move(scenario);
@@ -207,7 +210,7 @@ SourceKind KindOfSource(const std::string& path) {
     contexts = contexts || line.starts_with("contexts:") || line.starts_with("current-context:");
     manifest = manifest || line.starts_with("apiVersion:");
     if (line.starts_with("metadata:") || (manifest && line.starts_with("---"))) break;
-    if (line.starts_with("steps:")) return SourceKind::kScenario;
+    if (line.starts_with("steps:") || line.starts_with("extends:")) return SourceKind::kScenario;
   }
   // A kubeconfig has both, whatever order it is written in; a scenario knows no contexts.
   if (clusters && contexts) return SourceKind::kKubeConfig;

@@ -44,7 +44,8 @@ struct BroughtObject {
   int line = 0;
   nlohmann::json object;
   bool dumped = false;
-  nlohmann::json status;  // of a dumped one
+  nlohmann::json status;   // of a dumped one
+  bool laid_over = false;  // by MeshSource::with, in the place of what there is
 };
 
 // What a webhook in front of the API server did not let in.
@@ -65,8 +66,8 @@ struct SettledMesh {
 // Errors are about the input: a file that cannot be read, an object that an API server refuses.
 absl::StatusOr<SettledMesh> BringToRest(const MeshSource& source);
 
-// What the one argument MESH names. A folder with a scenario.yaml, or a file that says `clusters:`, is a scenario; a
-// file that begins as SQLite's do is a log; one whose top level has contexts beside clusters a kubeconfig;
+// What the one argument MESH names. A folder with a scenario.yaml, or a file that says `clusters:` or `extends:`, is a
+// scenario; a file that begins as SQLite's do is a log; one whose top level has contexts beside clusters a kubeconfig;
 // anything else is manifests.
 enum class SourceKind : uint8_t { kScenario, kLog, kManifests, kKubeConfig };
 SourceKind KindOfSource(const std::string& path);

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
@@ -13,6 +15,8 @@
 
 namespace wavetank::check {
 namespace {
+
+using nlohmann::json;
 
 // Versions that Kubernetes 1.27 or Istio 1.18 no longer serve, with what took their place.
 const std::map<std::string, std::string, std::less<>>& RemovedVersions() {
@@ -57,6 +61,33 @@ void UnknownVersion(const Mesh& mesh, Findings& findings) {
     if (const auto removed = RemovedVersions().find(api); removed != RemovedVersions().end())
       findings.Add(b.cluster, name, {b.file, b.line},
                    fmt::format("Kubernetes no longer serves {}; {} took its place", api, removed->second));
+  }
+}
+
+// The place within an object at which two differ first: "metadata.labels.app".
+std::string FirstDifference(const json& a, const json& b) {
+  const json operations = json::diff(a, b);
+  std::string path = operations.empty() ? "" : Text(operations.front(), "path");
+  std::replace(path.begin(), path.end(), '/', '.');
+  return path.empty() ? path : path.substr(1);
+}
+
+// As `kubectl apply` of one file behind the other: what the earlier one says and the later one does not is gone.
+void DefinedTwice(const Mesh& mesh, Findings& findings) {
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, const BroughtObject*> last;
+  for (const BroughtObject& b : mesh.brought()) {
+    if (b.laid_over || b.dumped) continue;
+    const json& meta = At(b.object, "metadata");
+    const std::string api = Text(b.object, "apiVersion"), kind = Text(b.object, "kind");
+    const std::string group = api.find('/') == api.npos ? "" : api.substr(0, api.find('/'));
+    const std::string ns = Text(meta, "namespace"), name = Text(meta, "name");
+    const BroughtObject*& before = last[{b.cluster, group + "/" + kind, ns, name}];
+    if (const BroughtObject* first = std::exchange(before, &b); first != nullptr && first->object != b.object) {
+      findings.Add(b.cluster, ns.empty() ? fmt::format("{} {}", kind, name) : fmt::format("{} {}/{}", kind, ns, name),
+                   {first->file, first->line},
+                   fmt::format("is defined again at {}:{}, which counts; they differ in {}", b.file, b.line,
+                               FirstDifference(first->object, b.object)));
+    }
   }
 }
 
@@ -179,6 +210,26 @@ void PodsPending(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Of each workload's first pod whose containers are ready: what it waits for besides.
+void GatesShut(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::set<std::string> told;
+    for (const kube::ObjectRef& pod : mesh.List(*cluster, "Pod")) {
+      for (const auto& condition : Items(At(pod->body, {"status", "conditions"}))) {
+        if (Text(condition, "type") != "Ready" || Text(condition, "reason") != "ReadinessGatesNotReady") continue;
+        const kube::WorkloadReference workload = kube::WorkloadOf(*pod, kube::ParsePod(*pod));
+        kube::ObjectRef owner =
+            workload.kind == "Pod" ? nullptr : mesh.Get(*cluster, workload.kind, pod->meta.ns, workload.name);
+        if (owner == nullptr) owner = pod;
+        if (!told.insert(NameOf(*owner)).second) continue;
+        findings.Add(
+            *cluster, *owner,
+            fmt::format("its pod is not ready, so that nothing is sent to it: {}", Text(condition, "message")));
+      }
+    }
+  }
+}
+
 // kubernetes: plugin/pkg/admission/serviceaccount: a pod of an account that is not there is refused. Who brings no
 // ServiceAccounts at all, has them elsewhere.
 void AccountMissing(const Mesh& mesh, Findings& findings) {
@@ -208,6 +259,8 @@ const std::vector<Rule>& VersionRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT701", "ApiVersionUnknown", Level::kError, "an API server refuses it", "write it for a version that is served",
        "", UnknownVersion},
+      {"WT712", "DefinedTwice", Level::kWarning, "the later one takes the place of the earlier one",
+       "write it once, with what both say", "", DefinedTwice},
       {"IST0002", "Deprecated", Level::kWarning, "it has no effect", "leave it out, or write it as its successor", "",
        Deprecated},
       {"WT702", "ConfigurationNotRead", Level::kWarning, "istiod reads its own cluster's configuration only",
@@ -215,6 +268,9 @@ const std::vector<Rule>& VersionRules() {
       {"IST0133", "SchemaWarning", Level::kWarning, "what cannot be read has no effect", "mend the field", "", Unread},
       {"WT703", "PodPending", Level::kError, "a pod that no node takes runs nowhere",
        "mend nodeSelector, affinity, tolerations or requests, or add a node", "", PodsPending},
+      {"WT711", "ReadinessGateShut", Level::kError,
+       "a pod is ready when the conditions of its readinessGates are True, too",
+       "see that the controller which sets the condition runs, or leave the gate out", "", GatesShut},
       {"WT704", "ServiceAccountMissing", Level::kError, "no pod is made for an account that is not there",
        "create the ServiceAccount, or mend serviceAccountName", "", AccountMissing},
       {"WT708", "ProxyNotReady", Level::kError, "a pod that is not ready gets no request, and sends none",

@@ -83,5 +83,36 @@ TEST(Dumps, APendingAddressIsTold) {
   EXPECT_GT(result->findings[0].place.line, 1) << "an item of a List has a line of its own";
 }
 
+TEST(DefinedTwice, AnObjectThatIsDefinedTwiceIsToldWithBothPlaces) {
+  const auto space = [](const json& labels) {
+    return json{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "shop"}, {"labels", labels}}}};
+  };
+  MeshSource source;
+  scenario::SurveyCluster cluster;
+  cluster.name = "c1";
+  cluster.paths = {Write("first.json", space({{"istio-injection", "enabled"}})),
+                   Write("second.json", space({{"a", "b"}}))};
+  source.clusters.push_back(cluster);
+  const auto findings = [&] {
+    std::vector<std::string> out;
+    absl::StatusOr<SettledMesh> settled = BringToRest(source);
+    EXPECT_TRUE(settled.ok()) << settled.status();
+    if (!settled.ok()) return out;
+    const absl::StatusOr<LintResult> result = Lint(Mesh(*std::move(settled)), {});
+    EXPECT_TRUE(result.ok()) << result.status();
+    if (!result.ok()) return out;
+    for (const Finding& finding : result->findings) {
+      if (finding.rule->code == "WT712") out.push_back(finding.place.file + " " + finding.message);
+    }
+    return out;
+  };
+  EXPECT_THAT(findings(), testing::ElementsAre(testing::AllOf(testing::StartsWith(cluster.paths[0]),
+                                                              testing::HasSubstr(cluster.paths[1] + ":1, which counts"),
+                                                              testing::HasSubstr("metadata.labels"))));
+  source.clusters[0].paths.pop_back();
+  source.with = {{"c1", cluster.paths[1]}};  // in its place, on purpose
+  EXPECT_THAT(findings(), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace wavetank::check

@@ -47,6 +47,7 @@ constexpr PlantedFault kFaults[] = {
     {"gateway-without-view", "WT115"},
     {"gateway-view-of-another-network", "WT125"},
     {"mesh-config-word", "IST0133"},
+    {"readiness-gate", "WT711"},
     {"mesh-networks-registry", "IST0126"},
     {"secret-in-wrong-namespace", "WT201"},
     {"secret-without-label", "WT201"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/base/assert.h"
@@ -32,9 +33,47 @@ json Condition(const kube::Object& pod, const char* type, bool holds, const std:
   return JsonObject("type", type, "status", status, "lastProbeTime", nullptr, "lastTransitionTime", std::move(since));
 }
 
+// Why a pod whose containers are ready is not; empty: its gates are open, or it has none. kubernetes:
+// pkg/kubelet/status/generate.go, GeneratePodReadyCondition.
+std::string ShutGates(const kube::Object& pod) {
+  std::string out;
+  for (const json& gate : Items(At(pod.body, {"spec", "readinessGates"}))) {
+    const std::string type = Text(gate, "conditionType");
+    std::optional<std::string> status;
+    for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
+      if (Text(condition, "type") == type) status = Text(condition, "status");
+    }
+    if (status == "True") continue;
+    if (!out.empty()) out += ", ";
+    out += status ? fmt::format("the status of pod readiness gate \"{}\" is not \"True\", but {}", type, *status)
+                  : fmt::format("corresponding condition of pod readiness gate \"{}\" does not exist.", type);
+  }
+  return out;
+}
+
+// `ready`: its containers are. Conditions of others stay. kubernetes: pkg/kubelet/status/status_manager.go,
+// mergePodStatus.
 json Conditions(const kube::Object& pod, bool ready, const std::string& now) {
-  return json::array({Condition(pod, "Initialized", true, now), Condition(pod, "Ready", ready, now),
-                      Condition(pod, "ContainersReady", ready, now), Condition(pod, "PodScheduled", true, now)});
+  const std::string shut = ready ? ShutGates(pod) : "";
+  json own = json::array({Condition(pod, "Initialized", true, now), Condition(pod, "Ready", ready && shut.empty(), now),
+                          Condition(pod, "ContainersReady", ready, now), Condition(pod, "PodScheduled", true, now)});
+  if (!shut.empty()) own[1].update(JsonObject("reason", "ReadinessGatesNotReady", "message", shut));
+  json out = json::array();
+  for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
+    const std::string type = Text(condition, "type");
+    if (std::none_of(own.begin(), own.end(), [&](const json& o) { return Text(o, "type") == type; }))
+      out.push_back(condition);
+  }
+  if (out.empty()) return own;
+  for (json& condition : own) out.push_back(std::move(condition));
+  return out;
+}
+
+bool ContainersReady(const kube::Object& pod) {
+  for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
+    if (Text(condition, "type") == "ContainersReady") return Text(condition, "status") == "True";
+  }
+  return false;
 }
 
 // The first of a node's addresses within the cluster; empty if it has none.
@@ -135,6 +174,8 @@ Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runt
         break;
       case kube::WatchEventType::kModified:
         if (change.object->meta.deleting && !change.previous->meta.deleting) Terminate(change.object);
+        if (ShutGates(*change.object) != ShutGates(*change.previous))
+          Hear(name, change.object->meta.uid, ContainersReady(*change.object));
         if (Items(At(change.object->body, {"spec", "ephemeralContainers"})).size() >
             Items(At(change.previous->body, {"spec", "ephemeralContainers"})).size()) {
           pending_.After(options_.container_start,
@@ -377,7 +418,8 @@ void Kubelet::End(const NamespacedName& name, const std::string& uid, const Cont
   starting_.erase(name);
   json conditions = Conditions(*pod, false, now);
   for (json& condition : conditions) {
-    if (Text(condition, "type") != "PodScheduled") condition["reason"] = "PodCompleted";
+    const std::string type = Text(condition, "type");
+    if (type == "Initialized" || type == "Ready" || type == "ContainersReady") condition["reason"] = "PodCompleted";
   }
   json status = JsonObject("phase", run.exit_code == 0 ? "Succeeded" : "Failed", "conditions", std::move(conditions),
                            "containerStatuses", EndedStatuses(*pod, run, started, now, restarts, false));
