@@ -559,6 +559,14 @@ std::string XdsState::ApplyListeners(const Queued& queued) {
   return fmt::format("Error adding/updating listener(s) {}\n", changes.errors);
 }
 
+// A refused response is told to all that wait for routes, whichever they are, and none of them waits on: their
+// listeners answer 404. Envoy: rds_route_config_subscription.cc, onConfigUpdateFailed
+void XdsState::GiveUpOnRoutes() {
+  for (WarmingListener& w : warming_listeners_) w.rds_given_up = true;
+  PromoteListeners();
+  CheckLive();
+}
+
 std::string XdsState::ApplyRoutes(const Queued& queued) {
   ConfigStore& store = configs_;
   const ResourceNames wanted = RdsNames();
@@ -572,6 +580,7 @@ std::string XdsState::ApplyRoutes(const Queued& queued) {
     PromoteListeners();
     CheckLive();
   }
+  if (!changes.first_error.empty()) GiveUpOnRoutes();
   return changes.first_error;
 }
 

@@ -158,6 +158,7 @@ class XdsState final : public AdsClient::Handler {
   std::string ApplyEndpoints(const Queued& queued);
   std::string ApplyListeners(const Queued& queued);
   std::string ApplyRoutes(const Queued& queued);
+  void GiveUpOnRoutes();
   std::string ApplySecrets(const Queued& queued);
   void Conclude(const Queued& queued, const std::string& errors);
   void InForce(XdsType type, int64_t resources, std::string_view version, std::string_view nonce);
