@@ -156,6 +156,7 @@ class XdsState final : public AdsClient::Handler {
   // What a delta response takes away stays, of some types.
   static Queued WithoutRemovals(const Queued& queued);
   std::string ApplyEndpoints(const Queued& queued);
+  void GoOnWithoutEndpoints();
   std::string ApplyListeners(const Queued& queued);
   std::string ApplyRoutes(const Queued& queued);
   void GiveUpOnRoutes();

@@ -241,6 +241,18 @@ TEST_F(AdsTest, ListenerWithoutRoutesIsRefusedThenAnswersNotFound) {
   EXPECT_EQ(r.details, "route_not_found");
 }
 
+TEST_F(AdsTest, RefusedEndpointsEndTheWaitingOfEveryCluster) {
+  p.envoy->Start();
+  lab.RunFor(1ms);
+  p.ads->Send(XdsType::kCds, "1", {EdsCluster("c1"), EdsCluster("c2")});
+  lab.RunFor(1ms);
+  p.ads->log.clear();
+  p.ads->Send(XdsType::kEds, "1", {Assignment("c1", {{"nowhere:80"}})});
+  lab.RunFor(1ms);
+  EXPECT_THAT(p.ads->Log(), ElementsAre("LDS v='' n='' []", "EDS v='' n='n2' [c1 c2] error 13"))
+      << "nothing is waited for";
+}
+
 TEST_F(AdsTest, RefusedRoutesEndTheWaitingOfEveryListener) {
   Settle();
   p.ads->Send(XdsType::kLds, "2",
