@@ -8,6 +8,7 @@
 #include "fakes/envoy/config/config_path.h"
 #include "fakes/envoy/config/http2_options.h"
 #include "fakes/envoy/extensions/extensions.h"
+#include "fakes/envoy/match/durations.h"
 #include "fakes/envoy/match/proto_time.h"
 #include "fmt/format.h"
 #include "google/protobuf/duration.pb.h"
@@ -205,6 +206,7 @@ absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, const Extensions
     if (!it->second.UnpackTo(&options)) {
       return absl::InvalidArgumentError("Unable to unpack HttpProtocolOptions");
     }
+    if (absl::Status s = CheckDurations(options); !s.ok()) return absl::FailedPreconditionError(s.message());
     switch (options.upstream_protocol_options_case()) {
       case Options::kExplicitHttpConfig:
         out->protocol = options.explicit_http_config().has_http2_protocol_options() ? UpstreamProtocol::kHttp2

@@ -70,8 +70,10 @@ void DecodeAs(std::string_view resource, Decoded<T>* out, Name name, Compile com
   out->name = name(proto);
   // Of an assignment nothing that lasts is read.
   if constexpr (!std::is_same_v<Proto, envoy::config::endpoint::v3::ClusterLoadAssignment>) {
-    out->status = CheckDurations(proto);
-    if (!out->status.ok()) return;
+    if (absl::Status s = CheckDurations(proto); !s.ok()) {
+      out->status = absl::Status(kUndecodable, s.message());
+      return;
+    }
   }
   absl::StatusOr<std::shared_ptr<const T>> value = compile(proto);
   if (value.ok()) {
@@ -87,7 +89,7 @@ template <typename T>
 void MarkUndecodable(Decoded<T>* out) {
   const std::string_view why(out->status.message().data(), out->status.message().size());
   if (!absl::IsInvalidArgument(out->status)) return;  // of an extension, which is looked at later
-  if (why.starts_with("Proto constraint validation failed") || why.starts_with("Invalid duration")) {
+  if (why.starts_with("Proto constraint validation failed")) {
     out->status = absl::Status(kUndecodable, out->status.message());
   }
 }

@@ -100,10 +100,11 @@ std::string ConfigType(const google::protobuf::Any& config) {
 
 namespace {
 
-// Not InvalidArgument, by which a resource takes the whole response with it: what it holds is looked at later.
+// Neither InvalidArgument nor OutOfRange, by which a resource takes the whole response with it: what it holds is looked
+// at later.
 absl::Status CheckDurationsOfExtension(const google::protobuf::Message& message) {
   const absl::Status status = CheckDurations(message);
-  return status.ok() ? status : absl::OutOfRangeError(status.message());
+  return status.ok() ? status : absl::FailedPreconditionError(status.message());
 }
 
 }  // namespace

@@ -467,6 +467,18 @@ XdsState::Queued XdsState::WithoutRemovals(const Queued& queued) {
   return out;
 }
 
+// A refused response is told to all that wait for endpoints, whichever they are: they go on without any, those that
+// were known before, too. Envoy: clusters/eds/eds.cc, onConfigUpdateFailed
+void XdsState::GoOnWithoutEndpoints() {
+  std::vector<std::shared_ptr<const EndpointTable>> kept = endpoints_->items();
+  for (WarmingCluster& w : warming_clusters_) {
+    if (!w.needs_endpoints) continue;
+    w.needs_endpoints = false;
+    std::erase_if(kept, [&](const auto& table) { return table->cluster_name == w.config->service_name; });
+  }
+  if (kept.size() != endpoints_->items().size()) endpoints_ = configs_.Intern<EndpointTable>(std::move(kept));
+}
+
 std::string XdsState::ApplyEndpoints(const Queued& queued) {
   ConfigStore& store = configs_;
   const ResourceNames wanted = EdsNames();
@@ -491,6 +503,7 @@ std::string XdsState::ApplyEndpoints(const Queued& queued) {
     w.needs_endpoints = at == given.end() || (*at)->cluster_name != w.config->service_name;
     if (!w.needs_endpoints) next = static_cast<size_t>(at - given.begin()) + 1;
   }
+  if (!changes.first_error.empty()) GoOnWithoutEndpoints();
   if (!changes.upserts.empty()) {
     if (queued.delta != nullptr || clusters_->service_names_differ || !configs_.reuses_work()) {
       SetActive(WorkOutActivation(changes).changes);
@@ -559,6 +572,14 @@ std::string XdsState::ApplyListeners(const Queued& queued) {
   return fmt::format("Error adding/updating listener(s) {}\n", changes.errors);
 }
 
+// A refused response is told to all that wait for routes, whichever they are, and none of them waits on: their
+// listeners answer 404. Envoy: rds_route_config_subscription.cc, onConfigUpdateFailed
+void XdsState::GiveUpOnRoutes() {
+  for (WarmingListener& w : warming_listeners_) w.rds_given_up = true;
+  PromoteListeners();
+  CheckLive();
+}
+
 std::string XdsState::ApplyRoutes(const Queued& queued) {
   ConfigStore& store = configs_;
   const ResourceNames wanted = RdsNames();
@@ -572,6 +593,7 @@ std::string XdsState::ApplyRoutes(const Queued& queued) {
     PromoteListeners();
     CheckLive();
   }
+  if (!changes.first_error.empty()) GiveUpOnRoutes();
   return changes.first_error;
 }
 

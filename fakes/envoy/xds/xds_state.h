@@ -156,8 +156,10 @@ class XdsState final : public AdsClient::Handler {
   // What a delta response takes away stays, of some types.
   static Queued WithoutRemovals(const Queued& queued);
   std::string ApplyEndpoints(const Queued& queued);
+  void GoOnWithoutEndpoints();
   std::string ApplyListeners(const Queued& queued);
   std::string ApplyRoutes(const Queued& queued);
+  void GiveUpOnRoutes();
   std::string ApplySecrets(const Queued& queued);
   void Conclude(const Queued& queued, const std::string& errors);
   void InForce(XdsType type, int64_t resources, std::string_view version, std::string_view nonce);

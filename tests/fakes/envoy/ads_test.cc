@@ -241,6 +241,29 @@ TEST_F(AdsTest, ListenerWithoutRoutesIsRefusedThenAnswersNotFound) {
   EXPECT_EQ(r.details, "route_not_found");
 }
 
+TEST_F(AdsTest, RefusedEndpointsEndTheWaitingOfEveryCluster) {
+  p.envoy->Start();
+  lab.RunFor(1ms);
+  p.ads->Send(XdsType::kCds, "1", {EdsCluster("c1"), EdsCluster("c2")});
+  lab.RunFor(1ms);
+  p.ads->log.clear();
+  p.ads->Send(XdsType::kEds, "1", {Assignment("c1", {{"nowhere:80"}})});
+  lab.RunFor(1ms);
+  EXPECT_THAT(p.ads->Log(), ElementsAre("LDS v='' n='' []", "EDS v='' n='n2' [c1 c2] error 13"))
+      << "nothing is waited for";
+}
+
+TEST_F(AdsTest, RefusedRoutesEndTheWaitingOfEveryListener) {
+  Settle();
+  p.ads->Send(XdsType::kLds, "2",
+              {HttpListener("l1", "10.9.0.1:80", "r1"), HttpListener("l2", "10.9.0.2:80", "r2"),
+               HttpListener("l3", "10.9.0.3:80", "r3"), VirtualOutbound()});
+  lab.RunFor(1s);
+  p.ads->Send(XdsType::kRds, "2", {RoutesTo("r2", "*", "")});  // a route to nowhere
+  lab.RunFor(1ms);
+  EXPECT_THAT(p.envoy->ListenerNames(), ElementsAre("l1", "l2", "l3", "virtualOutbound")) << "r3 never came";
+}
+
 TEST_F(AdsTest, ReconnectSendsEverythingAgainWithLastVersionsAndNoNonce) {
   Settle();
   p.ads->Break();
