@@ -977,7 +977,9 @@ void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster, bool
       [this, id] {
         if (const auto of = extras.find(id); of != extras.end()) of->second.namespaces = nullptr;
       });
-  // Without an election: each revision patches its own.
+  // Without an election: each revision patches its own. Where INJECTION_WEBHOOK_CONFIG_NAME is empty somebody else does
+  // (istiod: pilot/pkg/bootstrap/sidecarinjector.go, pilot/pkg/serviceregistry/kube/controller/multicluster.go).
+  if (!options.patches_injection) return;
   extra.webhooks = std::make_unique<WebhookPatcher>(cluster, host, RevisionOf(options), [this] { return Bundle(); });
   extra.webhooks->Start();
 }

@@ -81,6 +81,7 @@ struct IstiodOptions {
   int requests_per_second = 25;           // PILOT_MAX_REQUESTS_PER_SECOND
   Duration remote_cluster_timeout = 30s;  // PILOT_REMOTE_CLUSTER_TIMEOUT
   Duration cacerts_mount_delay = 30s;     // IstiodCaOptions::mount_delay
+  bool patches_injection = true;          // INJECTION_WEBHOOK_CONFIG_NAME names one
   bool enable_ca = true;                  // ENABLE_CA_SERVER; without it neither certificates nor root ConfigMaps
   bool xds_auth = true;                   // XDS_AUTH
   bool xds_cache = true;                  // PILOT_ENABLE_XDS_CACHE
