@@ -157,6 +157,9 @@ class Istiod {
   bool Idle() const;
 
   // Port 15012, ADS. `peer` is authenticated first; a refusal closes the stream. `stream` must outlive the connection.
+  // Whether a client's certificate is believed, by the roots of its trust domain: its own, those of its CA and RA; of
+  // others, what SPIFFE_BUNDLE_ENDPOINTS gave. No chain is believed.
+  absl::Status VerifyClient(const std::vector<x509::CertificateRef>& chain) const;
   std::unique_ptr<AdsConnection> OpenAds(security::PeerCredentials peer, std::string address, AdsStream& stream);
   // Port 15012, IstioCertificateService.
   void CreateCertificate(security::PeerCredentials peer, security::CertificateRequestMessage request,
