@@ -207,6 +207,11 @@ constexpr PlantedFault kFaults[] = {
     {"remote-token-ends", "WT209"},
     {"proxy-never-ready", "WT708"},
     {"entry-through-gateway", "WT558"},
+    {"gateway-view-of-another-network", "WT125"},
+    {"gateway-pods-of-another-network", "WT126"},
+    {"mesh-ids-differ", "WT304"},
+    {"one-server-twice", "WT202"},
+    {"remote-authority-of-another", "WT210"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
@@ -320,6 +325,7 @@ TEST(Lint, NamesTheObjectBehindWhatProxiesMeet) {
       {"gateway-without-label", {"WT101", "cluster2 Service istio-system/istio-eastwestgateway"}},
       {"pod-addresses", {"WT106", "cluster2 Service istio-system/istio-eastwestgateway"}},
       {"zones-behind-gateway", {"WT114", "cluster2 Service sample/helloworld"}},
+      {"remote-authority-of-another", {"WT210", "cluster1 Secret istio-system/istio-remote-secret-again"}},
       {"filter-refused", {"WT532", "cluster1 EnvoyFilter sample/patch"}}};
   for (const auto& [fault, expected] : cause) {
     const LintResult result = LintFault(fault);
@@ -327,6 +333,23 @@ TEST(Lint, NamesTheObjectBehindWhatProxiesMeet) {
     ASSERT_NE(found, nullptr) << fault;
     EXPECT_EQ(found->cluster + " " + found->object, expected.second);
   }
+}
+
+// istiod: pilot/pkg/model/gateway.go, resolvePorts: the Gateway's port is the Service's, and pods listen at its target.
+TEST(Lint, ATargetPortThatIstiodTranslatesIsNoFault) {
+  std::ifstream file(kRoot + "/scenarios/manifests/eastwest-network2.yaml");
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::string yaml = text.str();
+  const size_t at = yaml.find("targetPort: 15443");
+  ASSERT_NE(at, std::string::npos);
+  yaml.replace(at, std::string("targetPort: 15443").size(), "targetPort: 8443");
+  const std::string folder = testing::TempDir() + "/translated-port";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster2.yaml") << yaml;
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
 }
 
 TEST(Lint, ATracingProviderNextToAnotherIsNoFault) {
@@ -351,17 +374,18 @@ TEST(Lint, RulesThatTogetherTakeAllNeedNoDefaultRoute) {
   for (const std::string& rules : {"    - {match: [{uri: {prefix: /}}]" + route, "    - {match: [{port: 5000}]" + route,
                                    "    - {match: [{headers: {end-user: {exact: jason}}}]" + route +
                                        "    - {match: [{withoutHeaders: {end-user: {exact: jason}}}]" + route}) {
-    std::ofstream(folder + "/cluster1.yaml") << head << rules;
+    for (const char* cluster : {"/cluster1.yaml", "/cluster2.yaml"}) std::ofstream(folder + cluster) << head << rules;
     const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_THAT(Codes(*result), testing::IsEmpty()) << rules;
   }
 }
 
-LintResult LintManifest(const std::string& name, const std::string& yaml) {
+LintResult LintManifest(const std::string& name, const std::string& yaml,
+                        const std::vector<std::string>& clusters = {"cluster1"}) {
   const std::string folder = testing::TempDir() + "/" + name;
   fs::create_directories(folder);
-  std::ofstream(folder + "/cluster1.yaml") << yaml;
+  for (const std::string& cluster : clusters) std::ofstream(folder + "/" + cluster + ".yaml") << yaml;
   absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *std::move(result) : LintResult();
@@ -425,7 +449,8 @@ spec:
   rules:
     - from: [{source: {requestPrincipals: ["testing@secure.istio.io/testing@secure.istio.io"]}}]
       to: [{operation: {paths: [/hello, /api/*, "*.html"], hosts: ["helloworld.sample", "helloworld.sample:*"]}}]
-)");
+)",
+                                         {"cluster1", "cluster2"});
   EXPECT_THAT(Codes(result), testing::IsEmpty());
 }
 
