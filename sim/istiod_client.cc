@@ -253,6 +253,12 @@ void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
     channel->Send(Channel::End::kClient, [channel, finish, peer = options_.credentials(),
                                           request = std::move(request)]() mutable {
       if (channel->istiod() == nullptr) return;
+      if (!channel->istiod()->istiod().VerifyClient(peer.verified_chain).ok()) {
+        return channel->Send(Channel::End::kServer, [channel, finish] {
+          channel->Close(Channel::End::kClient);
+          finish(ClientCertificateRefused());
+        });
+      }
       channel->istiod()->istiod().CreateCertificate(
           std::move(peer), std::move(request), [channel, finish](absl::StatusOr<std::vector<std::string>> chain) {
             channel->Send(Channel::End::kServer, [channel, finish, chain = std::move(chain)]() mutable {

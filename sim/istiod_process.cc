@@ -59,6 +59,11 @@ IstiodProcess::IstiodProcess(Channels& channels, Host& host, WorkloadId workload
       webhook_(
           channels, host, workload, [this] { return Tls(); }, *this) {}
 
+absl::Status ClientCertificateRefused() {
+  return absl::UnavailableError(
+      "connection error: desc = \"error reading server preface: remote error: tls: bad certificate\"");
+}
+
 IstiodProcess::~IstiodProcess() = default;
 
 void IstiodProcess::Start(std::function<void(bool)> ready) {
@@ -87,6 +92,11 @@ std::shared_ptr<const envoysim::TlsServer> IstiodProcess::Tls() {
 
 void IstiodProcess::OpenAds(const ChannelRef& channel, security::PeerCredentials peer, std::string address,
                             std::weak_ptr<AdsSink> client) {
+  if (!istiod_->VerifyClient(peer.verified_chain).ok()) {
+    return channel->Send(Channel::End::kServer, [client = std::move(client)] {
+      if (const auto sink = client.lock(); sink != nullptr) sink->OnStreamClosed(ClientCertificateRefused());
+    });
+  }
   auto session = std::make_shared<AdsSession>(channel, std::move(client));
   channel->set_session(session);
   session->connection = istiod_->OpenAds(std::move(peer), std::move(address), *session);

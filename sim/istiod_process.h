@@ -12,6 +12,10 @@
 
 namespace wavetank::sim {
 
+// What a client is told whose certificate the server does not believe: TLS 1.3 tells it when the handshake is over
+// (grpc-go, Go: crypto/tls, alertBadCertificate).
+absl::Status ClientCertificateRefused();
+
 class IstiodProcess {
  public:
   // `host` is the istiod's own. `workload` is its pod.

@@ -198,6 +198,8 @@ void PodProcess::StartProxy() {
   const absl::StatusOr<pilot::ProxyEnvironment> environment = pilot::ReadProxyEnvironment(pod_->body);
   failure_ = environment.ok() ? agent_start_->Look(bootstrap, *environment) : environment.status();
   if (!failure_.ok()) return;
+  if (std::string why; agent_start_->ClientCertificate(host_.WallClock(), &why).empty() && !why.empty())
+    bootstrap_->log.push_back(std::move(why));
 
   IstiodClient::Options way;
   way.workload = workload_;
@@ -208,7 +210,11 @@ void PodProcess::StartProxy() {
   way.istiod = AddressOf(bootstrap.discovery_address);
   way.server_name = bootstrap.discovery_san;
   way.xds_plaintext = bootstrap.xds_plaintext;
-  way.roots_pem = [start = agent_start_] { return start->XdsRoots(); };
+  const auto roots = [this, start = agent_start_](bool xds) -> absl::StatusOr<std::string> {
+    if (absl::Status key = start->ClientKey(host_.WallClock()); !key.ok()) return key;
+    return xds ? start->XdsRoots() : start->CaRoots();
+  };
+  way.roots_pem = [roots] { return roots(true); };
   way.node = node_;
   // The API server issues the token, by its own clock; the kubelet asks for another when four fifths of its life, or a
   // day, are over (kubernetes: pkg/kubelet/token/token_manager.go, requiresRefresh).
@@ -235,13 +241,15 @@ void PodProcess::StartProxy() {
     security::PeerCredentials peer;
     if (agent_start_->token() != AgentStart::Token::kNone) peer.bearer_token = token;
     peer.cluster_id = Text(node_->metadata, "CLUSTER_ID", site_.name);
+    std::string why;  // was said at the start
+    peer.verified_chain = agent_start_->ClientCertificate(host_.WallClock(), &why);
     return peer;
   };
   // CA_ADDR names another server for certificates, believed by the same roots (istiod:
   // security/pkg/nodeagent/caclient).
   if (bootstrap.ca_address != bootstrap.discovery_address || !agent_start_->same_roots()) {
     IstiodClient::Options to_ca = way;
-    to_ca.roots_pem = [start = agent_start_] { return start->CaRoots(); };
+    to_ca.roots_pem = [roots] { return roots(false); };
     to_ca.istiod = AddressOf(bootstrap.ca_address);
     to_ca.server_name = bootstrap.ca_san;
     ca_ = std::make_unique<IstiodClient>(site_, std::move(to_ca));

@@ -1041,7 +1041,15 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
   // What the certificate must say: a Service's name, or the URL's host.
   absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> tls = place_.TlsTo(ca_bundle, host);
   if (!tls.ok()) {
-    return finish(absl::UnavailableError("its caBundle holds no certificate; has istiod patched it?"));
+    // Dialled all the same, and by the system's roots, which know no mesh's.
+    json config = {{"caBundle", absl::Base64Escape(ca_bundle)}};
+    if (!target.url.empty()) config["url"] = target.url;
+    if (target.url.empty())
+      config["service"] = {{"namespace", target.service_namespace}, {"name", target.service_name}, {"path", path}};
+    if (target.url.empty()) config["service"]["port"] = target.port;
+    const absl::Status why = ReachIstio({{"clientConfig", std::move(config)}});
+    constexpr std::string_view kHint = "its caBundle holds no certificate; has istiod patched it?";
+    return finish(absl::UnavailableError(why.ok() ? std::string(kHint) : fmt::format("{} ({})", Message(why), kHint)));
   }
   const absl::StatusOr<std::vector<IpAddress>> addresses = dns_->Resolve(host, kSystemNamespace);
   if (!addresses.ok()) return finish(addresses.status());

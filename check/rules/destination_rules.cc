@@ -334,6 +334,63 @@ void EjectsNetworks(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// A gateway is one endpoint of the hash ring, and balances by itself over the pods behind it.
+void HashEndsAtGateway(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    const std::string far = RemoteNetwork(mesh, cluster, rule);
+    if (far.empty()) return;
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      if (!policy.load_balancer || !policy.load_balancer->consistent_hash) return;
+      findings.Add(cluster, rule.meta,
+                   fmt::format("consistentHash{}: what the hash sends to {} ends at its gateway, which spreads it over "
+                               "the pods there",
+                               of, far));
+    });
+  });
+}
+
+// istio.io's task of circuit breaking sets it to see requests fail.
+void PoolOfOne(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    const auto look = [&](const std::optional<config::ConnectionPoolSettings>& pool, const std::string& of) {
+      if (!pool) return;
+      const char* field = pool->http && pool->http->http1_max_pending_requests == 1 ? "http1MaxPendingRequests"
+                          : pool->http && pool->http->http2_max_requests == 1       ? "http2MaxRequests"
+                          : pool->tcp && pool->tcp->max_connections == 1            ? "maxConnections"
+                                                                                    : nullptr;
+      if (field == nullptr) return;
+      findings.Add(cluster, rule.meta,
+                   fmt::format("{} is 1{}: what comes while one is under way is refused (503, UO)", field, of));
+    };
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      look(policy.connection_pool, of);
+      for (const auto& port : policy.port_level_settings)
+        look(port.connection_pool, fmt::format(" for port {}{}", port.port, of));
+    });
+  });
+}
+
+// istiod: pilot/pkg/networking/core/v1alpha3/cluster_traffic_policy.go, selectTrafficPolicyComponents: what a port has
+// of its own stands alone.
+void PortSettingsReplace(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      for (const auto& port : policy.port_level_settings) {
+        std::vector<std::string_view> dropped;
+        if (policy.load_balancer && !port.load_balancer) dropped.emplace_back("loadBalancer");
+        if (policy.connection_pool && !port.connection_pool) dropped.emplace_back("connectionPool");
+        if (policy.outlier_detection && !port.outlier_detection) dropped.emplace_back("outlierDetection");
+        if (policy.tls && !port.tls) dropped.emplace_back("tls");
+        if (dropped.empty()) continue;
+        findings.Add(cluster, rule.meta,
+                     fmt::format("portLevelSettings of port {}{} leave out {}: what the policy above says of it does "
+                                 "not hold for that port",
+                                 port.port, of, fmt::join(dropped, ", ")));
+      }
+    });
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& DestinationRuleRules() {
@@ -373,6 +430,14 @@ const std::vector<Rule>& DestinationRuleRules() {
        EjectsNetworks},
       {"WT527", "PortOfRuleUnknown", Level::kWarning, "settings of a port that is none hold for nothing",
        "name the Service's port, not its pods' targetPort", "", PortsUnknown},
+      {"WT536", "HashEndsAtGateway", Level::kWarning, "sessions that have to meet one pod meet another",
+       "keep such a Service within one network (clusterLocal, or a subset of it), or share the sessions",
+       "istio/istio#60985", HashEndsAtGateway},
+      {"WT538", "ConnectionPoolOfOne", Level::kWarning, "a limit that was set to be met meets users",
+       "set limits that the load does not reach", "", PoolOfOne},
+      {"WT539", "PortLevelSettingsReplace", Level::kWarning,
+       "settings of a port replace those above, they are not joined", "write all that shall hold at the port, too",
+       "istio/istio#58297", PortSettingsReplace},
   };
   return *rules;
 }

@@ -1,7 +1,6 @@
 // The Services and pods by which other networks come in.
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "absl/strings/str_split.h"
@@ -109,6 +108,38 @@ void LocalTrafficPolicy(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// A pod with such labels whose container still has the image that injection replaces; null: there is none.
+kube::ObjectRef PodWithImageAuto(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns,
+                                 const kube::Labels& labels) {
+  for (const kube::ObjectRef& pod : mesh.List(cluster, "Pod", ns)) {
+    if (!Selects(labels, pod->meta.labels)) continue;
+    for (const auto& container : Items(At(pod->body, {"spec", "containers"}))) {
+      if (Text(container, "image") == "auto") return pod;
+    }
+  }
+  return nullptr;
+}
+
+// istiod: manifests/charts/istio-control/istio-discovery/templates/mutatingwebhook.yaml: a gateway is selected by its
+// own label, or by its namespace's.
+std::string WhyNotInjected(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& pod) {
+  if (mesh.List(cluster, "MutatingWebhookConfiguration").empty())
+    return "there is no MutatingWebhookConfiguration in " + cluster.name;
+  const auto asked = pod.meta.labels.find("sidecar.istio.io/inject");
+  const kube::ObjectRef ns = mesh.Get(cluster, "Namespace", "", pod.meta.ns);
+  if (ns != nullptr) {
+    if (const auto all = ns->meta.labels.find("istio-injection");
+        all != ns->meta.labels.end() && all->second == "disabled")
+      return fmt::format("namespace {} is labelled istio-injection=disabled", pod.meta.ns);
+  }
+  if (asked == pod.meta.labels.end()) return "they have no label sidecar.istio.io/inject=true";
+  if (asked->second != "true") return fmt::format("their label sidecar.istio.io/inject is '{}'", asked->second);
+  const auto revision = pod.meta.labels.find("istio.io/rev");
+  return revision == pod.meta.labels.end()
+             ? "no webhook selects them"
+             : fmt::format("no webhook is for their label istio.io/rev={}", revision->second);
+}
+
 void GatewayWithoutPods(const Mesh& mesh, Findings& findings) {
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
     const auto pods = Behind(mesh, cluster, object);
@@ -121,6 +152,16 @@ void GatewayWithoutPods(const Mesh& mesh, Findings& findings) {
           fmt::format("no gateway pod is behind it: nothing that runs has the labels {}", LabelText(service.selector)));
     }
     const int64_t wanted = NumberOf(At(workload->body, {"spec", "replicas"}), 1);
+    if (const kube::ObjectRef pod = PodWithImageAuto(mesh, cluster, object.meta.ns, service.selector); pod != nullptr) {
+      findings.Add(cluster, *workload,
+                   fmt::format("no webhook injected its pods, whose image auto is none, and nothing else is behind "
+                               "gateway Service {}: {}",
+                               object.meta.name, WhyNotInjected(mesh, cluster, *pod)));
+      findings.Explain("a gateway's container is what injection makes of it",
+                       "label its template sidecar.istio.io/inject=true (gateways of a revision: istio.io/rev), in a "
+                       "namespace that is not istio-injection=disabled, and create the pods anew");
+      return;
+    }
     findings.Add(cluster, *workload,
                  wanted == 0
                      ? fmt::format("wants 0 replicas, and no other pod is behind gateway Service {}", object.meta.name)
@@ -149,44 +190,73 @@ bool ExposesByGatewayApi(const Mesh& mesh, const MeshCluster& cluster, const sim
   return false;
 }
 
-bool Exposes(const MeshCluster& config, const sim::PodProcess& pod, int port) {
+// The port of a gateway's Service that other networks are sent to.
+int PortForOthers(const kube::Object& service) {
+  const auto label = service.meta.labels.find(pilot::kGatewayPortLabel);
+  return label == service.meta.labels.end() ? kGatewayPort : std::atoi(label->second.c_str());
+}
+
+std::vector<std::pair<config::GatewayRef, const config::Server*>> AutoPassthroughServers(const MeshCluster& config,
+                                                                                         const sim::PodProcess& pod) {
+  std::vector<std::pair<config::GatewayRef, const config::Server*>> out;
   for (const config::GatewayRef& gateway : config.configs.Gateways()) {
     if (!Selects(gateway->spec.selector, pod.pod()->meta.labels)) continue;
     for (const config::Server& server : gateway->spec.servers) {
-      if (server.tls && server.tls->mode == config::ServerTlsSettings::Mode::kAutoPassthrough &&
-          static_cast<int>(server.port.number) == port) {
-        return true;
-      }
+      if (server.tls && server.tls->mode == config::ServerTlsSettings::Mode::kAutoPassthrough)
+        out.emplace_back(gateway, &server);
     }
   }
-  return false;
+  return out;
+}
+
+// Where the pod listens for a Gateway's port: at the targetPort of its first Service with such a port; else, and where
+// the Service opts out, at the number itself (istiod: pilot/pkg/model/gateway.go, resolvePorts).
+int ListensAt(const Mesh& mesh, const sim::PodProcess& pod, int number) {
+  for (const kube::ObjectRef& object : ServicesBefore(mesh, pod)) {
+    if (object->meta.labels.contains("experimental.istio.io/disable-gateway-port-translation")) continue;
+    for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+      if (port.port == number && port.target_port_name.empty()) return port.Target();
+    }
+  }
+  return number;
+}
+
+// What its load balancer leads to; 0: it has no such port, or one by name.
+int TargetForOthers(const kube::Object& object, const kube::Service& service) {
+  for (const kube::ServicePort& port : service.ports) {
+    if (port.port == PortForOthers(object)) return port.target_port_name.empty() ? port.Target() : 0;
+  }
+  return 0;
 }
 
 void NoAutoPassthrough(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;  // such a gateway leads to istiod alone
-  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
     const MeshCluster* config = mesh.Find(cluster.control_plane);
     const auto pods = Behind(mesh, cluster, object);
     if (config == nullptr || pods.empty()) return;
+    const int wanted = PortForOthers(object), target = TargetForOthers(object, service);
     const bool exposed = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) {
-      return Exposes(*config, *pod, kGatewayPort) || ExposesByGatewayApi(mesh, cluster, *pod, kGatewayPort);
+      const auto servers = AutoPassthroughServers(*config, *pod);
+      return ExposesByGatewayApi(mesh, cluster, *pod, wanted) ||
+             std::any_of(servers.begin(), servers.end(), [&](const auto& s) {
+               const int number = static_cast<int>(s.second->port.number);
+               return number == wanted || (target != 0 && ListensAt(mesh, *pod, number) == target);
+             });
     });
     if (exposed) return;
     findings.Add(
         cluster, object,
         fmt::format("no Gateway with tls mode AUTO_PASSTHROUGH on port {} selects its pods: they refuse what other "
                     "networks send",
-                    kGatewayPort));
+                    wanted));
   });
 }
 
 void GatewayPortMissing(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
-    int wanted = kGatewayPort;
-    if (const auto it = object.meta.labels.find(pilot::kGatewayPortLabel); it != object.meta.labels.end()) {
-      wanted = std::atoi(it->second.c_str());
-    }
+    const int wanted = PortForOthers(object);
     for (const kube::ServicePort& port : service.ports) {
       if (port.port == wanted) return;
     }
@@ -219,21 +289,18 @@ void AutoPassthroughTwice(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// ISTIO_META_REQUESTED_NETWORK_VIEW of a pod, empty where it says nothing; nullopt: it has none.
-std::optional<std::string> NetworkView(const kube::Object& pod) {
-  for (const auto& container : Items(At(pod.body, {"spec", "containers"}))) {
-    for (const auto& variable : Items(At(container, "env"))) {
-      if (Text(variable, "name") == "ISTIO_META_REQUESTED_NETWORK_VIEW") return Text(variable, "value");
-    }
-  }
-  return std::nullopt;
-}
-
 void ExtraHops(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
     for (const sim::PodProcess* pod : Behind(mesh, cluster, object)) {
-      if (!pod->bootstrap() || NetworkView(*pod->pod())) continue;
+      if (!pod->bootstrap()) continue;
+      bool set = false;
+      for (const auto& container : Items(At(pod->pod()->body, {"spec", "containers"}))) {
+        for (const auto& variable : Items(At(container, "env"))) {
+          set = set || Text(variable, "name") == "ISTIO_META_REQUESTED_NETWORK_VIEW";
+        }
+      }
+      if (set) continue;
       return findings.Add(
           cluster, object,
           fmt::format("pod {} has no ISTIO_META_REQUESTED_NETWORK_VIEW: requests that come in through it "
@@ -243,40 +310,10 @@ void ExtraHops(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// istiod: pilot/pkg/model/proxy_view.go: endpoints of networks that it does not name are not sent.
-void OwnNetworkLeftOut(const Mesh& mesh, Findings& findings) {
-  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
-    const std::string network = NetworkOfGateway(object);
-    for (const sim::PodProcess* pod : Behind(mesh, cluster, object)) {
-      const std::optional<std::string> view = pod->bootstrap() ? NetworkView(*pod->pod()) : std::nullopt;
-      if (!view || view->empty()) continue;
-      const std::vector<std::string> seen = absl::StrSplit(*view, ',');
-      if (std::find(seen.begin(), seen.end(), network) != seen.end()) continue;
-      return findings.Add(cluster, object,
-                          fmt::format("ISTIO_META_REQUESTED_NETWORK_VIEW of pod {} is {}: it is sent no endpoint of "
-                                      "network {}, so that what comes in for pods there goes elsewhere or fails",
-                                      pod->name(), *view, network));
-    }
-  });
-}
-
 // Host of a Gateway's server, without the namespace that it may name.
 std::string_view WithoutNamespace(std::string_view host) {
   const size_t slash = host.find('/');
   return slash == host.npos ? host : host.substr(slash + 1);
-}
-
-std::vector<std::pair<config::GatewayRef, const config::Server*>> AutoPassthroughServers(const MeshCluster& config,
-                                                                                         const sim::PodProcess& pod) {
-  std::vector<std::pair<config::GatewayRef, const config::Server*>> out;
-  for (const config::GatewayRef& gateway : config.configs.Gateways()) {
-    if (!Selects(gateway->spec.selector, pod.pod()->meta.labels)) continue;
-    for (const config::Server& server : gateway->spec.servers) {
-      if (server.tls && server.tls->mode == config::ServerTlsSettings::Mode::kAutoPassthrough)
-        out.emplace_back(gateway, &server);
-    }
-  }
-  return out;
 }
 
 void HostsNotExposed(const Mesh& mesh, Findings& findings) {
@@ -312,24 +349,75 @@ void TargetOfGatewayPort(const Mesh& mesh, Findings& findings) {
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
     const MeshCluster* config = mesh.Find(cluster.control_plane);
     const auto pods = Behind(mesh, cluster, object);
-    if (config == nullptr || pods.empty()) return;
-    const auto servers = AutoPassthroughServers(*config, *pods.front());
-    int wanted = kGatewayPort;
-    if (const auto it = object.meta.labels.find(pilot::kGatewayPortLabel); it != object.meta.labels.end())
-      wanted = std::atoi(it->second.c_str());
-    for (const kube::ServicePort& port : service.ports) {
-      if (port.port != wanted || servers.empty() || !port.target_port_name.empty()) continue;
-      const int target = port.Target();
-      // istiod: pilot/pkg/model/gateway.go, resolvePorts: a Gateway's number is the port that its pods listen on
-      const bool there = std::any_of(servers.begin(), servers.end(),
-                                     [&](const auto& s) { return static_cast<int>(s.second->port.number) == target; });
-      if (there) continue;
-      findings.Add(cluster, object,
-                   fmt::format("port {} leads to {} of the gateway's pods, where no Gateway with AUTO_PASSTHROUGH "
-                               "listens: connections from other networks are refused",
-                               wanted, target));
+    const int wanted = PortForOthers(object), target = TargetForOthers(object, service);
+    if (config == nullptr || pods.empty() || target == 0) return;
+    int listens = 0;
+    for (const auto& [gateway, server] : AutoPassthroughServers(*config, *pods.front())) {
+      const int number = static_cast<int>(server->port.number), at = ListensAt(mesh, *pods.front(), number);
+      if (at == target) return;
+      if (number == wanted) listens = at;
+    }
+    if (listens == 0) return;  // WT110 says that no Gateway is for it
+    findings.Add(cluster, object,
+                 fmt::format("port {} leads to {} of the gateway's pods, which listen at {} for the Gateway's port {}: "
+                             "connections from other networks are refused",
+                             wanted, target, listens, wanted));
+  });
+}
+
+// What a gateway sees of the mesh: endpoints of the networks that it asks for, and of those without one; all others
+// through gateways (istiod: pilot/pkg/model/proxy_view.go, pilot/pkg/xds/ep_filters.go).
+std::string ViewOf(const sim::PodProcess& pod) { return Text(pod.node().metadata, "REQUESTED_NETWORK_VIEW"); }
+std::string NetworkOfProxy(const sim::PodProcess& pod) { return Text(pod.node().metadata, "NETWORK"); }
+
+void ViewOfAnotherNetwork(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
+    for (const sim::PodProcess* pod : Behind(mesh, cluster, object)) {
+      if (!pod->bootstrap()) continue;
+      const std::string view = ViewOf(*pod), own = NetworkOfProxy(*pod);
+      if (view.empty() || own.empty()) continue;
+      const std::vector<std::string> networks = absl::StrSplit(view, ',');
+      if (std::find(networks.begin(), networks.end(), own) != networks.end()) continue;
+      const bool known = std::any_of(mesh.clusters().begin(), mesh.clusters().end(), [&](const auto& c) {
+        return std::find(networks.begin(), networks.end(), c->label) != networks.end();
+      });
+      return findings.Add(
+          cluster, OwnerOf(mesh, cluster, *pod),
+          fmt::format("ISTIO_META_REQUESTED_NETWORK_VIEW is {}, and the gateway's own network {}: it does not see the "
+                      "pods that it leads to, and {}",
+                      view, own,
+                      known ? "sends what comes in on to that network's gateway: the callers' own pods answer"
+                            : "resets what comes in"));
     }
   });
+}
+
+// A pod says another network than its cluster: its own label counts first, which injection sets by global.network
+// (istiod: pkg/kube/inject/webhook.go, applyMetadata; kube/controller/controller.go, Network).
+void PodOfAnotherNetwork(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (cluster->label.empty()) continue;
+    std::set<std::string> told;
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      if (!pod->bootstrap()) continue;
+      const std::string own = NetworkOfProxy(*pod);
+      if (own.empty() || own == cluster->label) continue;
+      const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
+      if (!told.insert(NameOf(*owner)).second) continue;
+      const std::string where =
+          Text(At(owner->body, {"spec", "template", "metadata", "labels"}), std::string(pilot::kNetworkLabel)) == own
+              ? "their label"
+              : "what is injected (global.network, or /net/ in the webhook's path)";
+      findings.Add(
+          *cluster, owner,
+          fmt::format("its pods are in network {} by {}, and {}'s namespace {} says {}: {}", own, where, cluster->name,
+                      cluster->system_namespace, cluster->label,
+                      pod->router() ? "the gateway takes the pods behind it for those of another network, and sends "
+                                      "what comes in to a gateway"
+                                    : "they are reached through that network's gateway, and reach this one's pods so"));
+    }
+  }
 }
 
 void SourceRanges(const Mesh& mesh, Findings& findings) {
@@ -354,6 +442,13 @@ const std::vector<Rule>& GatewayServiceRules() {
        "write hosts: [\"*.local\"], or take the services out of the mesh of the others", "", HostsNotExposed},
       {"WT118", "GatewayTargetPort", Level::kError, "nothing listens where the load balancer leads",
        "let targetPort be the Gateway's port number", "", TargetOfGatewayPort},
+      {"WT125", "GatewayViewOfAnotherNetwork", Level::kError,
+       "a gateway between networks has to see the pods of its own",
+       "set ISTIO_META_REQUESTED_NETWORK_VIEW to the gateway's network, as gen-eastwest-gateway.sh --network does",
+       "istio/istio#26293", ViewOfAnotherNetwork},
+      {"WT126", "PodOfAnotherNetwork", Level::kError, "a pod's network by its own label counts before its cluster's",
+       "give the label of istio-system, global.network of the installation and the pods' labels one name",
+       "istio/istio#39712", PodOfAnotherNetwork},
       {"WT119", "GatewaySourceRanges", Level::kWarning, "addresses of other clusters' nodes and NATs change",
        "let the ranges cover every cluster's egress, or leave them out: mesh TLS authenticates clients", "",
        SourceRanges},
@@ -387,9 +482,6 @@ const std::vector<Rule>& GatewayServiceRules() {
        "leave one of them", "istio/istio#42050", AutoPassthroughTwice},
       {"WT115", "GatewaySeesOtherNetworks", Level::kWarning, "a request may cross two gateways",
        "set ISTIO_META_REQUESTED_NETWORK_VIEW to the gateway's network", "istio/istio#26293", ExtraHops},
-      {"WT125", "GatewayLeavesOutItsNetwork", Level::kError,
-       "a gateway routes to the networks alone that its pods ask for",
-       "set ISTIO_META_REQUESTED_NETWORK_VIEW to the gateway's network", "", OwnNetworkLeftOut},
   };
   return *rules;
 }

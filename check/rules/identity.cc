@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/json_access.h"
 #include "core/base/time.h"
 #include "core/kube/secret.h"
 #include "core/x509/x509.h"
@@ -108,6 +109,33 @@ void CertificateExpires(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// What a person can mend: the injector's values, or the mesh config; null: no file brought either.
+kube::ObjectRef WhereMeshIdIsSaid(const Mesh& mesh, const MeshCluster& cluster) {
+  for (const kube::ObjectRef& map : {mesh.Get(cluster, "ConfigMap", cluster.system_namespace, "istio-sidecar-injector"),
+                                     MeshConfigMap(mesh, cluster)}) {
+    if (map != nullptr && !mesh.Where(cluster.name, *map).file.empty()) return map;
+  }
+  return nullptr;
+}
+
+// It names the mesh in telemetry; no request depends on it.
+void MeshIdsDiffer(const Mesh& mesh, Findings& findings) {
+  std::vector<std::pair<std::string, const MeshCluster*>> ids;  // the first cluster of each
+  for (const auto& cluster : mesh.clusters()) {
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      const std::string id = pod->bootstrap() ? Text(pod->node().metadata, "MESH_ID") : "";
+      const bool known = std::any_of(ids.begin(), ids.end(), [&](const auto& each) { return each.first == id; });
+      if (!id.empty() && !known) ids.emplace_back(id, cluster.get());
+    }
+  }
+  for (size_t i = 1; i < ids.size(); ++i) {
+    const auto& [id, cluster] = ids[i];
+    findings.Add(*cluster, WhereMeshIdIsSaid(mesh, *cluster),
+                 fmt::format("proxies of {} are of mesh {}, and those of {} of mesh {}", cluster->name, id,
+                             ids.front().second->name, ids.front().first));
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& IdentityRules() {
@@ -121,6 +149,9 @@ const std::vector<Rule>& IdentityRules() {
        TrustDomainsDiffer},
       {"WT303", "CertificateExpires", Level::kWarning, "nothing renews a certificate that was plugged in",
        "put a new one into the Secret in time, first of all the root's", "istio/istio#50420", CertificateExpires},
+      {"WT304", "MeshIdsDiffer", Level::kWarning,
+       "requests do not depend on it, but metrics and traces of one mesh look like those of two",
+       "install every cluster with one global.meshID", "", MeshIdsDiffer},
   };
   return *rules;
 }

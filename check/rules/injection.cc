@@ -311,6 +311,48 @@ void AutoWithoutInjection(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Webhooks of 1.18.2 select namespaces by `enabled`; the default one by anything but `disabled` where
+// enableNamespacesByDefault is on.
+void InjectionLabelUnknown(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& ns : mesh.List(*cluster, "Namespace")) {
+      const auto label = ns->meta.labels.find("istio-injection");
+      if (label == ns->meta.labels.end() || label->second == "enabled" || label->second == "disabled") continue;
+      findings.Add(
+          *cluster, *ns,
+          fmt::format("istio-injection={} is neither enabled nor disabled: no webhook selects it", label->second));
+    }
+  }
+}
+
+// A Job ends when all its containers have, and a sidecar does not.
+void JobNeverEnds(const Mesh& mesh, Findings& findings) {
+  for (const BroughtObject& b : mesh.brought()) {
+    const std::string kind = Text(b.object, "kind");
+    if (kind != "Job" && kind != "CronJob") continue;
+    const MeshCluster* const cluster = mesh.Find(b.cluster);
+    const json& meta = At(b.object, "metadata");
+    const kube::ObjectRef ns =
+        cluster == nullptr ? nullptr : mesh.Get(*cluster, "Namespace", "", Text(meta, "namespace", "default"));
+    if (ns == nullptr) continue;
+    const json& spec = At(b.object, "spec");
+    const json& pod = kind == "Job" ? At(spec, "template") : At(spec, {"jobTemplate", "spec", "template"});
+    std::string asked = Text(At(pod, {"metadata", "labels"}), "sidecar.istio.io/inject");
+    if (asked.empty()) asked = Text(At(pod, {"metadata", "annotations"}), "sidecar.istio.io/inject");
+    if (asked.empty() ? !GetsSidecars(mesh, *cluster, *ns) : asked != "true") continue;
+    const auto pods = mesh.Pods(*cluster);
+    const bool native = std::any_of(pods.begin(), pods.end(), [](const auto* each) {
+      for (const json& container : Items(At(each->pod()->body, {"spec", "initContainers"}))) {
+        if (Text(container, "name") == "istio-proxy") return true;
+      }
+      return false;
+    });
+    if (native) continue;  // Kubernetes ends such a sidecar after the others
+    findings.Add(b.cluster, fmt::format("{} {}/{}", kind, ns->meta.name, Text(meta, "name")), Place{b.file, b.line},
+                 "its pods get a sidecar, which runs on when the work is done: the Job never completes");
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& InjectionRules() {
@@ -335,6 +377,12 @@ const std::vector<Rule>& InjectionRules() {
       {"IST0144", "InvalidApplicationUID", Level::kWarning,
        "iptables lets the sidecar's user pass: what the application sends goes by the mesh", "run it as another user",
        "", UserOfTheProxy},
+      {"WT606", "InjectionLabelUnknown", Level::kWarning, "its pods run without a sidecar",
+       "write istio-injection=enabled, or istio.io/rev of a revision", "", InjectionLabelUnknown},
+      {"WT607", "JobNeverEnds", Level::kWarning, "a Job waits for all containers of its pod",
+       "label its pods sidecar.istio.io/inject=false, or let the work end with a POST to "
+       "http://localhost:15020/quitquitquit",
+       "istio/istio#6324", JobNeverEnds},
   };
   return *rules;
 }

@@ -7,6 +7,7 @@
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/json_access.h"
 #include "core/config/mesh/mesh_networks.h"
 #include "core/model/labels.h"
 #include "core/registry/multicluster/registries.h"
@@ -55,6 +56,17 @@ GatewayPlace WhereGatewayIsMissing(const Mesh& mesh, std::string_view network) {
       const auto label = pod->pod()->meta.labels.find(std::string(pilot::kNetworkLabel));
       if (label != pod->pod()->meta.labels.end() && label->second == network)
         return {cluster.get(), OwnerOf(mesh, *cluster, *pod)};
+    }
+    for (const auto& entry : cluster->configs.WorkloadEntries()) {
+      if (entry->spec.network == network)
+        return {cluster.get(),
+                mesh.Get(*cluster, "WorkloadEntry.networking.istio.io", entry->meta.ns, entry->meta.name)};
+    }
+    for (const config::ServiceEntryRef& entry : cluster->configs.ServiceEntries()) {
+      const auto& endpoints = entry->spec.endpoints;
+      if (std::any_of(endpoints.begin(), endpoints.end(), [&](const auto& e) { return e.network == network; }))
+        return {cluster.get(),
+                mesh.Get(*cluster, "ServiceEntry.networking.istio.io", entry->meta.ns, entry->meta.name)};
     }
   }
   return out;
@@ -203,16 +215,44 @@ void NetworkNameShared(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// That all its proxies say, and all endpoints that its own istiod knows of it, by the label that injection gives pods
+// (istiod: pkg/kube/inject/webhook.go, applyMetadata); empty: some are in none.
+std::string InjectedNetwork(const Mesh& mesh, const MeshCluster& cluster) {
+  std::string out;
+  for (const sim::PodProcess* pod : mesh.Pods(cluster)) {
+    if (!pod->bootstrap()) {
+      if (IsApplication(*pod)) return {};
+      continue;
+    }
+    const std::string network = Text(pod->node().metadata, "NETWORK");
+    if (network.empty() || (!out.empty() && network != out)) return {};
+    out = network;
+  }
+  return out;
+}
+
 void NetworkLabelMissing(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
   // Sites between which routes lead are one flat network, which needs no name.
-  const auto& clusters = mesh.clusters();
-  const bool unnamed = std::all_of(clusters.begin(), clusters.end(), [](const auto& c) { return c->label.empty(); });
-  if (unnamed && KeptApart(mesh, true).empty()) return;
+  std::set<std::string> by_injection;
+  bool labelled = false;
+  for (const auto& cluster : mesh.clusters()) {
+    labelled = labelled || !cluster->label.empty();
+    if (const std::string network = InjectedNetwork(mesh, *cluster); !network.empty()) by_injection.insert(network);
+  }
+  if (!labelled && by_injection.size() < 2 && KeptApart(mesh, true).empty()) return;
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->label.empty()) continue;
     const kube::ObjectRef ns = SystemNamespace(mesh, *cluster);
     if (ns == nullptr) continue;
+    if (const std::string injected = InjectedNetwork(mesh, *cluster); !injected.empty()) {
+      findings.Add(*cluster, *ns,
+                   fmt::format("namespace {} has no label {}: pods with a sidecar are in network {}, which injection "
+                               "gives them (global.network), and a pod without one would be in none",
+                               cluster->system_namespace, pilot::kNetworkLabel, injected));
+      findings.Explain("the addresses of such a pod are sent to every network", {});
+      continue;
+    }
     findings.Add(
         *cluster, *ns,
         fmt::format("namespace {} has no label {}: the cluster's pods are in no network, and every network's pod "
@@ -238,6 +278,38 @@ void UnknownMeshNetworksRegistry(const Mesh& mesh, Findings& findings) {
             fmt::format("meshNetworks: network {} takes endpoints from registry {}, which is no cluster of this "
                         "mesh",
                         name, endpoint.from_registry));
+      }
+    }
+  }
+}
+
+// istiod: pilot/pkg/model/network.go, NameCache: a name that does not resolve is no gateway;
+// pilot/pkg/serviceregistry/kube/controller/network.go: a Service is looked for by its full host.
+void UnknownMeshNetworksGateway(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
+    if (map == nullptr || !cluster->primary || cluster->push == nullptr) continue;
+    const auto data = kube::ConfigMapData(*map);
+    const auto text = data.find("meshNetworks");
+    if (text == data.end()) continue;
+    const auto networks = config::ParseMeshNetworks(text->second);
+    if (!networks.ok()) continue;
+    const auto pods = mesh.Pods(*cluster);
+    for (const auto& [name, network] : networks->networks) {
+      for (const auto& gateway : network.gateways) {
+        if (gateway.address.empty()) {
+          if (KnowsHost(*cluster, gateway.registry_service_name)) continue;
+          findings.Add(*cluster, *map,
+                       fmt::format("meshNetworks: the gateway of network {} is Service {}, which istiod does not know",
+                                   name, gateway.registry_service_name));
+          findings.Explain({}, "write its full host, e.g. istio-eastwestgateway.istio-system.svc.cluster.local");
+          continue;
+        }
+        if (IpAddress::Parse(gateway.address).ok() || pods.empty()) continue;
+        if (const auto found = pods.front()->ResolveName(gateway.address); found.ok() && !found->empty()) continue;
+        findings.Add(*cluster, *map,
+                     fmt::format("meshNetworks: the gateway of network {} is {}, which does not resolve", name,
+                                 gateway.address));
       }
     }
   }
@@ -292,6 +364,8 @@ const std::vector<Rule>& NetworkRules() {
        "a proxy in no network takes every endpoint for its own network's",
        "kubectl label namespace istio-system topology.istio.io/network=NAME", "istio/istio#58612, #17185",
        NetworkLabelMissing},
+      {"WT127", "UnknownMeshNetworksGateway", Level::kError, "the network is one without that gateway",
+       "write an address, or a name that istiod's resolver knows", "", UnknownMeshNetworksGateway},
       {"IST0126", "UnknownMeshNetworksServiceRegistry", Level::kError, "no endpoint will ever belong to that network",
        "name a cluster ID of the mesh in fromRegistry", "", UnknownMeshNetworksRegistry},
       {"WT114", "ZonesBehindOneGateway", Level::kWarning,

@@ -218,6 +218,58 @@ void TokensNobodyChecks(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// istio.io, RequestAuthentication: a request without a token passes; one with a bad token does not.
+void TokensOptional(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::RequestAuthenticationRef& tokens : cluster->configs.RequestAuthentications()) {
+      for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
+        if (!HoldsFor(*cluster, tokens->meta.ns, tokens->spec.selector, *pod)) continue;
+        bool asked = false;
+        EachAuthorization(mesh, [&](const MeshCluster& of, const kube::Object& policy, const auto& pods) {
+          asked = asked || (&of == cluster.get() && std::find(pods.begin(), pods.end(), pod) != pods.end() &&
+                            !TokenAskedFor(policy).empty());
+        });
+        if (asked) continue;
+        findings.Add(*cluster, tokens->meta,
+                     fmt::format("requests to {}.{} without a token pass: no AuthorizationPolicy asks for one",
+                                 pod->app(), pod->pod()->meta.ns));
+        break;
+      }
+    }
+  }
+}
+
+// istiod: pkg/config/analysis/analyzers/telemetry.
+void TelemetriesOfOneScope(const Mesh& mesh, Findings& findings, bool with_selector) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary) continue;
+    std::map<std::string, std::string> first;  // of a namespace or a pod of it
+    std::set<std::string> told;
+    for (const config::TelemetryRef& telemetry : cluster->configs.Telemetries()) {
+      if (telemetry->spec.selector.has_value() != with_selector) continue;
+      const auto meet = [&](const std::string& scope) {
+        const auto [it, added] = first.emplace(scope, telemetry->meta.name);
+        if (added || it->second == telemetry->meta.name) return;
+        if (!told.insert(telemetry->meta.ns + "/" + telemetry->meta.name).second) return;
+        findings.Add(*cluster, telemetry->meta,
+                     with_selector ? fmt::format("selects pod {}, as {} does", scope, it->second)
+                                   : fmt::format("has no selector, as {} of its namespace", it->second));
+      };
+      if (!with_selector) {
+        meet(telemetry->meta.ns);
+        continue;
+      }
+      for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
+        if (pod->pod()->meta.ns == telemetry->meta.ns && Selects(*telemetry->spec.selector, pod->pod()->meta.labels))
+          meet(pod->name());
+      }
+    }
+  }
+}
+void TelemetriesOfOneNamespace(const Mesh& mesh, Findings& findings) { TelemetriesOfOneScope(mesh, findings, false); }
+void TelemetriesOfOnePod(const Mesh& mesh, Findings& findings) { TelemetriesOfOneScope(mesh, findings, true); }
+
 // istio.io, app-health-check: kubelets have no certificate, so istiod's injector leads HTTP probes to the agent.
 void ProbesMeetMtls(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
@@ -268,6 +320,12 @@ const std::vector<Rule>& PolicyRules() {
       {"WT570", "TokensNobodyChecks", Level::kError,
        "an ALLOW refuses everyone, a DENY by what a token lacks everyone, too",
        "add a RequestAuthentication for these workloads", "", TokensNobodyChecks},
+      {"WT575", "TokensOptional", Level::kInfo, "RequestAuthentication alone refuses bad tokens, not missing ones",
+       "add an AuthorizationPolicy with requestPrincipals, if tokens shall be shown", "", TokensOptional},
+      {"IST0159", "ConflictingTelemetryWorkloadSelectors", Level::kError, "which of them holds is not defined",
+       "join them into one", "", TelemetriesOfOnePod},
+      {"IST0160", "MultipleTelemetriesWithoutWorkloadSelectors", Level::kError, "which of them holds is not defined",
+       "join them into one", "", TelemetriesOfOneNamespace},
       {"WT604", "ProbesMeetMtls", Level::kError,
        "a kubelet has no certificate: its probe fails, and the pod never gets ready",
        "take the annotation away, or probe a port that is not STRICT", "", ProbesMeetMtls},

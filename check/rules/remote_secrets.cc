@@ -83,21 +83,56 @@ void TokenExpires(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// The cluster whose API server a kubeconfig names; null: none of this mesh's names, as of a real address.
+const MeshCluster* LeadsTo(const Mesh& mesh, const kube::KubeConfig& config) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (config.server == sim::ApiServerUrl(cluster->name)) return cluster.get();
+  }
+  return nullptr;
+}
+
+// What another name does. istiod: proxies' tokens are reviewed where their own CLUSTER_ID says
+// (security/pkg/server/ca/authenticate/kubeauth/kube_jwt.go); endpoints have the name of their registry.
+std::string DoneByAnotherName(const MeshCluster& reader, const MeshCluster* led) {
+  if (led == nullptr) return "no server of the mesh is behind it";
+  if (led->control_plane == reader.name && led != &reader) {
+    return fmt::format("it leads to {}, whose proxies say their own CLUSTER_ID: this istiod refuses their tokens",
+                       led->name);
+  }
+  return fmt::format(
+      "it leads to {}, whose proxies say {}: requests are balanced over it all the same, but subsets by "
+      "topology.istio.io/cluster, clusterLocal and metrics know two clusters",
+      led->name, led->name);
+}
+
 void IdMismatch(const Mesh& mesh, Findings& findings) {
+  std::map<std::string, std::pair<std::string, std::string>> servers;  // a name for it, and which Secret says so
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
     if (!IsRemoteSecret(cluster, secret)) return;
     const auto data = kube::ReadSecretData(secret);
     if (!data.ok()) return;
     for (const auto& [id, text] : *data) {
+      const auto config = kube::ParseKubeConfig(text, "kubeconfig");
+      // Of servers that are nobody's in this world the name decides which cluster stands for them: two names of one
+      // server are the mistake of a wrong --context.
+      if (config.ok() && LeadsTo(mesh, *config) == nullptr) {
+        const auto [it, first] = servers.try_emplace(config->server, id, cluster.name + "'s " + secret.meta.name);
+        if (!first && it->second.first != id) {
+          findings.Add(cluster, secret,
+                       fmt::format("names its cluster {}, and leads to {}, which {} names {}", id, config->server,
+                                   it->second.second, it->second.first));
+          findings.Explain(
+              "one of both istiods reads the wrong cluster, maybe its own, and takes its pods for the other's",
+              "create each with the context of the cluster that it names: `istioctl create-remote-secret "
+              "--context=CLUSTER --name=CLUSTER_ID`");
+        }
+      }
       if (mesh.Find(id) == nullptr) {
-        findings.Add(
-            cluster, secret,
-            fmt::format("names its cluster {}, and no cluster of the mesh has that ID: its proxies' own "
-                        "CLUSTER_ID is another, so that their tokens are refused and their gateway is not found",
-                        id));
+        findings.Add(cluster, secret,
+                     fmt::format("names its cluster {}, and no cluster of the mesh has that ID: {}", id,
+                                 DoneByAnotherName(cluster, config.ok() ? LeadsTo(mesh, *config) : nullptr)));
         continue;
       }
-      const auto config = kube::ParseKubeConfig(text, "kubeconfig");
       if (!config.ok()) continue;
       for (const auto& other : mesh.clusters()) {
         if (other->name != id && config->server == sim::ApiServerUrl(other->name)) {
@@ -160,12 +195,46 @@ void SameClusterTwice(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// What client-go says when the API server is not reached, not believed, or does not believe istiod. Rights are WT207's.
+void RefusedByCluster(const Mesh& mesh, Findings& findings) {
+  constexpr std::string_view kReads = " cannot read cluster ";
+  for (const std::string& complaint : mesh.world().Complaints()) {
+    const size_t at = complaint.find(kReads);
+    if (at == complaint.npos || complaint.find(" is forbidden: User ") != complaint.npos) continue;
+    const MeshCluster* const cluster = mesh.Find(complaint.substr(0, complaint.find(": istiod ")));
+    const std::string rest = complaint.substr(at + kReads.size());
+    const size_t colon = rest.find(": ");
+    if (cluster == nullptr || colon == rest.npos) continue;
+    const std::string id = rest.substr(0, colon), why = rest.substr(colon + 2);
+    kube::ObjectRef secret;
+    for (const kube::ObjectRef& each : mesh.List(*cluster, "Secret", cluster->system_namespace)) {
+      const auto data = kube::ReadSecretData(*each);
+      if (!IsRemoteSecret(*cluster, *each) || !data.ok() || !data->contains(id)) continue;
+      // Of two, the one that a person can mend.
+      if (secret == nullptr || !mesh.Where(cluster->name, *each).file.empty()) secret = each;
+    }
+    findings.Add(*cluster, secret, fmt::format("istiod cannot read cluster {}: {}", id, why));
+    if (why.find("x509") != why.npos) {
+      findings.Explain("certificate-authority-data is not that of the API server to which `server` leads",
+                       "create it again with the context of that cluster: `istioctl create-remote-secret "
+                       "--context=CLUSTER --name=CLUSTER_ID`");
+    } else if (why.find("Unauthorized") != why.npos) {
+      findings.Explain("the token is of another cluster, has ended, or its ServiceAccount is gone",
+                       "create it again, with the token of a Secret of type kubernetes.io/service-account-token");
+    }
+  }
+}
+
 void OneWay(const Mesh& mesh, Findings& findings) {
   std::map<std::string, std::set<std::string>> reads;  // control plane -> clusters
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
     const auto data = kube::ReadSecretData(secret);
     if (!IsRemoteSecret(cluster, secret) || !data.ok()) return;
-    for (const auto& [id, text] : *data) reads[cluster.name].insert(id);
+    for (const auto& [id, text] : *data) {
+      const auto config = kube::ParseKubeConfig(text, "kubeconfig");
+      const MeshCluster* const led = config.ok() ? LeadsTo(mesh, *config) : nullptr;
+      reads[cluster.name].insert(led == nullptr ? id : led->name);
+    }
   });
   for (const auto& a : mesh.clusters()) {
     for (const auto& b : mesh.clusters()) {
@@ -193,6 +262,9 @@ const std::vector<Rule>& RemoteSecretRules() {
       {"WT206", "RemoteServerIsLoopback", Level::kError, "istiod lists nothing of that cluster",
        "`istioctl create-remote-secret --server https://ADDRESS:6443`, an address that pods reach", "",
        ServerOfItsOwnMachine},
+      {"WT210", "RemoteClusterRefuses", Level::kError,
+       "istiod lists nothing of that cluster, and has no endpoint of it",
+       "let `server` be an address that istiod's pod reaches", "istio/istio#34210", RefusedByCluster},
       {"WT203", "RemoteSecretUnreadable", Level::kError, "istiod stops reading that cluster, and keeps what it knew",
        "create the Secret again", "istio/istio#58047", Unreadable},
       {"WT204", "RemoteSecretTwice", Level::kWarning, "which of them counts depends on the order of arrival",

@@ -101,6 +101,7 @@ const std::vector<Rule>& ProviderRules();
 const std::vector<Rule>& PolicyRules();
 const std::vector<Rule>& SettingRules();
 const std::vector<Rule>& RightsRules();
+const std::vector<Rule>& OneSideRules();
 // All of them, by code.
 const std::vector<const Rule*>& AllRules();
 const Rule* FindRule(std::string_view code);  // null: there is none

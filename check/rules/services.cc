@@ -7,6 +7,7 @@
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
 #include "core/config/schema/protocol.h"
+#include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -353,6 +354,39 @@ void UdpCalledOtherwise(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Without a selector somebody has to write its endpoints.
+void ServiceWithoutEndpoints(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const MeshCluster* const primary = mesh.Find(cluster->control_plane);
+    if (primary == nullptr || primary->istiod == nullptr) continue;
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      const kube::Service& service = kube::ParseService(*object);
+      if (service.has_selector || service.type == "ExternalName" || IsSystemNamespace(mesh, object->meta.ns) ||
+          (object->meta.ns == "default" && object->meta.name == "kubernetes")) {
+        continue;
+      }
+      const std::string host = FullHost(object->meta.name, object->meta.ns);
+      const auto* shards = primary->istiod->discovery().endpoints().Find(host, object->meta.ns);
+      const bool any = shards != nullptr && std::any_of(shards->shards.begin(), shards->shards.end(),
+                                                        [](const auto& shard) { return !shard.second->empty(); });
+      if (any) continue;
+      findings.Add(*cluster, *object, "has no selector, and nobody writes Endpoints or EndpointSlices for it");
+    }
+  }
+}
+
+// istiod: pilot/pkg/serviceregistry/kube/conversion.go reads no sessionAffinity.
+void SessionAffinityUnheeded(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      if (Text(At(object->body, "spec"), "sessionAffinity") != "ClientIP" || IsSystemNamespace(mesh, object->meta.ns))
+        continue;
+      findings.Add(*cluster, *object,
+                   "sessionAffinity ClientIP: kube-proxy heeds it, sidecars and gateways balance each request anew");
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& ServiceRules() {
@@ -401,6 +435,11 @@ const std::vector<Rule>& ServiceRules() {
       {"WT413", "UdpCalledOtherwise", Level::kWarning,
        "the mesh has no UDP: such a port has no listener and no cluster", "say protocol: TCP, or leave it out", "",
        UdpCalledOtherwise},
+      {"WT415", "ServiceWithoutEndpoints", Level::kWarning, "requests find no endpoint (503, UH)",
+       "give it a selector, or write its EndpointSlice; a host outside is a ServiceEntry's", "",
+       ServiceWithoutEndpoints},
+      {"WT416", "SessionAffinityUnheeded", Level::kWarning, "a client meets another pod with each request",
+       "write a DestinationRule with loadBalancer.consistentHash", "istio/istio#6011", SessionAffinityUnheeded},
   };
   return *rules;
 }

@@ -70,6 +70,13 @@ bool Imports(const config::Sidecar& spec, const std::string& of_ns, const pilot:
   return false;
 }
 
+// istiod: pilot/pkg/model/sidecar.go: the Sidecar's outboundTrafficPolicy before the mesh's.
+bool RegistryOnly(const MeshCluster& cluster, const config::Sidecar& spec) {
+  if (spec.outbound_traffic_policy)
+    return spec.outbound_traffic_policy->mode == config::OutboundTrafficPolicy::Mode::kRegistryOnly;
+  return cluster.push->mesh().outbound_traffic_policy == config::OutboundTrafficPolicy::Mode::kRegistryOnly;
+}
+
 void HidesRemoteService(const Mesh& mesh, Findings& findings) {
   EachSidecar(mesh, [&](const MeshCluster& cluster, const auto& sidecar) {
     for (const pilot::ServiceRef& service : cluster.push->GetAllServices()) {
@@ -81,6 +88,12 @@ void HidesRemoteService(const Mesh& mesh, Findings& findings) {
         findings.Add(cluster, sidecar.meta,
                      fmt::format("hides {} of its own namespace, which has endpoints in {}, from the pods it holds for",
                                  service->hostname, shard.cluster.str()));
+        if (RegistryOnly(cluster, sidecar.spec)) {
+          findings.Explain(
+              "what no listener or route is for goes to BlackHoleCluster (outboundTrafficPolicy REGISTRY_ONLY): "
+              "connections are closed, HTTP is answered 502",
+              "add the host to egress.hosts");
+        }
         break;
       }
     }

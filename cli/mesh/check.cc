@@ -86,6 +86,7 @@ absl::StatusOr<check::LintResult> LintMesh(const CheckArguments& a, std::string*
   for (const std::string& note : mesh.notes()) {
     if (scenario::IsUnheeded(note)) std::cerr << "note: " << note << "\n";
   }
+  for (const std::string& deed : mesh.world().MendedLines()) std::cerr << deed << "\n";
   return check::Lint(mesh, options);
 }
 

@@ -289,6 +289,7 @@ struct Istiod::Impl {
   config::ConfigStore configs;
   security::Credentials credentials;
   security::TrustBundleSources trust_bundle;
+  std::map<std::string, std::string> peer_roots;  // PEM of SPIFFE_BUNDLE_ENDPOINTS, by trust domain
   std::unique_ptr<security::SpiffeEndpoints> spiffe_endpoints;
   security::JwksCache key_sets;
   std::vector<std::unique_ptr<Generator>> generators;
@@ -445,6 +446,8 @@ void Istiod::Impl::FetchPeerRoot(std::vector<std::pair<std::string, std::string>
                                fmt::format("failed to create discovery service: {}", Message(roots.status()))));
     }
     lines.Say(fmt::format("Loaded SPIFFE trust bundle for: {}, containing {} certs", domain, roots->size()), "spiffe");
+    std::string& pem = peer_roots[domain];
+    for (const std::string& root : *roots) pem += root;
     wanted.pop_back();
     since = host.Now();
     pause = 50ms;
@@ -977,7 +980,9 @@ void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster, bool
       [this, id] {
         if (const auto of = extras.find(id); of != extras.end()) of->second.namespaces = nullptr;
       });
-  // Without an election: each revision patches its own.
+  // Without an election: each revision patches its own. Where INJECTION_WEBHOOK_CONFIG_NAME is empty somebody else does
+  // (istiod: pilot/pkg/bootstrap/sidecarinjector.go, pilot/pkg/serviceregistry/kube/controller/multicluster.go).
+  if (!options.patches_injection) return;
   extra.webhooks = std::make_unique<WebhookPatcher>(cluster, host, RevisionOf(options), [this] { return Bundle(); });
   extra.webhooks->Start();
 }
@@ -1070,6 +1075,35 @@ bool Istiod::Leads(std::string_view election) const {
 }
 
 bool Istiod::Idle() const { return impl_->Idle(); }
+
+// istiod: pilot/pkg/bootstrap/server.go, createPeerCertVerifier; pkg/spiffe/spiffe.go, VerifyPeerCert.
+absl::Status Istiod::VerifyClient(const std::vector<x509::CertificateRef>& chain) const {
+  if (chain.empty()) return absl::OkStatus();
+  const std::vector<std::string>& uris = chain.front()->sans().uris;
+  if (uris.size() != 1) {
+    return absl::UnauthenticatedError(
+        fmt::format("peer certificate does not contain 1 URI type SAN, detected {}", uris.size()));
+  }
+  std::string domain = uris.front();
+  if (domain.starts_with(security::kSpiffePrefix)) domain.erase(0, security::kSpiffePrefix.size());
+  domain = domain.substr(0, domain.find('/'));
+  std::string pem;
+  if (domain == impl_->TrustDomain()) {
+    if (impl_->server != nullptr && impl_->server->ca != nullptr && impl_->server->ca->ca() != nullptr)
+      pem += impl_->server->ca->ca()->bundle()->roots_pem();
+    if (impl_->server != nullptr && impl_->server->external != nullptr) pem += impl_->server->external->roots_pem();
+  }
+  if (const auto more = impl_->peer_roots.find(domain); more != impl_->peer_roots.end()) pem += more->second;
+  if (pem.empty()) return absl::UnauthenticatedError(fmt::format("no cert pool found for trust domain {}", domain));
+  const absl::StatusOr<x509::TrustBundleRef> roots = x509::TrustBundle::FromPem(pem, "roots of clients");
+  if (!roots.ok()) return roots.status();
+  if (const x509::VerifyResult result =
+          x509::Verify(chain, **roots, impl_->host.WallClock(), x509::Purpose::kClientAuth);
+      !result.ok()) {
+    return absl::UnauthenticatedError("x509: certificate signed by unknown authority");
+  }
+  return absl::OkStatus();
+}
 
 std::unique_ptr<AdsConnection> Istiod::OpenAds(security::PeerCredentials peer, std::string address, AdsStream& stream) {
   AuthenticatePeer authenticate;

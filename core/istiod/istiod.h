@@ -81,6 +81,7 @@ struct IstiodOptions {
   int requests_per_second = 25;           // PILOT_MAX_REQUESTS_PER_SECOND
   Duration remote_cluster_timeout = 30s;  // PILOT_REMOTE_CLUSTER_TIMEOUT
   Duration cacerts_mount_delay = 30s;     // IstiodCaOptions::mount_delay
+  bool patches_injection = true;          // INJECTION_WEBHOOK_CONFIG_NAME names one
   bool enable_ca = true;                  // ENABLE_CA_SERVER; without it neither certificates nor root ConfigMaps
   bool xds_auth = true;                   // XDS_AUTH
   bool xds_cache = true;                  // PILOT_ENABLE_XDS_CACHE
@@ -156,6 +157,9 @@ class Istiod {
   bool Idle() const;
 
   // Port 15012, ADS. `peer` is authenticated first; a refusal closes the stream. `stream` must outlive the connection.
+  // Whether a client's certificate is believed, by the roots of its trust domain: its own, those of its CA and RA; of
+  // others, what SPIFFE_BUNDLE_ENDPOINTS gave. No chain is believed.
+  absl::Status VerifyClient(const std::vector<x509::CertificateRef>& chain) const;
   std::unique_ptr<AdsConnection> OpenAds(security::PeerCredentials peer, std::string address, AdsStream& stream);
   // Port 15012, IstioCertificateService.
   void CreateCertificate(security::PeerCredentials peer, security::CertificateRequestMessage request,

@@ -76,6 +76,8 @@ constexpr Setter kSetters[] = {
        s->external_said = true;
      }},
     {"INJECT_ENABLED", [](const Value& v, Settings* s) { s->injects = v.flag; }},
+    {"INJECTION_WEBHOOK_CONFIG_NAME",
+     [](const Value& v, Settings* s) { s->options.patches_injection = !v.text.empty(); }},
     {"ISTIOD_CUSTOM_HOST", [](const Value& v, Settings* s) { s->options.custom_hosts = SplitAtCommas(v.text); }},
     {"ISTIO_DUAL_STACK", [](const Value& v, Settings* s) { s->options.profile.Set(Change::kDualStack, v.flag); }},
     {"ISTIO_MULTIROOT_MESH", [](const Value& v, Settings* s) { s->options.multi_root = v.flag; }},

@@ -194,6 +194,7 @@ Json Expand(XdsType type, Json json) {
     }
     case XdsType::kRds:
     case XdsType::kSds:
+    case XdsType::kEcds:
       return json;
   }
   return json;
@@ -219,6 +220,7 @@ std::string Serialise(XdsType type, const Json& json) {
     case XdsType::kRds:
       return Parse("envoy.config.route.v3.RouteConfiguration", json);
     case XdsType::kSds:
+    case XdsType::kEcds:  // cases hold none
       break;
   }
   return {};

@@ -44,9 +44,12 @@ const std::string& SystemRoots() {
 
 }  // namespace
 
-absl::StatusOr<std::string> AgentStart::Roots(const std::string& path) const {
-  if (path.empty()) return SystemRoots();
+absl::StatusOr<std::string> AgentStart::Read(const std::string& path) const {
   return FilesAtStart(*files_, mesh_roots_, api_server_roots_).Read(path);
+}
+
+absl::StatusOr<std::string> AgentStart::Roots(const std::string& path) const {
+  return path.empty() ? SystemRoots() : Read(path);
 }
 
 // istiod: pkg/istio-agent/agent.go, Run().
@@ -54,6 +57,7 @@ absl::Status AgentStart::Look(const pilot::ProxyBootstrap& bootstrap, const pilo
   const pilot::AgentVariables variables(environment, nullptr);
   const bool mounted = bootstrap.file_mounted_certs;
   if (absl::Status sources = agent::CheckIdentitySources(variables, mounted); !sources.ok()) return sources;
+  provisioned_ = variables.Text("PROV_CERT");
   const std::string_view token = agent::TokenPath(variables);
   token_ = token.empty() ? Token::kNone : token == agent::kFirstPartyToken ? Token::kOfTheAccount : Token::kProjected;
   key_ = agent::CheckKeyRequest(agent::ReadKeyRequest(variables));
@@ -84,6 +88,37 @@ absl::Status AgentStart::Look(const pilot::ProxyBootstrap& bootstrap, const pilo
   }
   if (mounted) ca_roots_ = xds_roots_;  // no CA is asked
   return absl::OkStatus();
+}
+
+// istiod: pkg/istio-agent/agent.go, getKeyCertInner; pilot/pkg/grpc/tls.go, getTLSDialOption: a chain that cannot be
+// read or has expired leaves the token alone.
+std::vector<x509::CertificateRef> AgentStart::ClientCertificate(Time now, std::string* why) const {
+  if (provisioned_.empty()) return {};
+  const absl::StatusOr<std::string> pem = Read(provisioned_ + "/cert-chain.pem");
+  absl::StatusOr<std::vector<x509::CertificateRef>> chain =
+      pem.ok() ? x509::ParseCertificates(*pem, "cert-chain.pem") : pem.status();
+  if (!chain.ok()) {
+    *why = fmt::format("cannot parse the cert chain, using token instead: {}", Message(chain.status()));
+    return {};
+  }
+  if (chain->front()->not_after() < now) {
+    *why = "cert expired, using token instead";
+    return {};
+  }
+  return *std::move(chain);
+}
+
+// The same: a key that does not belong to the chain ends the handshake.
+absl::Status AgentStart::ClientKey(Time now) const {
+  std::string why;
+  const std::vector<x509::CertificateRef> chain = ClientCertificate(now, &why);
+  if (chain.empty()) return absl::OkStatus();
+  const absl::StatusOr<std::string> pem = Read(provisioned_ + "/key.pem");
+  const absl::StatusOr<x509::KeyPairRef> key = pem.ok() ? x509::KeyPair::FromPem(*pem, "key.pem") : pem.status();
+  if (key.ok() && (*key)->public_key() == chain.front()->public_key()) return absl::OkStatus();
+  return absl::UnavailableError(
+      fmt::format("connection error: desc = \"transport: authentication handshake failed: {}\"",
+                  key.ok() ? "tls: private key does not match public key" : std::string(Message(key.status()))));
 }
 
 }  // namespace wavetank::sim

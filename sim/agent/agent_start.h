@@ -5,9 +5,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/time.h"
 #include "core/inject/proxy_bootstrap.h"
+#include "core/x509/x509.h"
 #include "sim/agent/pod_files.h"
 
 namespace wavetank::sim {
@@ -26,6 +29,10 @@ class AgentStart {
   // As they are now.
   absl::StatusOr<std::string> XdsRoots() const { return Roots(xds_roots_); }
   absl::StatusOr<std::string> CaRoots() const { return Roots(ca_roots_); }
+  // Of PROV_CERT, leaf first; empty: there is none, or the token counts instead, `why` then says why.
+  std::vector<x509::CertificateRef> ClientCertificate(Time now, std::string* why) const;
+  // Whether its key can be used for it.
+  absl::Status ClientKey(Time now) const;
   bool same_roots() const { return xds_roots_ == ca_roots_; }
 
   enum class Token : uint8_t { kNone, kOfTheAccount, kProjected };  // JWT_POLICY
@@ -33,12 +40,14 @@ class AgentStart {
   const absl::Status& key() const { return key_; }  // why none is made
 
  private:
+  absl::StatusOr<std::string> Read(const std::string& path) const;
   absl::StatusOr<std::string> Roots(const std::string& path) const;
 
   std::unique_ptr<PodFiles> files_;
   const Pem mesh_roots_;
   const std::string api_server_roots_;
   std::string xds_roots_, ca_roots_;  // paths; empty: the system's
+  std::string provisioned_;           // PROV_CERT, a folder
   Token token_ = Token::kProjected;
   absl::Status key_;
 };

@@ -45,7 +45,6 @@ constexpr PlantedFault kFaults[] = {
     {"network-label-missing", "WT113"},
     {"zones-behind-gateway", "WT114"},
     {"gateway-without-view", "WT115"},
-    {"gateway-view-of-another-network", "WT125"},
     {"mesh-config-word", "IST0133"},
     {"readiness-gate", "WT711"},
     {"mesh-networks-registry", "IST0126"},
@@ -210,6 +209,27 @@ constexpr PlantedFault kFaults[] = {
     {"remote-token-ends", "WT209"},
     {"proxy-never-ready", "WT708"},
     {"entry-through-gateway", "WT558"},
+    {"gateway-view-of-another-network", "WT125"},
+    {"gateway-pods-of-another-network", "WT126"},
+    {"mesh-ids-differ", "WT304"},
+    {"one-server-twice", "WT202"},
+    {"remote-authority-of-another", "WT210"},
+    {"gateway-not-injected", "WT109"},
+    {"one-side-route", "WT537"},
+    {"one-side-rule", "WT537"},
+    {"one-side-policy", "WT546"},
+    {"hash-across-networks", "WT536"},
+    {"port-settings-replace", "WT539"},
+    {"pool-of-one", "WT538"},
+    {"mesh-networks-name", "WT127"},
+    {"mesh-networks-service", "WT127"},
+    {"workload-in-unknown-network", "WT101"},
+    {"service-of-nothing", "WT415"},
+    {"session-affinity", "WT416"},
+    {"tokens-optional", "WT575"},
+    {"two-telemetries", "IST0160"},
+    {"injection-typo", "WT606"},
+    {"job-with-sidecar", "WT607"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
@@ -323,6 +343,9 @@ TEST(Lint, NamesTheObjectBehindWhatProxiesMeet) {
       {"gateway-without-label", {"WT101", "cluster2 Service istio-system/istio-eastwestgateway"}},
       {"pod-addresses", {"WT106", "cluster2 Service istio-system/istio-eastwestgateway"}},
       {"zones-behind-gateway", {"WT114", "cluster2 Service sample/helloworld"}},
+      {"gateway-not-injected", {"WT109", "cluster2 Deployment istio-system/istio-eastwestgateway"}},
+      {"workload-in-unknown-network", {"WT101", "cluster1 WorkloadEntry sample/vm"}},
+      {"remote-authority-of-another", {"WT210", "cluster1 Secret istio-system/istio-remote-secret-again"}},
       {"filter-refused", {"WT532", "cluster1 EnvoyFilter sample/patch"}}};
   for (const auto& [fault, expected] : cause) {
     const LintResult result = LintFault(fault);
@@ -330,6 +353,63 @@ TEST(Lint, NamesTheObjectBehindWhatProxiesMeet) {
     ASSERT_NE(found, nullptr) << fault;
     EXPECT_EQ(found->cluster + " " + found->object, expected.second);
   }
+}
+
+TEST(Lint, SaysThatTheGatewayWasNotInjected) {
+  const LintResult result = LintFault("gateway-not-injected");
+  const Finding* const found = FindingOf(result, "WT109");
+  ASSERT_NE(found, nullptr);
+  EXPECT_THAT(found->message, testing::HasSubstr("their label sidecar.istio.io/inject is 'false'"));
+}
+
+// istiod: pilot/pkg/model/gateway.go, resolvePorts: the Gateway's port is the Service's, and pods listen at its target.
+TEST(Lint, ATargetPortThatIstiodTranslatesIsNoFault) {
+  std::ifstream file(kRoot + "/scenarios/manifests/eastwest-network2.yaml");
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::string yaml = text.str();
+  const size_t at = yaml.find("targetPort: 15443");
+  ASSERT_NE(at, std::string::npos);
+  yaml.replace(at, std::string("targetPort: 15443").size(), "targetPort: 8443");
+  const std::string folder = testing::TempDir() + "/translated-port";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster2.yaml") << yaml;
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
+}
+
+// In a multi-primary mesh rules and policies that stand on both sides hold on both.
+TEST(Lint, RulesAndPoliciesOfBothSidesAreNoFault) {
+  const std::string folder = testing::TempDir() + "/both-sides";
+  fs::create_directories(folder);
+  for (const char* cluster : {"/cluster1.yaml", "/cluster2.yaml"}) {
+    std::ofstream(folder + cluster)
+        << "apiVersion: networking.istio.io/v1beta1\nkind: DestinationRule\n"
+           "metadata: {name: helloworld, namespace: sample}\nspec: {host: helloworld, trafficPolicy: "
+           "{outlierDetection: "
+           "{consecutive5xxErrors: 3, maxEjectionPercent: 10}}}\n---\napiVersion: security.istio.io/v1beta1\n"
+           "kind: PeerAuthentication\nmetadata: {name: default, namespace: sample}\nspec: {mtls: {mode: STRICT}}\n";
+  }
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
+}
+
+// Pairs of client and Service beyond the first 400 are not asked, and that is told.
+TEST(Lint, SaysThatRequestsWereNotSentBetweenAllPairs) {
+  const std::string folder = testing::TempDir() + "/many-services";
+  fs::create_directories(folder);
+  std::ofstream out(folder + "/cluster1.yaml");
+  for (int i = 0; i < 160; ++i) {
+    out << "apiVersion: v1\nkind: Service\nmetadata: {name: s" << i
+        << ", namespace: sample}\nspec: {selector: {app: helloworld}, ports: [{name: http, port: " << 6000 + i
+        << ", targetPort: 5000}]}\n---\n";
+  }
+  out.close();
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->notes, testing::Contains(testing::HasSubstr("between 400 pairs of client and Service")));
 }
 
 TEST(Lint, ATracingProviderNextToAnotherIsNoFault) {
@@ -354,17 +434,18 @@ TEST(Lint, RulesThatTogetherTakeAllNeedNoDefaultRoute) {
   for (const std::string& rules : {"    - {match: [{uri: {prefix: /}}]" + route, "    - {match: [{port: 5000}]" + route,
                                    "    - {match: [{headers: {end-user: {exact: jason}}}]" + route +
                                        "    - {match: [{withoutHeaders: {end-user: {exact: jason}}}]" + route}) {
-    std::ofstream(folder + "/cluster1.yaml") << head << rules;
+    for (const char* cluster : {"/cluster1.yaml", "/cluster2.yaml"}) std::ofstream(folder + cluster) << head << rules;
     const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_THAT(Codes(*result), testing::IsEmpty()) << rules;
   }
 }
 
-LintResult LintManifest(const std::string& name, const std::string& yaml) {
+LintResult LintManifest(const std::string& name, const std::string& yaml,
+                        const std::vector<std::string>& clusters = {"cluster1"}) {
   const std::string folder = testing::TempDir() + "/" + name;
   fs::create_directories(folder);
-  std::ofstream(folder + "/cluster1.yaml") << yaml;
+  for (const std::string& cluster : clusters) std::ofstream(folder + "/" + cluster + ".yaml") << yaml;
   absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *std::move(result) : LintResult();
@@ -428,7 +509,8 @@ spec:
   rules:
     - from: [{source: {requestPrincipals: ["testing@secure.istio.io/testing@secure.istio.io"]}}]
       to: [{operation: {paths: [/hello, /api/*, "*.html"], hosts: ["helloworld.sample", "helloworld.sample:*"]}}]
-)");
+)",
+                                         {"cluster1", "cluster2"});
   EXPECT_THAT(Codes(result), testing::IsEmpty());
 }
 
@@ -561,13 +643,13 @@ TEST(Silences, StandBesideTheObject) {
     std::ofstream(folder + "/cluster1.yaml") << comment << fault.str();
     return LintScenario(kMainMesh, folder);
   };
-  const absl::StatusOr<LintResult> silent = lint("# wavetank: silence IST0101\n");
+  const absl::StatusOr<LintResult> silent = lint("# wavetank: silence IST0101, WT537\n");
   ASSERT_TRUE(silent.ok()) << silent.status();
   EXPECT_THAT(Codes(*silent), testing::IsEmpty());
-  EXPECT_EQ(silent->silenced, 1);
+  EXPECT_EQ(silent->silenced, 2);
   const absl::StatusOr<LintResult> other = lint("# wavetank: silence WT101\n");
   ASSERT_TRUE(other.ok()) << other.status();
-  EXPECT_EQ(other->findings.size(), 1u);
+  EXPECT_EQ(other->findings.size(), 2u);
   const absl::StatusOr<LintResult> wrong = lint("# wavetank: silence WT9\n");
   ASSERT_FALSE(wrong.ok());
   EXPECT_THAT(std::string(wrong.status().message()), testing::HasSubstr("cluster1.yaml:1: silences WT9"));
@@ -581,8 +663,8 @@ TEST(Baseline, KnowsFindingsWhateverTheirLine) {
   ASSERT_TRUE(WriteBaseline(path, *first).ok());
   const absl::StatusOr<std::set<std::string>> known = ReadBaseline(path);
   ASSERT_TRUE(known.ok());
-  ASSERT_EQ(first->findings.size(), 1u);
-  EXPECT_TRUE(known->contains(first->findings[0].Fingerprint()));
+  ASSERT_EQ(first->findings.size(), 2u);
+  for (const Finding& finding : first->findings) EXPECT_TRUE(known->contains(finding.Fingerprint()));
   std::ofstream(path) << "{}";
   EXPECT_FALSE(ReadBaseline(path).ok());
 }

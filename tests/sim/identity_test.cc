@@ -5,6 +5,7 @@
 #include "core/agent/secret_manager.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/x509/x509.h"
 #include "sim/remote/client_bucket.h"
 #include "sim/world_site.h"
 #include "tests/sim/two_cluster_world.h"
@@ -165,6 +166,63 @@ TEST(ClientBucketTest, TenRequestsAtOnceThenFiveASecond) {
   EXPECT_EQ(bucket.Take(now), 200ms);
   EXPECT_EQ(bucket.Take(now), 400ms);
   EXPECT_EQ(bucket.Take(now + 10s), Duration::zero());
+}
+
+// PROV_CERT: what somebody else has given the machine, before istiod does (istiod: pkg/istio-agent/agent.go,
+// GetKeyCertsForXDS).
+class ProvisionedIdentity : public IdentityWorld {
+ protected:
+  // A pod whose agent has a certificate of `authority` at PROV_CERT, and no token.
+  void SleepWith(const std::string& authority) {
+    MeshConfig({{"defaultConfig", {{"proxyMetadata", {{"PROV_CERT", "/etc/provisioned"}, {"JWT_POLICY", "none"}}}}}});
+    Settle();
+    const x509::CertificateAuthority ca =
+        x509::MakeRootCa(world_->options().seed, authority, Time{}, std::chrono::hours(24 * 3650));
+    const x509::KeyPairRef key = x509::KeyPair::Derive(7, "machine");
+    x509::CertificateSpec spec;
+    spec.sans = {"spiffe://cluster.local/ns/sample/sa/default"};
+    spec.not_after = Time{} + std::chrono::hours(24 * 365);
+    const auto leaf = x509::Certificate::Issue(spec, key->public_key(), *ca.certificate, *ca.key);
+    ASSERT_TRUE(leaf.ok()) << leaf.status();
+    Put({{"apiVersion", "v1"},
+         {"kind", "Namespace"},
+         {"metadata", {{"name", "sample"}, {"labels", {{"istio-injection", "enabled"}}}}}});
+    Put({{"apiVersion", "v1"},
+         {"kind", "Secret"},
+         {"metadata", {{"name", "provisioned"}, {"namespace", "sample"}}},
+         {"stringData",
+          {{"cert-chain.pem", (*leaf)->ToPem()},
+           {"key.pem", key->ExportPrivateKeyPem()},
+           {"root-cert.pem", world_->IstiodOf("cluster1")->istiod().ca_bundle_pem()}}}});
+    const json annotations = {
+        {"sidecar.istio.io/userVolume", R"({"provisioned": {"secret": {"secretName": "provisioned"}}})"},
+        {"sidecar.istio.io/userVolumeMount", R"({"provisioned": {"mountPath": "/etc/provisioned"}})"}};
+    const json labels = {{"app", "sleep"}};
+    Put({{"apiVersion", "apps/v1"},
+         {"kind", "Deployment"},
+         {"metadata", {{"name", "sleep"}, {"namespace", "sample"}}},
+         {"spec",
+          {{"selector", {{"matchLabels", labels}}},
+           {"template",
+            {{"metadata", {{"labels", labels}, {"annotations", annotations}}},
+             {"spec", {{"containers", json::array({{{"name", "sleep"}, {"image", "curl"}}})}}}}}}}});
+    Settle();
+  }
+  std::string Trouble() { return SleepPod() == nullptr ? "no pod" : SleepPod()->Trouble(); }
+};
+
+TEST_F(ProvisionedIdentity, ACertificateOfTheMeshTakesTheTokensPlace) {
+  Begin();
+  Istiod(json::array());
+  SleepWith("root/root");
+  EXPECT_EQ(Trouble(), "");
+}
+
+TEST_F(ProvisionedIdentity, ACertificateOfStrangersIsRefusedInTheHandshake) {
+  Begin();
+  Istiod(json::array());
+  SleepWith("strangers");
+  EXPECT_THAT(Trouble(), HasSubstr("remote error: tls: bad certificate"));
 }
 
 }  // namespace

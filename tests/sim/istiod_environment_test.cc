@@ -180,6 +180,19 @@ TEST_F(IstiodEnvironment, ItsRevisionDecidesWhichWebhookItPatches) {
   }
 }
 
+// istiod: pilot/pkg/bootstrap/sidecarinjector.go: without a name of it nobody patches the configuration.
+TEST_F(IstiodEnvironment, WithoutAConfigurationsNameItPatchesNoWebhook) {
+  Begin();
+  Istiod(json::array({kOwnId, {{"name", "INJECTION_WEBHOOK_CONFIG_NAME"}, {"value", ""}}}));
+  for (const kube::ObjectRef& configuration : world_->cluster("cluster1").api().List("MutatingWebhookConfiguration")) {
+    EXPECT_TRUE(Text(At(Items(At(configuration->body, "webhooks"))[0], "clientConfig"), "caBundle").empty());
+  }
+  Sleep();
+  EXPECT_THAT(world_->Unready(),
+              Contains(AllOf(HasSubstr("https://istiod.istio-system.svc:443/inject"),
+                             HasSubstr("x509: certificate signed by unknown authority"), HasSubstr("caBundle"))));
+}
+
 TEST_F(IstiodEnvironment, AGoodKubeconfigIsRead) {
   TwoIstiods();
   SecretWith("kind: Config", "kind: Config");

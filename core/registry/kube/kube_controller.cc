@@ -115,13 +115,16 @@ void KubeController::Start() {
     informer->WhenSynced([this] { OnInformersSynced(); });
     informer->Start();
   }
-  if (options_.sync_timeout) {
-    host_.RunAfter(*options_.sync_timeout, [self = self_] {
-      if (*self == nullptr || (*self)->synced_) return;
-      (*self)->timed_out_ = true;
-      if ((*self)->on_synced) (*self)->on_synced();
-    });
-  }
+  StartTimeout();
+}
+
+void KubeController::StartTimeout() {
+  if (!options_.sync_timeout || std::exchange(timeout_started_, true)) return;
+  host_.RunAfter(*options_.sync_timeout, [self = self_] {
+    if (*self == nullptr || (*self)->synced_) return;
+    (*self)->timed_out_ = true;
+    if ((*self)->on_synced) (*self)->on_synced();
+  });
 }
 
 void KubeController::Stop() {

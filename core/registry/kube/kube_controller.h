@@ -62,6 +62,8 @@ class KubeController final : public Registry {
   ~KubeController() override;
 
   void Start();  // once; later calls do nothing
+  // The time that it has to sync begins, if it has one; Start() does so, too.
+  void StartTimeout();
   // Informers stop and queued events are dropped; what is known stays known.
   void Stop();
   bool stopped() const { return stopped_; }
@@ -228,6 +230,7 @@ class KubeController final : public Registry {
   };
   std::deque<Item> queue_;
   bool started_ = false, running_ = false, working_ = false, synced_ = false, timed_out_ = false, stopped_ = false;
+  bool timeout_started_ = false;
   size_t initial_items_ = 0;  // still to do until synced
 
   std::map<std::string, ServiceRef, std::less<>> services_map_;

@@ -224,6 +224,8 @@ void Registries::ClusterAdded(const ClusterId& id, kube::Client& client) {
     KubeController* const started = Find(id);
     // Meanwhile the cluster may have gone, or come back with another client.
     if (started == nullptr || &started->client() != &client || started->stopped()) return;
+    // Not by what the registry reads first (istiod 1.30: pkg/kube/multicluster/cluster.go, Run).
+    if (remote_meshes_.contains(&client)) started->StartTimeout();
     StartRemote(id, client, [alive, this, id, &client] {
       KubeController* const now = alive.expired() ? nullptr : Find(id);
       if (now == nullptr || &now->client() != &client || now->stopped()) return;

@@ -19,10 +19,17 @@ namespace hcm = envoy::extensions::filters::network::http_connection_manager::v3
 // Adds one filter to the chain. `terminal`: the name of the one that ends it, if it came already.
 absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& extensions, HttpConnectionManager* out,
                            std::string* terminal) {
-  if (filter.has_config_discovery()) {  // not modelled, passes
-    for (const std::string& url : filter.config_discovery().type_urls()) {
+  if (filter.has_config_discovery()) {
+    const auto& source = filter.config_discovery();
+    for (const std::string& url : source.type_urls())
       extensions.NoteWithoutEffect("HTTP filter by ECDS", url.substr(url.rfind('/') + 1));
-    }
+    if (!source.config_source().has_ads()) return absl::OkStatus();  // a file's, or another server's
+    DiscoveredFilter& found = out->discovered.emplace_back();
+    found.name = filter.name();
+    found.type_urls.assign(source.type_urls().begin(), source.type_urls().end());
+    found.waits = !source.has_default_config() || !source.apply_default_config_without_warming();
+    if (source.config_source().has_initial_fetch_timeout())
+      found.initial_fetch_timeout = ToDuration(source.config_source().initial_fetch_timeout());
     return absl::OkStatus();
   }
   if (absl::Status known = extensions.Check(filter.name(), filter.typed_config()); !known.ok()) {

@@ -21,14 +21,23 @@ class HttpConnectionManager;
 
 namespace wavetank::envoysim {
 
+// A filter whose configuration comes by ECDS, over ADS. What it does is not modelled: it passes everything.
+struct DiscoveredFilter {
+  std::string name;                      // of the resource, too
+  std::vector<std::string> type_urls;    // of what may come
+  bool waits = true;                     // its listener does not accept before it has come: there is no default
+  Duration initial_fetch_timeout = 15s;  // 0: for good
+};
+
 struct HttpConnectionManager {
   std::string stat_prefix;
   std::shared_ptr<const RouteTable> routes;  // inline; nullptr: by RDS
   std::string rds_name;
   Duration rds_initial_fetch_timeout = 15s;
   std::vector<HttpFilterLink> filters;  // those that do something, the router last
-  bool filters_see_replies = false;     // some of them
-  bool disables_filters = false;        // the same: until a route enables them
+  std::vector<DiscoveredFilter> discovered;
+  bool filters_see_replies = false;  // some of them
+  bool disables_filters = false;     // the same: until a route enables them
   ArrivalRules arrival;
   // HttpConnectionManager.ServerHeaderTransformation, and the line that it writes.
   enum class ServerHeader : uint8_t { kOverwrite, kAppendIfAbsent, kPassThrough };

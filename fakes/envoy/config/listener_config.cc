@@ -177,17 +177,30 @@ absl::Status AddListenerFilter(const listener_v3::ListenerFilter& filter, const 
   return absl::OkStatus();
 }
 
+// The longest, where 0, which waits for good, is longer than any.
+void TakeLonger(Duration timeout, bool first, Duration* out) {
+  if (first) *out = timeout;
+  *out = timeout == Duration::zero() || *out == Duration::zero() ? Duration::zero() : std::max(*out, timeout);
+}
+
 void NoteNeeds(const FilterChain& chain, ListenerConfig* out) {
+  if (chain.http.has_value()) {
+    for (const DiscoveredFilter& filter : chain.http->discovered) {
+      const bool waiting =
+          std::any_of(out->extensions.begin(), out->extensions.end(), [](const auto& e) { return e.waits; });
+      if (filter.waits) TakeLonger(filter.initial_fetch_timeout, !waiting, &out->ecds_initial_fetch_timeout);
+      const auto same = std::find_if(out->extensions.begin(), out->extensions.end(),
+                                     [&](const DiscoveredFilter& e) { return e.name == filter.name; });
+      if (same == out->extensions.end()) {
+        out->extensions.push_back(filter);
+      } else {
+        same->waits |= filter.waits;
+      }
+    }
+  }
   if (chain.http.has_value() && !chain.http->rds_name.empty()) {
     AddUnique(chain.http->rds_name, &out->route_names);
-    const Duration timeout = chain.http->rds_initial_fetch_timeout;
-    // 0 waits for good and so is the longest.
-    if (out->route_names.size() == 1) out->rds_initial_fetch_timeout = timeout;
-    if (timeout == Duration::zero() || out->rds_initial_fetch_timeout == Duration::zero()) {
-      out->rds_initial_fetch_timeout = Duration::zero();
-    } else {
-      out->rds_initial_fetch_timeout = std::max(out->rds_initial_fetch_timeout, timeout);
-    }
+    TakeLonger(chain.http->rds_initial_fetch_timeout, out->route_names.size() == 1, &out->rds_initial_fetch_timeout);
   }
   if (chain.socket.tls != nullptr) {
     AddUnique(chain.socket.tls->certificate_secret, &out->secrets);
@@ -289,6 +302,8 @@ absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(const list
     out->chains.push_back(*std::move(chain));
   }
   std::sort(out->route_names.begin(), out->route_names.end());
+  std::sort(out->extensions.begin(), out->extensions.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
   return out;
 }
 

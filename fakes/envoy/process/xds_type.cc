@@ -9,8 +9,9 @@ constexpr std::string_view kUrls[kXdsTypes] = {
     "type.googleapis.com/envoy.config.listener.v3.Listener",
     "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
     "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+    "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
 };
-constexpr std::string_view kNames[kXdsTypes] = {"CDS", "EDS", "LDS", "RDS", "SDS"};
+constexpr std::string_view kNames[kXdsTypes] = {"CDS", "EDS", "LDS", "RDS", "SDS", "ECDS"};
 
 }  // namespace
 

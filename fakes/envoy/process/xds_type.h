@@ -7,8 +7,8 @@
 
 namespace wavetank::envoysim {
 
-enum class XdsType : uint8_t { kCds, kEds, kLds, kRds, kSds };
-inline constexpr int kXdsTypes = 5;
+enum class XdsType : uint8_t { kCds, kEds, kLds, kRds, kSds, kEcds };
+inline constexpr int kXdsTypes = 6;
 
 std::string_view XdsTypeUrl(XdsType type);
 std::string_view XdsTypeName(XdsType type);  // "CDS", ...

@@ -13,7 +13,7 @@ namespace wavetank::envoysim {
 void XdsState::WarmListener(const std::shared_ptr<const ListenerConfig>& config) {
   for (size_t i = 0; i < warming_listeners_.size(); ++i) {
     if (warming_listeners_[i].config->name != config->name) continue;
-    host_.Cancel(warming_listeners_[i].timeout);
+    Forget(warming_listeners_[i]);
     warming_listeners_[i] = std::move(warming_listeners_.back());
     warming_listeners_.pop_back();
     break;
@@ -31,11 +31,34 @@ void XdsState::WarmListener(const std::shared_ptr<const ListenerConfig>& config)
       CheckLive();
     });
   }
+  const bool has_extensions =
+      std::all_of(config->extensions.begin(), config->extensions.end(),
+                  [&](const DiscoveredFilter& e) { return !e.waits || extensions_.contains(e.name); });
+  if (!has_extensions && config->ecds_initial_fetch_timeout > Duration::zero()) {
+    warming.ecds_timeout = host_.RunAfter(config->ecds_initial_fetch_timeout, [this, name = config->name] {
+      for (WarmingListener& w : warming_listeners_) {
+        if (w.config->name == name) w.ecds_given_up = true, w.ecds_timeout = kNoTimer;
+      }
+      PromoteListeners();
+      CheckLive();
+    });
+  }
   warming_listeners_.push_back(std::move(warming));
+}
+
+void XdsState::Forget(WarmingListener& warming) {
+  host_.Cancel(warming.timeout);
+  host_.Cancel(warming.ecds_timeout);
 }
 
 bool XdsState::ListenerReady(const WarmingListener& warming) const {
   if (!secrets_.Ready(warming.config->secrets)) return false;
+  const auto& extensions = warming.config->extensions;
+  if (!warming.ecds_given_up && !std::all_of(extensions.begin(), extensions.end(), [&](const DiscoveredFilter& e) {
+        return !e.waits || extensions_.contains(e.name);
+      })) {
+    return false;
+  }
   return warming.rds_given_up || std::all_of(warming.config->route_names.begin(), warming.config->route_names.end(),
                                              [&](const std::string& n) { return view_.routes()->Find(n) != nullptr; });
 }
@@ -48,7 +71,7 @@ void XdsState::PromoteListeners() {
       ++i;
       continue;
     }
-    host_.Cancel(w.timeout);
+    Forget(w);
     ready.push_back(std::move(w.config));
     w = std::move(warming_listeners_.back());
     warming_listeners_.pop_back();
@@ -122,7 +145,9 @@ void XdsState::DrainListener(const std::shared_ptr<const ListenerConfig>& listen
                                  [&](const DrainingListener& one) { return one.config.get() == config; });
     WAVETANK_ASSERT(at != draining_listeners_.end(), draining_listeners_.size());  // its timer goes with it
     draining_listeners_.erase(at);
-    if (ads_ != nullptr) WantRoutes();
+    if (ads_ == nullptr) return;
+    WantExtensions();
+    WantRoutes();
   });
 }
 

@@ -8,10 +8,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/base/assert.h"
 #include "core/base/buggify/buggify.h"
+#include "envoy/config/core/v3/extension.pb.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
 #include "fakes/envoy/tls/tls_config.h"
 #include "fakes/envoy/xds/xds_state.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace wavetank::envoysim {
 
@@ -93,6 +95,9 @@ void XdsState::ProcessNext() {
     case XdsType::kSds:
       range = &l.apply_sds;
       break;
+    case XdsType::kEcds:  // as small
+      range = &l.apply_sds;
+      break;
   }
   const Duration cost = process_.Draw(*range) + l.per_kib * static_cast<int64_t>(next.bytes() / 1024) +
                         BuggifyDelay(BuggifyPoint::kApplyLate);
@@ -129,6 +134,9 @@ void XdsState::Apply(const Queued& queued) {
       break;
     case XdsType::kSds:
       errors = ApplySecrets(queued);
+      break;
+    case XdsType::kEcds:
+      errors = ApplyExtensions(queued);
       break;
   }
   // The listeners are asked for while the clusters are being applied; only then is the response acknowledged.
@@ -554,7 +562,7 @@ std::string XdsState::ApplyListeners(const Queued& queued) {
           ++i;
           continue;
         }
-        host_.Cancel(w.timeout);
+        Forget(w);
         w = std::move(warming_listeners_.back());
         warming_listeners_.pop_back();
       }
@@ -564,6 +572,7 @@ std::string XdsState::ApplyListeners(const Queued& queued) {
       WarmListener(config);
     }
     PromoteListeners();
+    WantExtensions();  // not held back while listeners are taken in, as the others are (Envoy: lds_api.cc)
     WantRoutes();
     AskForSecrets();
     view_.DrainStale();
@@ -609,6 +618,53 @@ std::string XdsState::ApplySecrets(const Queued& queued) {
     }
     secrets_.Take(read->name, std::move(read->secret));
   }
+  return errors;
+}
+
+// --- extensions
+// Envoy: source/common/filter/config_discovery_impl.cc. What was given once stays until something else is.
+
+void XdsState::WantExtensions() {
+  std::vector<std::string> names;
+  const auto add = [&](const ListenerConfig& listener) {
+    for (const DiscoveredFilter& each : listener.extensions) names.push_back(each.name);
+  };
+  for (const auto& listener : listeners_->items()) add(*listener);
+  for (const auto& listener : view_.listening()->items()) add(*listener);
+  for (const DrainingListener& draining : draining_listeners_) add(*draining.config);
+  SortUnique(&names);
+  std::erase_if(extensions_, [&](const auto& e) { return !std::binary_search(names.begin(), names.end(), e.first); });
+  ads_->Subscribe(XdsType::kEcds, configs_.InternNames(std::move(names)));
+}
+
+std::string XdsState::ApplyExtensions(const Queued& queued) {
+  std::string errors;
+  for (size_t i = 0; i < queued.resources(); ++i) {
+    envoy::config::core::v3::TypedExtensionConfig config;
+    const std::string_view bytes = queued.resource(i);
+    if (!config.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+      return "Unable to unpack as envoy.config.core.v3.TypedExtensionConfig";
+    const DiscoveredFilter* wanted = nullptr;
+    const auto look = [&](const NamedSet<ListenerConfig>& set) {
+      for (const auto& listener : set.items()) {
+        for (const DiscoveredFilter& each : listener->extensions) {
+          if (each.name == config.name()) wanted = &each;
+        }
+      }
+    };
+    look(*view_.listening());
+    look(*listeners_);
+    if (wanted == nullptr) continue;
+    const auto& types = wanted->type_urls;
+    if (std::find(types.begin(), types.end(), config.typed_config().type_url()) == types.end()) {
+      errors += fmt::format("{}Error: filter config has type URL {} but expect {}.", errors.empty() ? "" : "\n",
+                            config.typed_config().type_url(), fmt::join(types, ", "));
+      continue;
+    }
+    extensions_[config.name()] = config.typed_config().type_url();
+  }
+  PromoteListeners();
+  CheckLive();
   return errors;
 }
 

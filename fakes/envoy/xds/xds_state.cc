@@ -48,7 +48,7 @@ void XdsState::End() {
     host_.Cancel(*timer);
     *timer = kNoTimer;
   }
-  for (WarmingListener& w : warming_listeners_) host_.Cancel(w.timeout);
+  for (WarmingListener& w : warming_listeners_) Forget(w);
   for (DrainingListener& d : draining_listeners_) host_.Cancel(d.timer);
   for (const auto& d : dns_) CancelDns(*d);
   ads_.reset();
@@ -56,6 +56,7 @@ void XdsState::End() {
   processing_ = false;
   warming_clusters_.clear();
   warming_listeners_.clear();
+  extensions_.clear();
   draining_listeners_.clear();
   dns_.clear();
   pending_cds_ = pending_lds_ = Pending{};

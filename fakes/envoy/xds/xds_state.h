@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -71,8 +72,8 @@ class XdsState final : public AdsClient::Handler {
   };
   struct WarmingListener {
     std::shared_ptr<const ListenerConfig> config;
-    bool rds_given_up = false;
-    TimerId timeout = kNoTimer;
+    bool rds_given_up = false, ecds_given_up = false;
+    TimerId timeout = kNoTimer, ecds_timeout = kNoTimer;
   };
   // The addresses behind a DNS cluster's names.
   struct DnsName {
@@ -161,6 +162,7 @@ class XdsState final : public AdsClient::Handler {
   std::string ApplyRoutes(const Queued& queued);
   void GiveUpOnRoutes();
   std::string ApplySecrets(const Queued& queued);
+  std::string ApplyExtensions(const Queued& queued);
   void Conclude(const Queued& queued, const std::string& errors);
   void InForce(XdsType type, int64_t resources, std::string_view version, std::string_view nonce);
 
@@ -197,6 +199,8 @@ class XdsState final : public AdsClient::Handler {
   void PromoteListeners();
   ResourceNames RdsNames() const;
   void WantRoutes();
+  void WantExtensions();
+  void Forget(WarmingListener& warming);  // its timers
   void DrainListener(const std::shared_ptr<const ListenerConfig>& listener);
   void CheckLive();
 
@@ -233,6 +237,8 @@ class XdsState final : public AdsClient::Handler {
   // One for all of them, at the earliest gives_up_at or before: a timer each would be a thousand for a full push.
   TimerId warming_timer_ = kNoTimer;
   std::vector<WarmingListener> warming_listeners_;
+  // What ECDS has given, by name: the type of its configuration.
+  std::map<std::string, std::string> extensions_;
   std::vector<DrainingListener> draining_listeners_;
   Pending pending_cds_, pending_lds_;
   std::vector<std::unique_ptr<DnsState>> dns_;

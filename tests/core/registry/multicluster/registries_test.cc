@@ -133,6 +133,18 @@ TEST_F(RegistriesTest, AnUnreachableRemoteClusterHoldsUpTheStartForItsTimeoutOnl
   EXPECT_TRUE(registries->HasSynced());
 }
 
+// 1.30 reads the remote cluster's mesh config before its registry; the time runs from the cluster's beginning (istiod:
+// pkg/kube/multicluster/cluster.go, Run).
+TEST_F(RegistriesTest, AnUnreachableRemoteClusterHoldsUpThatOfLaterReleasesNotLonger) {
+  profile = *ParseProfile("istio-1.30");
+  remote.Server("c2").refusing = true;
+  PutSecret("t0");
+  Start();
+  EXPECT_FALSE(registries->HasSynced());
+  Run(30s);
+  EXPECT_TRUE(registries->HasSynced());
+}
+
 TEST_F(RegistriesTest, AClusterThatGoesWhileItStartsIsNotStarted) {
   Start();
   std::vector<std::string> started;
