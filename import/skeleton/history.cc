@@ -385,8 +385,9 @@ class Backwards {
       }
       exists = !turn.object.is_null();
     }
-    // Something that the dump holds, and that is said to have gone.
-    if (dumped != nullptr && !exists) {
+    // Something that the dump holds, and that is said to have gone: it came back, unless the dump is of before that.
+    const WallNs born = dumped == nullptr ? kNoTime : CreatedAt(*dumped);
+    if (dumped != nullptr && !exists && (born == kNoTime || born > turns.back().at)) {
       out_.changes.push_back(AsDumped(*dumped, mesh_.to));
       Tell(mesh_.to, key, "appeared", "the dump holds it, and no line tells since when");
     }
@@ -480,14 +481,14 @@ class Backwards {
       }
       exists = !turn.object.is_null();
     }
-    // One without endpoints is as none.
-    if (out.back().object == slice || (!holds && out.back().object.is_null())) return;
-    const InferredInput* const back = holds ? NextOf(*dumped, out.back().at) : nullptr;
-    const WallNs at = back == nullptr ? mesh_.to : back->at;
-    out_.changes.push_back(AsDumped(*dumped, at));
-    Tell(at, key, holds ? "got its endpoints back" : "was emptied",
-         back == nullptr ? "the dump says so, and no line tells since when"
-                         : "the dump holds them, and " + Text(back->place) + " tells of that service");
+    if (out.back().object == slice || !holds) return;
+    // A dump that says something else than the last line, and no line tells since when: it is of before that line, or
+    // of after the log.
+    const InferredInput* const back = NextOf(*dumped, out.back().at);
+    if (back == nullptr) return;
+    out_.changes.push_back(AsDumped(*dumped, back->at));
+    Tell(back->at, key, "got its endpoints back",
+         "the dump holds them, and " + Text(back->place) + " tells of that service");
   }
 
   // The first line behind `after` that says something else than that there are none of endpoints of the slice's
