@@ -427,6 +427,26 @@ class Backwards {
     return pod == nullptr ? kNoTime : CreatedAt(*pod);
   }
 
+  // Of a pod that the dump lacks and that came before one it holds: of the same account, so that a change of endpoints
+  // is that alone.
+  json Predecessor(const KubeChange& slice, json endpoint) {
+    const json& target = At(endpoint, "targetRef");
+    const std::string ns = wavetank::Text(target, "namespace", slice.ns), name = wavetank::Text(target, "name");
+    const std::string address = "10.255.255.253";
+    const ObjectKey key{slice.cluster, "Pod.", ns, name + std::string(kMadeUp)};
+    if (const KubeChange* const pod = Dumped({slice.cluster, "Pod.", ns, name}); pod != nullptr) {
+      const std::string account = wavetank::Text(At(ObjectOf(*pod), "spec"), "serviceAccountName", "default");
+      const auto known = [&](const KubeChange& change) { return KeyOfObject(change) == key; };
+      if (std::none_of(out_.stand_ins.begin(), out_.stand_ins.end(), known)) {
+        out_.stand_ins.push_back(Change(key, kNoTime, WorkloadPod(ns, std::get<3>(key), address, account)));
+      }
+      endpoint["targetRef"]["name"] = std::get<3>(key);
+      endpoint["targetRef"].erase("uid");
+    }
+    endpoint["addresses"] = json::array({address});
+    return endpoint;
+  }
+
   // A service's slice: empty, with endpoints or not there, as the logs have it; with those pods of the dump that had
   // been created by then. Where two versions would be the same, one has an endpoint of nobody besides.
   void Slices(const ObjectKey& key, const Turns& turns) {
@@ -455,8 +475,7 @@ class Backwards {
                                                       : born <= out[i].at)
             now["endpoints"].push_back(endpoint);
         }
-        // Of a pod that the dump lacks: of the same account, so that a change of endpoints is that alone.
-        if (IsEmpty(now) && holds) now["endpoints"].push_back(Items(At(slice, "endpoints"))[0]);
+        if (IsEmpty(now) && holds) now["endpoints"].push_back(Predecessor(*dumped, Items(At(slice, "endpoints"))[0]));
       }
       if (!IsEmpty(made) && (IsEmpty(now) || (after != nullptr && *after == now))) {
         now["endpoints"].push_back({{"addresses", json::array({"10.255.255.254"})}, {"conditions", {{"ready", true}}}});

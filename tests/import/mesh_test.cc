@@ -207,7 +207,7 @@ TEST_F(ImportedMesh, ADumpOfSomeClustersTakesNothingFromWhatLogsTell) {
 
 // It holds what lines say has gone since, and was not made anew.
 TEST_F(ImportedMesh, ADumpOfBeforeTheLogsEndBringsNothingBack) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = Reads("west");
   lines.emplace_back(
       "25.000000 ads\tIncremental push, service web.shop.svc.cluster.local at shard Kubernetes/east has no endpoints");
   lines.push_back(Pushed("25.100000", kWebOfShop, false));
