@@ -385,8 +385,9 @@ class Backwards {
       }
       exists = !turn.object.is_null();
     }
-    // Something that the dump holds, and that is said to have gone.
-    if (dumped != nullptr && !exists) {
+    // Something that the dump holds, and that is said to have gone: it came back, unless the dump is of before that.
+    const WallNs born = dumped == nullptr ? kNoTime : CreatedAt(*dumped);
+    if (dumped != nullptr && !exists && (born == kNoTime || born > turns.back().at)) {
       out_.changes.push_back(AsDumped(*dumped, mesh_.to));
       Tell(mesh_.to, key, "appeared", "the dump holds it, and no line tells since when");
     }
@@ -426,6 +427,26 @@ class Backwards {
     return pod == nullptr ? kNoTime : CreatedAt(*pod);
   }
 
+  // Of a pod that the dump lacks and that came before one it holds: of the same account, so that a change of endpoints
+  // is that alone.
+  json Predecessor(const KubeChange& slice, json endpoint) {
+    const json& target = At(endpoint, "targetRef");
+    const std::string ns = wavetank::Text(target, "namespace", slice.ns), name = wavetank::Text(target, "name");
+    const std::string address = "10.255.255.253";
+    const ObjectKey key{slice.cluster, "Pod.", ns, name + std::string(kMadeUp)};
+    if (const KubeChange* const pod = Dumped({slice.cluster, "Pod.", ns, name}); pod != nullptr) {
+      const std::string account = wavetank::Text(At(ObjectOf(*pod), "spec"), "serviceAccountName", "default");
+      const auto known = [&](const KubeChange& change) { return KeyOfObject(change) == key; };
+      if (std::none_of(out_.stand_ins.begin(), out_.stand_ins.end(), known)) {
+        out_.stand_ins.push_back(Change(key, kNoTime, WorkloadPod(ns, std::get<3>(key), address, account)));
+      }
+      endpoint["targetRef"]["name"] = std::get<3>(key);
+      endpoint["targetRef"].erase("uid");
+    }
+    endpoint["addresses"] = json::array({address});
+    return endpoint;
+  }
+
   // A service's slice: empty, with endpoints or not there, as the logs have it; with those pods of the dump that had
   // been created by then. Where two versions would be the same, one has an endpoint of nobody besides.
   void Slices(const ObjectKey& key, const Turns& turns) {
@@ -454,8 +475,7 @@ class Backwards {
                                                       : born <= out[i].at)
             now["endpoints"].push_back(endpoint);
         }
-        // Of a pod that the dump lacks: of the same account, so that a change of endpoints is that alone.
-        if (IsEmpty(now) && holds) now["endpoints"].push_back(Items(At(slice, "endpoints"))[0]);
+        if (IsEmpty(now) && holds) now["endpoints"].push_back(Predecessor(*dumped, Items(At(slice, "endpoints"))[0]));
       }
       if (!IsEmpty(made) && (IsEmpty(now) || (after != nullptr && *after == now))) {
         now["endpoints"].push_back({{"addresses", json::array({"10.255.255.254"})}, {"conditions", {{"ready", true}}}});
@@ -480,14 +500,14 @@ class Backwards {
       }
       exists = !turn.object.is_null();
     }
-    // One without endpoints is as none.
-    if (out.back().object == slice || (!holds && out.back().object.is_null())) return;
-    const InferredInput* const back = holds ? NextOf(*dumped, out.back().at) : nullptr;
-    const WallNs at = back == nullptr ? mesh_.to : back->at;
-    out_.changes.push_back(AsDumped(*dumped, at));
-    Tell(at, key, holds ? "got its endpoints back" : "was emptied",
-         back == nullptr ? "the dump says so, and no line tells since when"
-                         : "the dump holds them, and " + Text(back->place) + " tells of that service");
+    if (out.back().object == slice || !holds) return;
+    // A dump that says something else than the last line, and no line tells since when: it is of before that line, or
+    // of after the log.
+    const InferredInput* const back = NextOf(*dumped, out.back().at);
+    if (back == nullptr) return;
+    out_.changes.push_back(AsDumped(*dumped, back->at));
+    Tell(back->at, key, "got its endpoints back",
+         "the dump holds them, and " + Text(back->place) + " tells of that service");
   }
 
   // The first line behind `after` that says something else than that there are none of endpoints of the slice's

@@ -266,9 +266,10 @@ class Builder {
   // How little a dump speaks for it that this happened in that cluster: 0 to 15.
   size_t UnlikelyIn(const std::string& cluster, const InferredInput& input,
                     const std::set<DumpedPlaces::InCluster>& emptied) const {
-    if (dumped_ == nullptr || !dumped_->clusters.contains(cluster)) return 8;
+    if (dumped_ == nullptr) return 0;
     if (input.kind == Kind::kGateway) return GatewayUnlikelyIn(cluster, input);
-    if (!IsKubernetesHost(input.host) || input.kind == Kind::kNetwork) return 8;
+    // Of a cluster without a dump nothing speaks for or against it.
+    if (!dumped_->clusters.contains(cluster) || !IsKubernetesHost(input.host) || input.kind == Kind::kNetwork) return 4;
     const DumpedPlaces::InCluster service{cluster, input.host.substr(0, input.host.find(".svc."))};
     if (!dumped_->services.contains(service)) return 12;
     if (input.kind != Kind::kEndpoints) return 4;
@@ -297,7 +298,7 @@ class Builder {
       has = true;
       if (std::abs(other.at - input.at) <= kOnce) return 0;
     }
-    return has ? 4 : 12;
+    return has ? 4 : dumped_->clusters.contains(cluster) ? 12 : 8;
   }
 
   void FindBeginning() {

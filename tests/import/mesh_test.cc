@@ -205,6 +205,26 @@ TEST_F(ImportedMesh, ADumpOfSomeClustersTakesNothingFromWhatLogsTell) {
   }
 }
 
+// It holds what lines say has gone since, and was not made anew.
+TEST_F(ImportedMesh, ADumpOfBeforeTheLogsEndBringsNothingBack) {
+  std::vector<std::string> lines = Reads("west");
+  lines.emplace_back(
+      "25.000000 ads\tIncremental push, service web.shop.svc.cluster.local at shard Kubernetes/east has no endpoints");
+  lines.push_back(Pushed("25.100000", kWebOfShop, false));
+  lines.emplace_back("40.000000 processing secret event for secret istio-system/remote-west");
+  lines.emplace_back("40.000100 Deleting cluster_id=west configured by secret=istio-system/remote-west");
+  lines.emplace_back("40.000200 Number of remote clusters: 0");
+  const Imported imported = Read({Put("istiod.log", LogOf("east", lines)), Put("east.json", DumpOf("east", "west"))});
+  const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  std::string last;
+  for (const replay::LogInput& input : mesh->inputs) {
+    if (input.kind == "claim") continue;
+    last = input.kind + " " + input.body.value("name", "");
+  }
+  EXPECT_EQ(last, "delete remote-west");
+}
+
 TEST_F(ImportedMesh, ChangesThatOneOfTwoIstiodsSeesAreInAClusterThatItAloneReads) {
   std::vector<std::string> west = Reads("east");
   west.push_back(Pushed("10.100000", kWebOfShop, false));
