@@ -1038,16 +1038,23 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
   } else if (absl::Status status = ParseWebhookUrl(target.url, &host, &port, &path); !status.ok()) {
     return finish(status);
   }
+  const auto in_its_words = [this, target, ca_bundle, path] {
+    json config = {{"caBundle", absl::Base64Escape(ca_bundle)}};
+    if (target.url.empty()) {
+      config["service"] = {{"namespace", target.service_namespace},
+                           {"name", target.service_name},
+                           {"path", path},
+                           {"port", target.port}};
+    } else {
+      config["url"] = target.url;
+    }
+    return ReachIstio({{"clientConfig", std::move(config)}});
+  };
   // What the certificate must say: a Service's name, or the URL's host.
   absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> tls = place_.TlsTo(ca_bundle, host);
   if (!tls.ok()) {
     // Dialled all the same, and by the system's roots, which know no mesh's.
-    json config = {{"caBundle", absl::Base64Escape(ca_bundle)}};
-    if (!target.url.empty()) config["url"] = target.url;
-    if (target.url.empty())
-      config["service"] = {{"namespace", target.service_namespace}, {"name", target.service_name}, {"path", path}};
-    if (target.url.empty()) config["service"]["port"] = target.port;
-    const absl::Status why = ReachIstio({{"clientConfig", std::move(config)}});
+    const absl::Status why = in_its_words();
     constexpr std::string_view kHint = "its caBundle holds no certificate; has istiod patched it?";
     return finish(absl::UnavailableError(why.ok() ? std::string(kHint) : fmt::format("{} ({})", Message(why), kHint)));
   }
@@ -1063,20 +1070,26 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
   auto opened = std::make_shared<std::weak_ptr<Channel>>();
   const auto review = std::make_shared<json>(
       pilot::MakeAdmissionReview(std::move(asked), fmt::format("{}-review-{}", config_.name, ++review_count_)));
-  *opened = world_.channels_->Dial(std::move(dialling), [opened, finish, review, path](const absl::Status& status) {
-    const ChannelRef channel = opened->lock();
-    if (!status.ok() || channel == nullptr) return finish(status.ok() ? absl::UnavailableError("closed") : status);
-    channel->OnClose(Channel::End::kClient, finish);
-    channel->Send(Channel::End::kClient, [channel, finish, review, path] {
-      if (channel->istiod() == nullptr) return;
-      channel->istiod()->istiod().Admit(path, std::move(*review), [channel, finish](json answer) {
-        channel->Send(Channel::End::kServer, [channel, finish, answer = std::move(answer)]() mutable {
-          channel->Close(Channel::End::kClient);
-          finish(std::move(answer));
+  *opened = world_.channels_->Dial(
+      std::move(dialling),
+      [opened, finish, review, path, in_its_words, alive = std::weak_ptr<int>(alive_)](const absl::Status& status) {
+        const ChannelRef channel = opened->lock();
+        if (Message(status).find("x509: ") != std::string_view::npos && !alive.expired()) {
+          const absl::Status words = in_its_words();
+          return finish(words.ok() ? status : words);
+        }
+        if (!status.ok() || channel == nullptr) return finish(status.ok() ? absl::UnavailableError("closed") : status);
+        channel->OnClose(Channel::End::kClient, finish);
+        channel->Send(Channel::End::kClient, [channel, finish, review, path] {
+          if (channel->istiod() == nullptr) return;
+          channel->istiod()->istiod().Admit(path, std::move(*review), [channel, finish](json answer) {
+            channel->Send(Channel::End::kServer, [channel, finish, answer = std::move(answer)]() mutable {
+              channel->Close(Channel::End::kClient);
+              finish(std::move(answer));
+            });
+          });
         });
       });
-    });
-  });
 }
 
 }  // namespace wavetank::sim
