@@ -139,7 +139,9 @@ class Backwards {
   // The dump's object that the logs' one stands for; the key itself where there is none, and an empty one for what the
   // dump makes needless.
   ObjectKey Counterpart(ObjectKey key, const json& made) const {
-    auto& [context, kind, ns, name] = key;
+    // Not by a structured binding, which lambdas may not use in C++20 as Clang reads it.
+    const std::string &context = std::get<0>(key), &kind = std::get<1>(key), &ns = std::get<2>(key),
+                      &name = std::get<3>(key);
     if (!IsDumped(context) || Dumped(key) != nullptr) return key;
     const auto first = [&](const std::string& of_kind, auto&& fits) {
       for (const auto& [other, object] : objects_) {
