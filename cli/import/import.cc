@@ -56,7 +56,8 @@ int RunImport(const ImportArguments& a) {
     options.clusters.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   // What names whose it is names what to read, too, unless it lies in what is read.
-  for (const auto& [cluster, path] : options.clusters) {
+  for (const auto& named : options.clusters) {
+    const std::string& path = named.second;
     const bool within = std::any_of(options.sources.begin(), options.sources.end(), [&](const std::string& source) {
       return path == source || path.starts_with(source + (source.ends_with('/') ? "" : "/")) ||
              source.starts_with(path + (path.ends_with('/') ? "" : "/"));

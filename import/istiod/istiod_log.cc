@@ -11,8 +11,8 @@ namespace wavetank::importing {
 namespace {
 
 constexpr WallNs kMs = 1'000'000;
-// How long after its cause's line an event reaches the debouncer, and the other way round.
-constexpr WallNs kSlack = 20 * kMs, kAfter = 2 * kMs;
+// How long after its cause's line an event reaches the debouncer.
+constexpr WallNs kSlack = 20 * kMs;
 
 std::string_view Until(std::string_view text, std::string_view end) { return text.substr(0, text.find(end)); }
 
