@@ -6,6 +6,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/x509/x509.h"
+#include "sim/mending/installation.h"
 #include "sim/remote/client_bucket.h"
 #include "sim/world_site.h"
 #include "tests/sim/two_cluster_world.h"

@@ -6,6 +6,7 @@
 #include "core/agent/secret_manager.h"
 #include "core/base/json_access.h"
 #include "core/xds/discovery_server.h"
+#include "fmt/format.h"
 #include "sim/agent/pod_agent.h"
 #include "sim/mending/installation.h"
 #include "sim/world_site.h"
