@@ -579,7 +579,25 @@ void World::Site::Istiods(std::vector<const IstiodProcess*>* out) const {
   for (const auto& [name, run] : istiods_) out->push_back(run->process.get());
 }
 
+std::string UnreadCluster::Words() const {
+  return fmt::format("{}: istiod {} cannot read cluster {}: {}", at, istiod, cluster, why);
+}
+
+std::vector<UnreadCluster> World::Site::Unread() const {
+  std::vector<UnreadCluster> out;
+  for (const auto& [name, run] : istiods_) {
+    std::string told;
+    for (const auto& [request, why] : *run->refused) {
+      const std::string& cluster = request.first;
+      if (cluster.empty() || cluster == std::exchange(told, cluster)) continue;  // the first of each cluster
+      out.push_back({config_.name, name.name, cluster, why});
+    }
+  }
+  return out;
+}
+
 void World::Site::Complain(std::vector<std::string>* out) const {
+  const std::vector<UnreadCluster> unread_clusters = Unread();
   for (const auto& [name, run] : istiods_) {
     if (!run->process->failure().ok()) {
       out->push_back(
@@ -587,14 +605,12 @@ void World::Site::Complain(std::vector<std::string>* out) const {
     }
     if (const absl::Status mesh = run->process->istiod().mesh_problem(); !mesh.ok())
       out->push_back(fmt::format("{}: istiod {}: {}", config_.name, name.name, Message(mesh)));
-    std::string told;
     for (const auto& [request, why] : *run->refused) {
-      if (request.first.empty()) {  // of its own
+      if (request.first.empty())  // of its own cluster's
         out->push_back(fmt::format("{}: istiod {}: {}", config_.name, name.name, why));
-        continue;
-      }
-      if (request.first == std::exchange(told, request.first)) continue;  // the first of each cluster
-      out->push_back(fmt::format("{}: istiod {} cannot read cluster {}: {}", config_.name, name.name, told, why));
+    }
+    for (const UnreadCluster& unread : unread_clusters) {
+      if (unread.istiod == name.name) out->push_back(unread.Words());
     }
   }
   for (const auto& [name, pod] : pods_) {

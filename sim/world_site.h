@@ -32,6 +32,12 @@ inline constexpr Duration kCaLifetime = 24h * 3650;  // of the authorities that 
 // Signs that cluster's API server.
 x509::CertificateAuthority ApiServerCa(uint64_t seed, std::string_view cluster);
 
+// A cluster that an istiod cannot read, as the first of its API server's refusals says.
+struct UnreadCluster {
+  std::string at, istiod, cluster, why;  // the istiod's cluster and pod; the other cluster's ID
+  std::string Words() const;             // as World::Complaints() has it
+};
+
 class World::Site final : public fakekube::PodAdmission, public fakekube::PodRuntime {
  public:
   Site(World& world, const WorldCluster& config, SiteId site);
@@ -77,6 +83,8 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   std::vector<std::string> LeftOut() const;
   std::string WhyLeftOut(const PodProcess& pod) const;  // "": it is not
   void Complain(std::vector<std::string>* out) const;
+  // Clusters that its istiods cannot read.
+  std::vector<UnreadCluster> Unread() const;
 
   // PodRuntime
   void Start(const kube::ObjectRef& pod, std::function<void(bool)> ready) override;

@@ -24,6 +24,12 @@ std::string NameOf(const kube::Object& object) {
                                 : fmt::format("{} {}/{}", object.kind, object.meta.ns, object.meta.name);
 }
 
+std::string NameOf(const BroughtObject& brought) {
+  const auto& meta = At(brought.object, "metadata");
+  const std::string ns = Text(meta, "namespace"), name = Text(meta, "name");
+  return fmt::format("{} {}", Text(brought.object, "kind"), ns.empty() ? name : ns + "/" + name);
+}
+
 bool IsIstioKind(const kube::Object& object) {
   const std::string_view group = std::string_view(object.api_version).substr(0, object.api_version.find('/'));
   return group.ends_with(".istio.io");

@@ -74,6 +74,7 @@ class Mesh {
 
 // "Kind namespace/name".
 std::string NameOf(const kube::Object& object);
+std::string NameOf(const BroughtObject& brought);
 bool IsIstioKind(const kube::Object& object);
 
 }  // namespace wavetank::check

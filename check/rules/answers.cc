@@ -102,15 +102,10 @@ void RefusedByIstiod(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// Of what they find no request fails.
-constexpr std::string_view kExplainNothing[] = {"WT304", "WT416", "WT536", "WT537", "WT539", "WT546", "WT607"};
-
 // A finding of more than a note about something of the Service's or the client's namespace, or of Istio's own.
 bool Explained(const Mesh& mesh, const RequestOutcome& request, const std::vector<Finding>& before) {
   return std::any_of(before.begin(), before.end(), [&](const Finding& f) {
-    if (f.rule->level == Level::kInfo || f.rule->code == "WT801") return false;
-    if (std::find(std::begin(kExplainNothing), std::end(kExplainNothing), f.rule->code) != std::end(kExplainNothing))
-      return false;
+    if (f.rule->level == Level::kInfo || f.rule->code == "WT801" || !f.rule->fails_requests) return false;
     if (f.object.empty()) return f.rule->level == Level::kError;
     const std::string_view object = f.object;
     const size_t begin = object.find(' '), end = object.find('/');

@@ -15,35 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kPolicyKind = "AuthorizationPolicy.security.istio.io";
-
-kube::Labels SelectorLabels(const kube::Object& policy) {
-  kube::Labels out;
-  const json& selector = At(policy.body, {"spec", "selector", "matchLabels"});
-  if (selector.is_object()) {
-    for (const auto& [key, value] : selector.items()) out[key] = TextOf(value);
-  }
-  return out;
-}
-
 bool IsAllow(const kube::Object& policy) {
   const std::string action = Text(At(policy.body, "spec"), "action");
   return action.empty() || action == "ALLOW";
-}
-
-// Fn(cluster, policy, pods with a proxy that it holds for).
-template <class Fn>
-void EachPolicyOfPods(const Mesh& mesh, Fn fn) {
-  for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary) continue;
-    for (const kube::ObjectRef& policy : mesh.List(*cluster, kPolicyKind)) {
-      std::vector<const sim::PodProcess*> pods;
-      for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
-        if (pod->bootstrap() && HoldsFor(*cluster, policy->meta.ns, SelectorLabels(*policy), *pod)) pods.push_back(pod);
-      }
-      fn(*cluster, *policy, pods);
-    }
-  }
 }
 
 // "*", "a*", "*a" and "a", as istiod makes matchers of them.
@@ -91,7 +65,7 @@ void SourcesNobodyIs(const Mesh& mesh, Findings& findings) {
   const auto none = [](const std::string& pattern, const std::set<std::string>& of) {
     return std::none_of(of.begin(), of.end(), [&](const std::string& text) { return PatternFits(pattern, text); });
   };
-  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto&) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto&) {
     EachSource(policy, [&](const json& source) {
       for (const json& principal : Items(At(source, "principals"))) {
         if (none(TextOf(principal), known.principals))
@@ -131,7 +105,7 @@ bool IsTcp(const kube::ServicePort& port) {
 }
 
 void HttpRulesOnTcp(const Mesh& mesh, Findings& findings) {
-  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
     std::string field;
     bool ports = false;
     for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
@@ -156,7 +130,7 @@ void HttpRulesOnTcp(const Mesh& mesh, Findings& findings) {
 
 void AddressesBehindGateways(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
-  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
     const bool application =
         std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return !pod->router() && IsApplication(*pod); });
     if (!application) return;
@@ -175,7 +149,7 @@ void AddressesBehindGateways(const Mesh& mesh, Findings& findings) {
 // Gateways between networks pass mesh TLS on unopened: they know addresses, ports and the SNI.
 void OnNetworkGateway(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
-  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
     if (!IsAllow(policy)) return;
     const bool gateway = std::any_of(pods.begin(), pods.end(), [](const auto* pod) {
       return pod->router() && pod->pod()->meta.labels.contains("topology.istio.io/network");
@@ -198,11 +172,11 @@ void OnNetworkGateway(const Mesh& mesh, Findings& findings) {
 
 void NobodyAllowed(const Mesh& mesh, Findings& findings) {
   std::map<std::string, std::set<const sim::PodProcess*>> admitting;  // by cluster: pods that some rule admits to
-  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
     if (IsAllow(policy) && !Items(At(policy.body, {"spec", "rules"})).empty())
       admitting[cluster.name].insert(pods.begin(), pods.end());
   });
-  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
     const json& rules = Items(At(policy.body, {"spec", "rules"}));
     const std::string action = Text(At(policy.body, "spec"), "action");
     const bool all_denied = action == "DENY" && std::any_of(rules.begin(), rules.end(), [](const json& rule) {
@@ -224,7 +198,7 @@ void NobodyAllowed(const Mesh& mesh, Findings& findings) {
 
 // operation.ports are those that the pod listens on (istiod: pilot/pkg/security/authz/model, destination.port).
 void PortsOfServices(const Mesh& mesh, Findings& findings) {
-  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
     std::map<int, std::pair<int, std::string>> ports;  // of Services before them: target port, Service
     std::set<int> targets;
     for (const sim::PodProcess* pod : pods) {

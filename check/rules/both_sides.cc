@@ -18,19 +18,13 @@ namespace {
 
 using Mode = config::PeerAuthentication::Mode;
 
-bool Disables(const config::PeerAuthentication& spec) {
-  if (spec.mtls == Mode::kDisable) return true;
-  return std::any_of(spec.port_level_mtls.begin(), spec.port_level_mtls.end(),
-                     [](const auto& port) { return port.second == Mode::kDisable; });
-}
-
 // istiod leaves such an endpoint out wherever only a gateway leads to it (istiod: pilot/pkg/xds/mtls_checker.go).
 void CutsOtherNetworks(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->push == nullptr) continue;
     for (const config::PeerAuthenticationRef& policy : cluster->configs.PeerAuthentications()) {
-      if (!Disables(policy->spec)) continue;
+      if (!DisablesMtls(policy->spec)) continue;
       std::set<std::string> apps;
       for (const sim::PodProcess* pod : mesh.world().Pods()) {
         if (pod->envoy() == nullptr || pod->router()) continue;
@@ -109,7 +103,7 @@ bool HasRuleFor(const MeshCluster& primary, const std::string& host) {
   });
 }
 
-// Fn(cluster where it stands, the object, its host).
+// Fn(cluster where it stands, the object, its host, whether it is a VirtualService: else a DestinationRule).
 template <class Fn>
 void EachRuleOfMesh(const Mesh& mesh, Fn fn) {
   for (const auto& cluster : mesh.clusters()) {
@@ -124,13 +118,16 @@ void EachRuleOfMesh(const Mesh& mesh, Fn fn) {
 }
 
 void RulesOnOneSide(const Mesh& mesh, Findings& findings) {
+  std::vector<const MeshCluster*> sides;
+  for (const auto& cluster : mesh.clusters()) {
+    if (IsMeshPrimary(*cluster) && HasClients(mesh, *cluster)) sides.push_back(cluster.get());
+  }
   EachRuleOfMesh(mesh, [&](const MeshCluster& cluster, const config::ConfigMeta& meta, const std::string& host,
                            bool routes) {
     if (host.starts_with('*') || ServiceOf(cluster, host) == nullptr) return;
     std::vector<std::string> without;
-    for (const auto& other : mesh.clusters()) {
-      if (other.get() == &cluster || !IsMeshPrimary(*other) || ServiceOf(*other, host) == nullptr) continue;
-      if (!HasClients(mesh, *other)) continue;
+    for (const MeshCluster* const other : sides) {
+      if (other == &cluster || ServiceOf(*other, host) == nullptr) continue;
       if (routes ? HasRoutesFor(*other, host) : HasRuleFor(*other, host)) continue;
       without.push_back(other->name);
     }
@@ -151,7 +148,7 @@ const sim::PodProcess* HeldBy(const Mesh& mesh, const MeshCluster& primary, cons
   return nullptr;
 }
 
-// `ofPrimary`: the same kind's list of any primary; `counts`: whether it restricts anything.
+// `of_primary`: the kind's list of any primary; `counts`: whether one restricts anything.
 template <class List, class Counts>
 void PoliciesOfOneKind(const Mesh& mesh, Findings& findings, std::string_view kind, List of_primary, Counts counts) {
   for (const auto& cluster : mesh.clusters()) {
@@ -203,10 +200,11 @@ const std::vector<Rule>& OneSideRules() {
       {"WT537", "RulesOnOneSide", Level::kWarning,
        "in a multi-primary mesh each istiod reads the configuration of its own cluster, and configures the clients "
        "there",
-       "apply it in every primary cluster that has clients of the host", "istio/istio#44863, #36241", RulesOnOneSide},
+       "apply it in every primary cluster that has clients of the host", "istio/istio#44863, #36241", RulesOnOneSide,
+       false},
       {"WT546", "PoliciesOnOneSide", Level::kWarning,
        "in a multi-primary mesh each istiod reads the policies of its own cluster, and guards the pods there",
-       "apply it in every primary cluster that has such pods", "istio/istio#44863", PoliciesOnOneSide},
+       "apply it in every primary cluster that has such pods", "istio/istio#44863", PoliciesOnOneSide, false},
   };
   return *rules;
 }

@@ -432,12 +432,12 @@ const std::vector<Rule>& DestinationRuleRules() {
        "name the Service's port, not its pods' targetPort", "", PortsUnknown},
       {"WT536", "HashEndsAtGateway", Level::kWarning, "sessions that have to meet one pod meet another",
        "keep such a Service within one network (clusterLocal, or a subset of it), or share the sessions",
-       "istio/istio#60985", HashEndsAtGateway},
+       "istio/istio#60985", HashEndsAtGateway, false},
       {"WT538", "ConnectionPoolOfOne", Level::kWarning, "a limit that was set to be met meets users",
        "set limits that the load does not reach", "", PoolOfOne},
       {"WT539", "PortLevelSettingsReplace", Level::kWarning,
        "settings of a port replace those above, they are not joined", "write all that shall hold at the port, too",
-       "istio/istio#58297", PortSettingsReplace},
+       "istio/istio#58297", PortSettingsReplace, false},
   };
   return *rules;
 }

@@ -289,18 +289,16 @@ void AutoPassthroughTwice(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// What a gateway sees of the mesh: endpoints of the networks that it asks for, and of those without one; all others
+// through gateways (istiod: pilot/pkg/model/proxy_view.go, pilot/pkg/xds/ep_filters.go).
+std::string ViewOf(const sim::PodProcess& pod) { return Text(pod.node().metadata, "REQUESTED_NETWORK_VIEW"); }
+std::string NetworkOfProxy(const sim::PodProcess& pod) { return Text(pod.node().metadata, "NETWORK"); }
+
 void ExtraHops(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
     for (const sim::PodProcess* pod : Behind(mesh, cluster, object)) {
-      if (!pod->bootstrap()) continue;
-      bool set = false;
-      for (const auto& container : Items(At(pod->pod()->body, {"spec", "containers"}))) {
-        for (const auto& variable : Items(At(container, "env"))) {
-          set = set || Text(variable, "name") == "ISTIO_META_REQUESTED_NETWORK_VIEW";
-        }
-      }
-      if (set) continue;
+      if (!pod->bootstrap() || !ViewOf(*pod).empty()) continue;
       return findings.Add(
           cluster, object,
           fmt::format("pod {} has no ISTIO_META_REQUESTED_NETWORK_VIEW: requests that come in through it "
@@ -364,11 +362,6 @@ void TargetOfGatewayPort(const Mesh& mesh, Findings& findings) {
                              wanted, target, listens, wanted));
   });
 }
-
-// What a gateway sees of the mesh: endpoints of the networks that it asks for, and of those without one; all others
-// through gateways (istiod: pilot/pkg/model/proxy_view.go, pilot/pkg/xds/ep_filters.go).
-std::string ViewOf(const sim::PodProcess& pod) { return Text(pod.node().metadata, "REQUESTED_NETWORK_VIEW"); }
-std::string NetworkOfProxy(const sim::PodProcess& pod) { return Text(pod.node().metadata, "NETWORK"); }
 
 void ViewOfAnotherNetwork(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;

@@ -151,7 +151,7 @@ const std::vector<Rule>& IdentityRules() {
        "put a new one into the Secret in time, first of all the root's", "istio/istio#50420", CertificateExpires},
       {"WT304", "MeshIdsDiffer", Level::kWarning,
        "requests do not depend on it, but metrics and traces of one mesh look like those of two",
-       "install every cluster with one global.meshID", "", MeshIdsDiffer},
+       "install every cluster with one global.meshID", "", MeshIdsDiffer, false},
   };
   return *rules;
 }

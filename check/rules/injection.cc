@@ -348,7 +348,7 @@ void JobNeverEnds(const Mesh& mesh, Findings& findings) {
       return false;
     });
     if (native) continue;  // Kubernetes ends such a sidecar after the others
-    findings.Add(b.cluster, fmt::format("{} {}/{}", kind, ns->meta.name, Text(meta, "name")), Place{b.file, b.line},
+    findings.Add(b.cluster, NameOf(b), Place{b.file, b.line},
                  "its pods get a sidecar, which runs on when the work is done: the Job never completes");
   }
 }
@@ -382,7 +382,7 @@ const std::vector<Rule>& InjectionRules() {
       {"WT607", "JobNeverEnds", Level::kWarning, "a Job waits for all containers of its pod",
        "label its pods sidecar.istio.io/inject=false, or let the work end with a POST to "
        "http://localhost:15020/quitquitquit",
-       "istio/istio#6324", JobNeverEnds},
+       "istio/istio#6324", JobNeverEnds, false},
   };
   return *rules;
 }

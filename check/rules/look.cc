@@ -14,6 +14,7 @@
 #include "core/registry/service_conversion.h"
 #include "core/security/remote_secret.h"
 #include "fmt/format.h"
+#include "sim/world_site.h"
 
 namespace wavetank::check {
 
@@ -60,6 +61,46 @@ bool HoldsFor(const MeshCluster& primary, std::string_view of, const std::option
 bool IsRemoteSecret(const MeshCluster& cluster, const kube::Object& secret) {
   const auto label = secret.meta.labels.find(security::kMultiClusterLabel);
   return label != secret.meta.labels.end() && label->second == "true" && secret.meta.ns == cluster.system_namespace;
+}
+
+const MeshCluster* LeadsTo(const Mesh& mesh, const kube::KubeConfig& config) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (config.server == sim::ApiServerUrl(cluster->name)) return cluster.get();
+  }
+  return nullptr;
+}
+
+std::vector<sim::UnreadCluster> UnreadBy(const Mesh& mesh, const MeshCluster& cluster) {
+  const sim::World::Site* const site = mesh.world().FindSite(cluster.name);
+  if (site == nullptr) return {};
+  std::vector<sim::UnreadCluster> out = site->Unread();
+  std::erase_if(out, [](const auto& unread) { return unread.why.find(" is forbidden: User ") != unread.why.npos; });
+  return out;
+}
+
+bool DisablesMtls(const config::PeerAuthentication& policy) {
+  using Mode = config::PeerAuthentication::Mode;
+  return policy.mtls == Mode::kDisable || std::any_of(policy.port_level_mtls.begin(), policy.port_level_mtls.end(),
+                                                      [](const auto& port) { return port.second == Mode::kDisable; });
+}
+
+void EachAuthorization(const Mesh& mesh,
+                       const std::function<void(const MeshCluster& cluster, const kube::Object& policy,
+                                                const std::vector<const sim::PodProcess*>& pods)>& fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary) continue;
+    const std::vector<const sim::PodProcess*> served = mesh.ServedPods(*cluster);
+    for (const kube::ObjectRef& policy : mesh.List(*cluster, "AuthorizationPolicy.security.istio.io")) {
+      kube::Labels selector;
+      for (const auto& [key, value] : Members(At(policy->body, {"spec", "selector", "matchLabels"})))
+        selector[key] = TextOf(value);
+      std::vector<const sim::PodProcess*> pods;
+      for (const sim::PodProcess* pod : served) {
+        if (pod->bootstrap() && HoldsFor(*cluster, policy->meta.ns, selector, *pod)) pods.push_back(pod);
+      }
+      fn(*cluster, *policy, pods);
+    }
+  }
 }
 
 void EachRemoteServer(const Mesh& mesh,
@@ -143,11 +184,15 @@ std::vector<kube::ObjectRef> ServicesBefore(const Mesh& mesh, const sim::PodProc
   return out;
 }
 
-kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod) {
-  const kube::WorkloadReference workload = kube::WorkloadOf(*pod.pod(), kube::ParsePod(*pod.pod()));
+kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const kube::ObjectRef& pod) {
+  const kube::WorkloadReference workload = kube::WorkloadOf(*pod, kube::ParsePod(*pod));
   kube::ObjectRef owner;
-  if (workload.kind != "Pod") owner = mesh.Get(cluster, workload.kind, pod.pod()->meta.ns, workload.name);
-  return owner == nullptr ? pod.pod() : owner;
+  if (workload.kind != "Pod") owner = mesh.Get(cluster, workload.kind, pod->meta.ns, workload.name);
+  return owner == nullptr ? pod : owner;
+}
+
+kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod) {
+  return OwnerOf(mesh, cluster, pod.pod());
 }
 
 kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns,

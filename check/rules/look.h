@@ -11,6 +11,10 @@
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/types.h"
 
+namespace wavetank::sim {
+struct UnreadCluster;
+}
+
 namespace wavetank::check {
 
 inline constexpr std::string_view kSystemNamespace = "istio-system";
@@ -58,6 +62,7 @@ pilot::Protocol ProtocolNamed(const kube::ServicePort& port);
 
 // What wrote the pod's template: its Deployment or the like, as far as it is there; else the pod.
 kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod);
+kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const kube::ObjectRef& pod);
 
 // A Deployment, StatefulSet or DaemonSet of the namespace whose pods have such labels; null: none.
 kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns,
@@ -71,10 +76,23 @@ bool HasSeveralNetworks(const Mesh& mesh);
 
 // A Secret by which an istiod reads other clusters, and stands where its istiod looks.
 bool IsRemoteSecret(const MeshCluster& cluster, const kube::Object& secret);
+// The cluster whose API server a kubeconfig names; null: none of this mesh's names, as of a real address.
+const MeshCluster* LeadsTo(const Mesh& mesh, const kube::KubeConfig& config);
 // Each kubeconfig of such Secrets that can be read, with the cluster that it is for.
 void EachRemoteServer(const Mesh& mesh,
                       const std::function<void(const MeshCluster& cluster, const kube::Object& secret,
                                                const std::string& id, const kube::KubeConfig& config)>& fn);
+
+// Clusters that an istiod of `cluster` does not read, as their API servers are not reached or refuse; without those in
+// which only a right is missing.
+std::vector<sim::UnreadCluster> UnreadBy(const Mesh& mesh, const MeshCluster& cluster);
+
+// For the workload, or for a port of it.
+bool DisablesMtls(const config::PeerAuthentication& policy);
+// Each AuthorizationPolicy that an istiod reads, with the pods with a proxy that it holds for.
+void EachAuthorization(const Mesh& mesh,
+                       const std::function<void(const MeshCluster& cluster, const kube::Object& policy,
+                                                const std::vector<const sim::PodProcess*>& pods)>& fn);
 
 // A service of that name is known to the cluster's istiod; wildcards: some is.
 bool KnowsHost(const MeshCluster& cluster, std::string_view host);

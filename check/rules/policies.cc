@@ -109,24 +109,6 @@ void OutsideOfRootNamespace(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// A policy's matchLabels, and pods with a proxy that it holds for.
-template <class Fn>
-void EachAuthorization(const Mesh& mesh, Fn fn) {
-  for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary || cluster->push == nullptr) continue;
-    for (const kube::ObjectRef& policy : mesh.List(*cluster, "AuthorizationPolicy.security.istio.io")) {
-      kube::Labels selector;
-      for (const auto& [key, value] : Members(At(policy->body, {"spec", "selector", "matchLabels"})))
-        selector[key] = TextOf(value);
-      std::vector<const sim::PodProcess*> pods;
-      for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
-        if (pod->bootstrap() && HoldsFor(*cluster, policy->meta.ns, selector, *pod)) pods.push_back(pod);
-      }
-      fn(*cluster, *policy, pods);
-    }
-  }
-}
-
 template <class Fn>
 void EachOperation(const kube::Object& policy, Fn fn) {
   for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
@@ -205,7 +187,7 @@ std::string TokenAskedFor(const kube::Object& policy) {
 void TokensNobodyChecks(const Mesh& mesh, Findings& findings) {
   EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
     const std::string asked = TokenAskedFor(policy);
-    if (asked.empty()) return;
+    if (asked.empty() || cluster.push == nullptr) return;
     for (const sim::PodProcess* pod : pods) {
       const kube::Object& object = *pod->pod();
       if (!cluster.push->authn().GetJwtPoliciesForWorkload(object.meta.ns, object.meta.labels).empty()) continue;
@@ -220,22 +202,23 @@ void TokensNobodyChecks(const Mesh& mesh, Findings& findings) {
 
 // istio.io, RequestAuthentication: a request without a token passes; one with a bad token does not.
 void TokensOptional(const Mesh& mesh, Findings& findings) {
+  std::set<std::pair<const MeshCluster*, const sim::PodProcess*>> asked;  // for a token, by an istiod
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    if (TokenAskedFor(policy).empty()) return;
+    for (const sim::PodProcess* pod : pods) asked.emplace(&cluster, pod);
+  });
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->push == nullptr) continue;
+    const std::vector<const sim::PodProcess*> served = mesh.ServedPods(*cluster);
     for (const config::RequestAuthenticationRef& tokens : cluster->configs.RequestAuthentications()) {
-      for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
-        if (!HoldsFor(*cluster, tokens->meta.ns, tokens->spec.selector, *pod)) continue;
-        bool asked = false;
-        EachAuthorization(mesh, [&](const MeshCluster& of, const kube::Object& policy, const auto& pods) {
-          asked = asked || (&of == cluster.get() && std::find(pods.begin(), pods.end(), pod) != pods.end() &&
-                            !TokenAskedFor(policy).empty());
-        });
-        if (asked) continue;
-        findings.Add(*cluster, tokens->meta,
-                     fmt::format("requests to {}.{} without a token pass: no AuthorizationPolicy asks for one",
-                                 pod->app(), pod->pod()->meta.ns));
-        break;
-      }
+      const auto pod = std::find_if(served.begin(), served.end(), [&](const sim::PodProcess* each) {
+        return HoldsFor(*cluster, tokens->meta.ns, tokens->spec.selector, *each) &&
+               !asked.contains({cluster.get(), each});
+      });
+      if (pod == served.end()) continue;
+      findings.Add(*cluster, tokens->meta,
+                   fmt::format("requests to {}.{} without a token pass: no AuthorizationPolicy asks for one",
+                               (*pod)->app(), (*pod)->pod()->meta.ns));
     }
   }
 }

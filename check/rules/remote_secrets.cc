@@ -14,6 +14,7 @@
 #include "core/kube/time_format.h"
 #include "core/security/remote_secret.h"
 #include "fmt/format.h"
+#include "sim/world_site.h"
 
 namespace wavetank::check {
 namespace {
@@ -83,14 +84,6 @@ void TokenExpires(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// The cluster whose API server a kubeconfig names; null: none of this mesh's names, as of a real address.
-const MeshCluster* LeadsTo(const Mesh& mesh, const kube::KubeConfig& config) {
-  for (const auto& cluster : mesh.clusters()) {
-    if (config.server == sim::ApiServerUrl(cluster->name)) return cluster.get();
-  }
-  return nullptr;
-}
-
 // What another name does. istiod: proxies' tokens are reviewed where their own CLUSTER_ID says
 // (security/pkg/server/ca/authenticate/kubeauth/kube_jwt.go); endpoints have the name of their registry.
 std::string DoneByAnotherName(const MeshCluster& reader, const MeshCluster* led) {
@@ -113,9 +106,10 @@ void IdMismatch(const Mesh& mesh, Findings& findings) {
     if (!data.ok()) return;
     for (const auto& [id, text] : *data) {
       const auto config = kube::ParseKubeConfig(text, "kubeconfig");
+      const MeshCluster* const led = config.ok() ? LeadsTo(mesh, *config) : nullptr;
       // Of servers that are nobody's in this world the name decides which cluster stands for them: two names of one
       // server are the mistake of a wrong --context.
-      if (config.ok() && LeadsTo(mesh, *config) == nullptr) {
+      if (config.ok() && led == nullptr) {
         const auto [it, first] = servers.try_emplace(config->server, id, cluster.name + "'s " + secret.meta.name);
         if (!first && it->second.first != id) {
           findings.Add(cluster, secret,
@@ -130,15 +124,10 @@ void IdMismatch(const Mesh& mesh, Findings& findings) {
       if (mesh.Find(id) == nullptr) {
         findings.Add(cluster, secret,
                      fmt::format("names its cluster {}, and no cluster of the mesh has that ID: {}", id,
-                                 DoneByAnotherName(cluster, config.ok() ? LeadsTo(mesh, *config) : nullptr)));
-        continue;
-      }
-      if (!config.ok()) continue;
-      for (const auto& other : mesh.clusters()) {
-        if (other->name != id && config->server == sim::ApiServerUrl(other->name)) {
-          findings.Add(cluster, secret,
-                       fmt::format("names its cluster {}, and leads to the API server of {}", id, other->name));
-        }
+                                 DoneByAnotherName(cluster, led)));
+      } else if (led != nullptr && led->name != id) {
+        findings.Add(cluster, secret,
+                     fmt::format("names its cluster {}, and leads to the API server of {}", id, led->name));
       }
     }
   });
@@ -195,32 +184,31 @@ void SameClusterTwice(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// The Secret by which istiods of `cluster` read cluster `id`; of two, the one that a person can mend. Null: none.
+kube::ObjectRef SecretFor(const Mesh& mesh, const MeshCluster& cluster, const std::string& id) {
+  kube::ObjectRef out;
+  for (const kube::ObjectRef& each : mesh.List(cluster, "Secret", cluster.system_namespace)) {
+    const auto data = kube::ReadSecretData(*each);
+    if (!IsRemoteSecret(cluster, *each) || !data.ok() || !data->contains(id)) continue;
+    if (out == nullptr || !mesh.Where(cluster.name, *each).file.empty()) out = each;
+  }
+  return out;
+}
+
 // What client-go says when the API server is not reached, not believed, or does not believe istiod. Rights are WT207's.
 void RefusedByCluster(const Mesh& mesh, Findings& findings) {
-  constexpr std::string_view kReads = " cannot read cluster ";
-  for (const std::string& complaint : mesh.world().Complaints()) {
-    const size_t at = complaint.find(kReads);
-    if (at == complaint.npos || complaint.find(" is forbidden: User ") != complaint.npos) continue;
-    const MeshCluster* const cluster = mesh.Find(complaint.substr(0, complaint.find(": istiod ")));
-    const std::string rest = complaint.substr(at + kReads.size());
-    const size_t colon = rest.find(": ");
-    if (cluster == nullptr || colon == rest.npos) continue;
-    const std::string id = rest.substr(0, colon), why = rest.substr(colon + 2);
-    kube::ObjectRef secret;
-    for (const kube::ObjectRef& each : mesh.List(*cluster, "Secret", cluster->system_namespace)) {
-      const auto data = kube::ReadSecretData(*each);
-      if (!IsRemoteSecret(*cluster, *each) || !data.ok() || !data->contains(id)) continue;
-      // Of two, the one that a person can mend.
-      if (secret == nullptr || !mesh.Where(cluster->name, *each).file.empty()) secret = each;
-    }
-    findings.Add(*cluster, secret, fmt::format("istiod cannot read cluster {}: {}", id, why));
-    if (why.find("x509") != why.npos) {
-      findings.Explain("certificate-authority-data is not that of the API server to which `server` leads",
-                       "create it again with the context of that cluster: `istioctl create-remote-secret "
-                       "--context=CLUSTER --name=CLUSTER_ID`");
-    } else if (why.find("Unauthorized") != why.npos) {
-      findings.Explain("the token is of another cluster, has ended, or its ServiceAccount is gone",
-                       "create it again, with the token of a Secret of type kubernetes.io/service-account-token");
+  for (const auto& cluster : mesh.clusters()) {
+    for (const sim::UnreadCluster& unread : UnreadBy(mesh, *cluster)) {
+      findings.Add(*cluster, SecretFor(mesh, *cluster, unread.cluster),
+                   fmt::format("istiod cannot read cluster {}: {}", unread.cluster, unread.why));
+      if (unread.why.find("x509") != unread.why.npos) {
+        findings.Explain("certificate-authority-data is not that of the API server to which `server` leads",
+                         "create it again with the context of that cluster: `istioctl create-remote-secret "
+                         "--context=CLUSTER --name=CLUSTER_ID`");
+      } else if (unread.why.find("Unauthorized") != unread.why.npos) {
+        findings.Explain("the token is of another cluster, has ended, or its ServiceAccount is gone",
+                         "create it again, with the token of a Secret of type kubernetes.io/service-account-token");
+      }
     }
   }
 }

@@ -207,10 +207,9 @@ void JudgeReader(const Mesh& mesh, const MeshCluster& cluster, const MeshCluster
 void ReaderForbidden(const Mesh& mesh, Findings& findings) {
   EachRemoteServer(
       mesh, [&](const MeshCluster& cluster, const kube::Object&, const std::string&, const kube::KubeConfig& config) {
-        for (const auto& far : mesh.clusters()) {
-          if (far.get() == &cluster || far->recorded || config.server != sim::ApiServerUrl(far->name)) continue;
+        const MeshCluster* const far = LeadsTo(mesh, config);
+        if (far != nullptr && far != &cluster && !far->recorded)
           JudgeReader(mesh, cluster, *far, config.token, findings);
-        }
       });
 }
 

@@ -24,6 +24,7 @@ struct Rule {
   std::string_view remedy;
   std::string_view incident;  // the public issue that paid for it; empty: none is known
   void (*find)(const Mesh& mesh, Findings& findings) = nullptr;
+  bool fails_requests = true;  // false: what it finds is no reason for failed requests (WT801)
 };
 
 // What became of an application's requests to a Service, sent in a copy of the settled mesh.

@@ -439,7 +439,7 @@ const std::vector<Rule>& ServiceRules() {
        "give it a selector, or write its EndpointSlice; a host outside is a ServiceEntry's", "",
        ServiceWithoutEndpoints},
       {"WT416", "SessionAffinityUnheeded", Level::kWarning, "a client meets another pod with each request",
-       "write a DestinationRule with loadBalancer.consistentHash", "istio/istio#6011", SessionAffinityUnheeded},
+       "write a DestinationRule with loadBalancer.consistentHash", "istio/istio#6011", SessionAffinityUnheeded, false},
   };
   return *rules;
 }

@@ -34,12 +34,7 @@ bool SetsOtherTls(const config::DestinationRule& rule, int port) {
 bool DisablesMtlsOf(const Mesh& mesh, const MeshCluster& far,
                     const config::TypedConfig<config::PeerAuthentication>& policy, const std::string& ns,
                     const kube::Labels& selector) {
-  using Mode = config::PeerAuthentication::Mode;
-  if (!HoldsIn(far, policy.meta.ns, ns)) return false;
-  const bool disables = policy.spec.mtls == Mode::kDisable ||
-                        std::any_of(policy.spec.port_level_mtls.begin(), policy.spec.port_level_mtls.end(),
-                                    [](const auto& port) { return port.second == Mode::kDisable; });
-  if (!disables) return false;
+  if (!HoldsIn(far, policy.meta.ns, ns) || !DisablesMtls(policy.spec)) return false;
   const auto pods = mesh.Pods(far);
   return std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
     const kube::Labels& labels = pod->pod()->meta.labels;

@@ -10,8 +10,10 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
 #include "scenarios/mesh/unheeded.h"
+#include "sim/world_site.h"
 
 namespace wavetank::check {
 namespace {
@@ -51,10 +53,8 @@ const std::map<std::string, std::set<std::string>, std::less<>>& IstioVersions()
 
 void UnknownVersion(const Mesh& mesh, Findings& findings) {
   for (const BroughtObject& b : mesh.brought()) {
-    const std::string api = Text(b.object, "apiVersion"), kind = Text(b.object, "kind");
+    const std::string api = Text(b.object, "apiVersion"), name = NameOf(b);
     const std::string group = api.substr(0, api.find('/')), version = api.substr(api.find('/') + 1);
-    const std::string name = fmt::format("{} {}/{}", kind, Text(At(b.object, "metadata"), "namespace"),
-                                         Text(At(b.object, "metadata"), "name"));
     const auto istio = IstioVersions().find(group);
     if (istio != IstioVersions().end() && !istio->second.contains(version))
       findings.Add(b.cluster, name, {b.file, b.line}, fmt::format("{} is no version that Istio 1.18 serves", api));
@@ -67,24 +67,22 @@ void UnknownVersion(const Mesh& mesh, Findings& findings) {
 // The place within an object at which two differ first: "metadata.labels.app".
 std::string FirstDifference(const json& a, const json& b) {
   const json operations = json::diff(a, b);
-  std::string path = operations.empty() ? "" : Text(operations.front(), "path");
-  std::replace(path.begin(), path.end(), '/', '.');
-  return path.empty() ? path : path.substr(1);
+  std::string out;
+  json::json_pointer at(operations.empty() ? "" : Text(operations.front(), "path"));
+  for (; !at.empty(); at.pop_back()) out = out.empty() ? at.back() : fmt::format("{}.{}", at.back(), out);
+  return out;
 }
 
 // As `kubectl apply` of one file behind the other: what the earlier one says and the later one does not is gone.
 void DefinedTwice(const Mesh& mesh, Findings& findings) {
-  std::map<std::tuple<std::string, std::string, std::string, std::string>, const BroughtObject*> last;
+  std::map<std::tuple<std::string, std::string, std::string>, const BroughtObject*> last;  // cluster, group, name
   for (const BroughtObject& b : mesh.brought()) {
     if (b.laid_over || b.dumped) continue;
-    const json& meta = At(b.object, "metadata");
-    const std::string api = Text(b.object, "apiVersion"), kind = Text(b.object, "kind");
-    const std::string group = api.find('/') == api.npos ? "" : api.substr(0, api.find('/'));
-    const std::string ns = Text(meta, "namespace"), name = Text(meta, "name");
-    const BroughtObject*& before = last[{b.cluster, group + "/" + kind, ns, name}];
+    const std::string name = NameOf(b);
+    const std::string group(fakekube::GroupOf(Text(b.object, "apiVersion")));
+    const BroughtObject*& before = last[{b.cluster, group, name}];
     if (const BroughtObject* first = std::exchange(before, &b); first != nullptr && first->object != b.object) {
-      findings.Add(b.cluster, ns.empty() ? fmt::format("{} {}", kind, name) : fmt::format("{} {}/{}", kind, ns, name),
-                   {first->file, first->line},
+      findings.Add(b.cluster, name, {first->file, first->line},
                    fmt::format("is defined again at {}:{}, which counts; they differ in {}", b.file, b.line,
                                FirstDifference(first->object, b.object)));
     }
@@ -97,10 +95,8 @@ void Deprecated(const Mesh& mesh, Findings& findings) {
   for (const BroughtObject& b : mesh.brought()) {
     const std::string api = Text(b.object, "apiVersion"), kind = Text(b.object, "kind");
     if (!gone.contains(api.substr(0, api.find('/')))) continue;
-    findings.Add(b.cluster,
-                 fmt::format("{} {}/{}", kind, Text(At(b.object, "metadata"), "namespace"),
-                             Text(At(b.object, "metadata"), "name")),
-                 {b.file, b.line}, fmt::format("{} {} was removed from Istio: nothing reads it", api, kind));
+    findings.Add(b.cluster, NameOf(b), {b.file, b.line},
+                 fmt::format("{} {} was removed from Istio: nothing reads it", api, kind));
   }
 }
 
@@ -115,7 +111,7 @@ void NotRead(const Mesh& mesh, Findings& findings) {
       const MeshCluster* primary = mesh.Find(cluster->control_plane);
       const std::string kind = Text(b.object, "kind") + "." + api.substr(0, api.find('/'));
       if (primary != nullptr && mesh.Get(*primary, kind, ns, name) != nullptr) continue;
-      findings.Add(b.cluster, fmt::format("{} {}/{}", Text(b.object, "kind"), ns, name), {b.file, b.line},
+      findings.Add(b.cluster, NameOf(b), {b.file, b.line},
                    fmt::format("stands in {}, and istiod reads configuration in {} alone", cluster->name,
                                cluster->control_plane));
     }
@@ -164,12 +160,14 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
   }
   const bool rights = std::any_of(findings.before().begin(), findings.before().end(),
                                   [](const Finding& f) { return f.rule->code == "WT207" || f.rule->code == "WT208"; });
+  std::set<std::string> elsewhere;  // told by WT210, at the Secret
+  for (const auto& cluster : mesh.clusters()) {
+    for (const sim::UnreadCluster& unread : UnreadBy(mesh, *cluster)) elsewhere.insert(unread.Words());
+  }
   for (const std::string& complaint : mesh.world().Complaints()) {
+    if (elsewhere.contains(complaint)) continue;
     // Of an account that lacks a role WT207 and WT208 tell which.
     if (rights && complaint.find(" is forbidden: User ") != complaint.npos) continue;
-    if (complaint.find(" cannot read cluster ") != complaint.npos &&
-        complaint.find(" is forbidden: ") == complaint.npos)
-      continue;  // WT210, at the Secret
     findings.Add("", "", {}, complaint);
     const std::string cluster = complaint.substr(0, complaint.find(':'));
     if (without.contains(cluster))
@@ -204,10 +202,7 @@ void PodsPending(const Mesh& mesh, Findings& findings) {
         if (Text(condition, "type") == "PodScheduled" && Text(condition, "status") == "False")
           why = Text(condition, "message");
       }
-      const kube::WorkloadReference workload = kube::WorkloadOf(*pod, kube::ParsePod(*pod));
-      kube::ObjectRef owner =
-          workload.kind == "Pod" ? nullptr : mesh.Get(*cluster, workload.kind, pod->meta.ns, workload.name);
-      findings.Add(*cluster, owner == nullptr ? *pod : *owner,
+      findings.Add(*cluster, OwnerOf(mesh, *cluster, pod),
                    fmt::format("its pod stays Pending{}{}", why.empty() ? "" : ": ", why));
     }
   }
@@ -220,10 +215,7 @@ void GatesShut(const Mesh& mesh, Findings& findings) {
     for (const kube::ObjectRef& pod : mesh.List(*cluster, "Pod")) {
       for (const auto& condition : Items(At(pod->body, {"status", "conditions"}))) {
         if (Text(condition, "type") != "Ready" || Text(condition, "reason") != "ReadinessGatesNotReady") continue;
-        const kube::WorkloadReference workload = kube::WorkloadOf(*pod, kube::ParsePod(*pod));
-        kube::ObjectRef owner =
-            workload.kind == "Pod" ? nullptr : mesh.Get(*cluster, workload.kind, pod->meta.ns, workload.name);
-        if (owner == nullptr) owner = pod;
+        const kube::ObjectRef owner = OwnerOf(mesh, *cluster, pod);
         if (!told.insert(NameOf(*owner)).second) continue;
         findings.Add(
             *cluster, *owner,

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/base/text/proto_json_name.h"
 #include "core/envoyapi/descriptors.h"
 #include "core/envoyapi/json_printer.h"
 #include "core/envoyapi/json_reader.h"
@@ -15,20 +16,6 @@
 
 namespace wavetank::cli::tables {
 namespace {
-
-std::string Camel(std::string_view name) {
-  std::string out;
-  bool up = false;
-  for (const char c : name) {
-    if (c == '_') {
-      up = true;
-    } else {
-      out += up ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-      up = false;
-    }
-  }
-  return out;
-}
 
 void Add(const json& section, std::string_view list, std::initializer_list<std::string_view> path,
          std::vector<json>& out) {
@@ -41,7 +28,7 @@ void Add(const json& section, std::string_view list, std::initializer_list<std::
 
 const json& Field(const json& in, std::string_view name) {
   const json& original = At(in, name);
-  return original.is_null() ? At(in, Camel(name)) : original;
+  return original.is_null() ? At(in, ProtoJsonName(name)) : original;
 }
 const json& Field(const json& in, std::initializer_list<std::string_view> path) {
   const json* at = &in;

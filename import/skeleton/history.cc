@@ -221,8 +221,7 @@ class Backwards {
   void AsLogsMadeIt(const ObjectKey& key, const Turns& turns) {
     for (const Turn& turn : turns) {
       if (turn.first_picture) {
-        std::erase_if(out_.stand_ins, [&](const KubeChange& known) { return KeyOfObject(known) == key; });
-        out_.stand_ins.push_back(Change(key, kNoTime, turn.object));
+        out_.stand_ins[key] = Change(key, kNoTime, turn.object);
       } else {
         out_.changes.push_back(Change(key, turn.at, turn.object));
       }
@@ -359,7 +358,7 @@ class Backwards {
     if (dumped != nullptr && !changes) {
       // As the dump has it.
       if (kind != "Secret.") return;
-      out_.stand_ins.push_back(Change(key, kNoTime, WithKubeconfigs(ObjectOf(*dumped), turns.back().object)));
+      out_.stand_ins[key] = Change(key, kNoTime, WithKubeconfigs(ObjectOf(*dumped), turns.back().object));
       return;
     }
     if (dumped != nullptr && !turns.front().first_picture) out_.not_yet.insert(key);
@@ -376,8 +375,7 @@ class Backwards {
         change = Change(key, turn.at, AsItWas(key, ObjectOf(*dumped), turn.object, last));
       }
       if (turn.first_picture) {
-        std::erase_if(out_.stand_ins, [&](const KubeChange& known) { return KeyOfObject(known) == key; });
-        out_.stand_ins.push_back(std::move(change));
+        out_.stand_ins[key] = std::move(change);
       } else {
         const std::string_view what = turn.object.is_null() ? "was deleted" : exists ? "changed" : "appeared";
         if (exists || !turn.object.is_null()) {
@@ -438,10 +436,7 @@ class Backwards {
     const ObjectKey key{slice.cluster, "Pod.", ns, name + std::string(kMadeUp)};
     if (const KubeChange* const pod = Dumped({slice.cluster, "Pod.", ns, name}); pod != nullptr) {
       const std::string account = wavetank::Text(At(ObjectOf(*pod), "spec"), "serviceAccountName", "default");
-      const auto known = [&](const KubeChange& change) { return KeyOfObject(change) == key; };
-      if (std::none_of(out_.stand_ins.begin(), out_.stand_ins.end(), known)) {
-        out_.stand_ins.push_back(Change(key, kNoTime, WorkloadPod(ns, std::get<3>(key), address, account)));
-      }
+      out_.stand_ins.try_emplace(key, Change(key, kNoTime, WorkloadPod(ns, std::get<3>(key), address, account)));
       endpoint["targetRef"]["name"] = std::get<3>(key);
       endpoint["targetRef"].erase("uid");
     }
@@ -489,8 +484,7 @@ class Backwards {
     bool exists = false;
     for (const Turn& turn : out) {
       if (turn.first_picture) {
-        std::erase_if(out_.stand_ins, [&](const KubeChange& known) { return KeyOfObject(known) == key; });
-        out_.stand_ins.push_back(Change(key, kNoTime, turn.object));
+        out_.stand_ins[key] = Change(key, kNoTime, turn.object);
       } else if (exists || !turn.object.is_null()) {
         out_.changes.push_back(Change(key, turn.at, turn.object));
         Tell(turn.at, key,
@@ -587,7 +581,7 @@ class Backwards {
         out_.changes.push_back(Change(key, last, now));
         Tell(last, key, "appeared", "its creationTimestamp");
       } else {
-        out_.stand_ins.push_back(Change(key, kNoTime, now));
+        out_.stand_ins[key] = Change(key, kNoTime, now);
       }
       for (const auto& [at, list] : joins) {
         for (const size_t i : list) now["endpoints"].push_back(endpoints[i]);

@@ -21,8 +21,8 @@ using ObjectKey = std::tuple<std::string, std::string, std::string, std::string>
 ObjectKey KeyOfObject(const KubeChange& change);
 
 struct BeforeDump {
-  std::vector<KubeChange>
-      stand_ins;                    // of the first picture: take the place of what the dump holds, or are there besides
+  // Of the first picture: take the place of what the dump holds, or are there besides.
+  std::map<ObjectKey, KubeChange> stand_ins;
   std::set<ObjectKey> not_yet;      // of the first picture: come to be only later
   std::vector<KubeChange> changes;  // with their times
   std::vector<std::string> told;    // a line for each of them: when, what, and by which source

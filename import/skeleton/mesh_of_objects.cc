@@ -118,10 +118,7 @@ void AddRemoteSecrets(const Evidence& evidence, const DumpedMesh& mesh, const st
     }
     const Key key{context, "Secret.", input.ns, input.name};
     if (first.contains(key) || before.not_yet.contains(key) || !done.insert(key).second) continue;
-    if (std::any_of(before.stand_ins.begin(), before.stand_ins.end(),
-                    [&](const KubeChange& change) { return KeyOfObject(change) == key; })) {
-      continue;
-    }
+    if (before.stand_ins.contains(key)) continue;
     std::vector<std::pair<std::string, std::string>> kubeconfigs;
     for (const auto& [cluster, effect] : input.clusters) {
       if (effect != "removed" && effect != "failed") kubeconfigs.emplace_back(cluster, KubeconfigFor(cluster, 0));
@@ -131,7 +128,7 @@ void AddRemoteSecrets(const Evidence& evidence, const DumpedMesh& mesh, const st
     std::tie(secret.cluster, secret.kind, secret.ns, secret.name) = key;
     secret.input_kind = "apply";
     secret.body = {{"object", RemoteSecretObject(input.ns, input.name, kubeconfigs, 0)}};
-    before.stand_ins.push_back(std::move(secret));
+    before.stand_ins.emplace(key, std::move(secret));
   }
 }
 
@@ -211,7 +208,7 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
   if (dumped.from <= dumped.to) before = InferBefore(evidence, logs, dumped);
   AddRemoteSecrets(evidence, dumped, dumped.contexts[primary], first, before);
   for (const Key& key : before.not_yet) first.erase(key);
-  for (const KubeChange& stand_in : before.stand_ins) first[KeyOfObject(stand_in)] = &stand_in;
+  for (const auto& [key, stand_in] : before.stand_ins) first[key] = &stand_in;
   for (const KubeChange& change : before.changes) changes.push_back(&change);
   std::stable_sort(changes.begin(), changes.end(),
                    [](const KubeChange* a, const KubeChange* b) { return a->at < b->at; });

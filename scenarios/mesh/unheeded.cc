@@ -12,6 +12,7 @@
 #include "core/settings/istiod_settings.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "scenarios/language/yaml_reader.h"
 #include "scenarios/mesh/unheeded_gateway_api.h"
 
@@ -75,27 +76,21 @@ std::string UnreadInjector(const json& object) {
   return why + "; the built-in templates inject, and it has no effect here";
 }
 
-// `text` is YAML of a `message`; what cannot be read istiod says itself.
+// Words that are no field of a `message`, whose YAML `text` is; what cannot be read istiod says itself.
 void AddMeshWords(const std::string& where, std::string_view message, const std::string& text,
                   std::vector<std::string>* out) {
   if (text.empty()) return;
   const absl::StatusOr<json> document = kube::ParseYaml(text, where);
   if (!document.ok()) return;
-  for (std::string& note : UnknownMeshWords(where, message, *document)) out->push_back(std::move(note));
+  for (const config::UnknownMeshField& field : config::UnknownMeshFields(message, *document)) {
+    const std::string_view near = Nearest(field.path.back(), field.known);
+    out->push_back(fmt::format("{}: {}: {} has no such field, and istiod reads on without it{}", where,
+                               fmt::join(field.path, "."), field.message,
+                               near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  }
 }
 
 }  // namespace
-
-std::vector<std::string> UnknownMeshWords(std::string_view where, std::string_view message, const json& document) {
-  std::vector<std::string> out;
-  for (const config::UnknownMeshField& field : config::UnknownMeshFields(message, document)) {
-    const std::string name = field.path.substr(field.path.rfind('.') + 1);
-    const std::string_view near = Nearest(name, field.known);
-    out.push_back(fmt::format("{}: {}: {} has no such field, and istiod reads on without it{}", where, field.path,
-                              field.message, near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
-  }
-  return out;
-}
 
 std::vector<std::string> UnheededIn(const json& object) {
   std::vector<std::string> out = UnheededOfAmbient(object);
@@ -116,18 +111,16 @@ std::vector<std::string> UnheededIn(const json& object) {
     AddFields(kind, "spec.", At(object, "spec"), kOfAutoscalers, &out);
     return out;
   }
-  const json& named = At(object, "metadata");
-  const auto place = [&, id = Text(named, "namespace") + "/" + Text(named, "name")] { return kind + " " + id; };
   // istiod: pkg/config/mesh/kubemesh/watcher.go; ConfigMap istio of the default revision, istio-REVISION of another.
-  if (const std::string name = Text(named, "name");
+  if (const std::string name = Text(At(object, "metadata"), "name");
       kind == "ConfigMap" && (name == "istio" || name.starts_with("istio-")))
-    AddMeshWords(place() + ": mesh", "MeshConfig", Text(At(object, "data"), "mesh"), &out);
+    AddMeshWords(Named(object) + ": mesh", "MeshConfig", Text(At(object, "data"), "mesh"), &out);
   if (kind == "Service" && group_kind.group.empty()) AddFields(kind, "spec.", At(object, "spec"), kOfServices, &out);
   const bool templated = At(object, {"spec", "template", "spec"}).is_object();
   if (!templated && kind != "Pod") return out;
   const json& pod = templated ? At(object, {"spec", "template"}) : object;
   const std::string path = templated ? "spec.template.spec." : "spec.";
-  AddMeshWords(fmt::format("{}: annotation {}", place(), pilot::kProxyConfigAnnotation), "ProxyConfig",
+  AddMeshWords(fmt::format("{}: annotation {}", Named(object), pilot::kProxyConfigAnnotation), "ProxyConfig",
                Text(At(pod, {"metadata", "annotations"}), pilot::kProxyConfigAnnotation), &out);
   AddFields(kind, path, At(pod, "spec"), kOfPods, &out);
   const bool istiod = At(pod, {"metadata", "labels", "app"}) == "istiod";
@@ -139,7 +132,7 @@ std::vector<std::string> UnheededIn(const json& object) {
   }
   if (!istiod) return out;
   for (const std::string& what : pilot::UnheededSettings(pod))
-    out.push_back(fmt::format("{}: {} has no effect here", place(), what));
+    out.push_back(fmt::format("{}: {} has no effect here", Named(object), what));
   return out;
 }
 

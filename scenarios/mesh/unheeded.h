@@ -12,13 +12,10 @@ namespace wavetank::scenario {
 
 // "Ingress (networking.k8s.io) is stored here, and has no effect", "Service: spec.sessionAffinity ClientIP has no
 // effect here", "Deployment istio-system/istiod: variable PILOT_HTTP10=true has no effect here". Only what would change
-// who runs, who is ready or who reaches whom in a real cluster; in order of the object's fields.
+// who runs, who is ready or who reaches whom in a real cluster; in order of the object's fields. And what istiod reads
+// without a word: "ConfigMap istio-system/istio: mesh: outboundTraficPolicy: MeshConfig has no such field...".
 std::vector<std::string> UnheededIn(const nlohmann::json& object);
-// "meshConfig.outboundTraficPolicy: MeshConfig has no such field...", for each word that is none; `message` is
-// MeshConfig or ProxyConfig, and `where` what it is called there.
-std::vector<std::string> UnknownMeshWords(std::string_view where, std::string_view message,
-                                          const nlohmann::json& document);
-// Whether a note says so of this simulation: it is about this simulation, and nothing is wrong with what it names.
+// Whether a note is about this simulation alone: nothing is wrong with what it names.
 bool IsUnheeded(std::string_view note);
 
 }  // namespace wavetank::scenario

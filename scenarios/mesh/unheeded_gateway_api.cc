@@ -11,13 +11,13 @@ namespace wavetank::scenario {
 
 using nlohmann::json;
 
-namespace {
-
 std::string Named(const json& object) {
   const json& meta = At(object, "metadata");
   const std::string ns = Text(meta, "namespace"), name = Text(meta, "name", Text(meta, "generateName"));
   return fmt::format("{} {}", Text(object, "kind"), ns.empty() ? name : ns + "/" + name);
 }
+
+namespace {
 
 void AddOfGateway(const json& object, std::vector<std::string>* out) {
   const json& spec = At(object, "spec");

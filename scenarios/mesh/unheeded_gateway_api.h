@@ -8,6 +8,9 @@
 
 namespace wavetank::scenario {
 
+// "Gateway istio-system/eastwest", as notes name an object.
+std::string Named(const nlohmann::json& object);
+
 // Of an object of group gateway.networking.k8s.io: kinds and classes that istiod here does not serve, and fields that
 // it does not read.
 std::vector<std::string> UnheededOfGatewayApi(const nlohmann::json& object);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -24,15 +23,11 @@ nlohmann::json ReadMeshConfig(const Field& field) {
   nlohmann::json out = field.Json();
   for (const config::UnknownMeshField& unknown : config::UnknownMeshFields("MeshConfig", out)) {
     Field at = field;
-    std::string_view rest = unknown.path;
-    while (at.IsMap() && !rest.empty()) {  // as far as no list stands between
-      const size_t dot = std::min(rest.find('.'), rest.size());
-      at = at[std::string(rest.substr(0, dot))];
-      rest.remove_prefix(std::min(dot + 1, rest.size()));
+    for (const std::string& name : unknown.path) {
+      if (at.IsMap()) at = at[name];  // as far as no list stands between
     }
-    const std::string name = unknown.path.substr(unknown.path.rfind('.') + 1);
-    const std::string_view near = Nearest(name, unknown.known);
-    at.Fail(fmt::format("{} has no field '{}'", unknown.message, name),
+    const std::string_view near = Nearest(unknown.path.back(), unknown.known);
+    at.Fail(fmt::format("{} has no field '{}'", unknown.message, unknown.path.back()),
             near.empty() ? "" : fmt::format("did you mean '{}'?", near));
   }
   return out;

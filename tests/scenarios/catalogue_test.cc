@@ -89,6 +89,21 @@ TEST(GracefulSecretUpdate, NobodyNoticesThatAClusterIsReadAnew) {
   }
 }
 
+// The incident's verdict is one for both; how its clients meet it is not.
+TEST(HalfAnAnswerOfDns, ProxiesOf118TryTheAddressThatIsLeftAndThoseOf130HaveNone) {
+  for (const auto& [profile, tries] : {std::pair("istio-1.18", true), std::pair("istio-1.30", false)}) {
+    RunOptions options;
+    options.profile = profile;
+    const RunResult result = MustRun("incidents/L2-half-an-answer-of-dns", options);
+    ASSERT_FALSE(result.steps.empty());
+    ASSERT_EQ(result.steps[0].traffic.size(), 1u);
+    const TrafficResult& traffic = result.steps[0].traffic[0];
+    EXPECT_EQ(traffic.sent, 300);
+    EXPECT_EQ(traffic.retried * 100 >= traffic.sent * 5, tries) << profile << ": " << traffic.retried;
+    EXPECT_EQ(traffic.retried == 0, !tries) << profile << ": " << traffic.retried;
+  }
+}
+
 TEST(Recording, AReplayRepeatsEveryEventOfTheMainScenario) {
   const std::string log = testing::TempDir() + "catalogue.wtlog";
   RunOptions options;

@@ -1,11 +1,11 @@
 #include "core/config/mesh/mesh_fields.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "absl/strings/str_split.h"
 #include "core/base/assert.h"
+#include "core/base/text/proto_json_name.h"
 #include "core/config/mesh/mesh_fields_text.h"
 
 namespace wavetank::config {
@@ -51,51 +51,43 @@ Messages ReadTable() {
   return out;
 }
 
-// "proxy_listen_port" -> "proxyListenPort", as protobuf derives a field's JSON name.
-std::string JsonName(std::string_view name) {
-  std::string out;
-  bool capital = false;
-  for (const char c : name) {
-    if (c == '_') {
-      capital = true;
-      continue;
-    }
-    out += capital ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-    capital = false;
-  }
-  return out;
-}
-
 struct Walk {
   const Messages& messages;
   std::vector<UnknownMeshField>& out;
+  std::vector<std::string> path = {};
 
   // One message, or a list of them.
-  void Visit(std::string_view name, const json& value, const std::string& path) {
+  void Visit(std::string_view name, const json& value) {
     if (value.is_array()) {
-      for (const json& item : value) Visit(name, item, path);
+      for (const json& item : value) Visit(name, item);
       return;
     }
-    if (!value.is_object()) return;
     const auto found = messages.find(name);
     WAVETANK_ASSERT(found != messages.end());
-    const MessageFields& message = found->second;
+    EachMember(value, [&](const std::string& key, const json& member) { Look(found->second, key, member); });
+  }
+
+  void Look(const MessageFields& message, const std::string& key, const json& member) {
+    const auto field = message.fields.find(ProtoJsonName(key));
+    if (field == message.fields.end()) {
+      UnknownMeshField& unknown = out.emplace_back(UnknownMeshField{path, message.name, {}});
+      for (const auto& [known, type] : message.fields) unknown.known.push_back(known);
+      return;
+    }
+    const FieldType& type = field->second;
+    if (type.message.empty()) return;
+    if (!type.is_map) return Visit(type.message, member);
+    EachMember(member, [&](const std::string&, const json& item) { Visit(type.message, item); });
+  }
+
+  // Fn(name, member), which `path` leads to meanwhile; of what is no object none.
+  template <class Fn>
+  void EachMember(const json& value, Fn fn) {
+    if (!value.is_object()) return;
     for (const auto& [key, member] : value.items()) {
-      const std::string member_path = path.empty() ? key : path + "." + key;
-      const auto field = message.fields.find(JsonName(key));
-      if (field == message.fields.end()) {
-        UnknownMeshField& unknown = out.emplace_back(UnknownMeshField{member_path, message.name, {}});
-        for (const auto& [known, type] : message.fields) unknown.known.push_back(known);
-        continue;
-      }
-      const FieldType& type = field->second;
-      if (type.message.empty()) continue;
-      if (!type.is_map) {
-        Visit(type.message, member, member_path);
-      } else if (member.is_object()) {
-        for (const auto& [name_in_map, item] : member.items())
-          Visit(type.message, item, member_path + "." + name_in_map);
-      }
+      path.push_back(key);
+      fn(key, member);
+      path.pop_back();
     }
   }
 };
@@ -105,7 +97,7 @@ struct Walk {
 std::vector<UnknownMeshField> UnknownMeshFields(std::string_view message, const json& document) {
   static const Messages* const messages = new Messages(ReadTable());
   std::vector<UnknownMeshField> out;
-  Walk{*messages, out}.Visit(message, document, "");
+  Walk{*messages, out}.Visit(message, document);
   return out;
 }
 

@@ -5,26 +5,9 @@
 #include <charconv>
 #include <limits>
 
+#include "core/base/text/proto_json_name.h"
+
 namespace wavetank::config {
-namespace {
-
-// protoc's rule for JSON names: an underscore goes, the letter after it becomes upper case.
-std::string ToCamel(std::string_view snake) {
-  std::string out;
-  bool upper = false;
-  for (char c : snake) {
-    if (c == '_') {
-      upper = true;
-      continue;
-    }
-    out.push_back(upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c);
-    upper = false;
-  }
-  return out;
-}
-
-}  // namespace
-
 std::optional<Duration> ParseGoDuration(std::string_view text) {
   const bool negative = !text.empty() && text.front() == '-';
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
@@ -81,7 +64,7 @@ const nlohmann::json* ProtoJson::Find(std::string_view camel) const {
   auto it = value_.find(camel);
   if (it == value_.end() && has_snake_) {
     for (it = value_.begin(); it != value_.end(); ++it) {
-      if (it.key().find('_') != std::string::npos && ToCamel(it.key()) == camel) break;
+      if (it.key().find('_') != std::string::npos && ProtoJsonName(it.key()) == camel) break;
     }
   }
   return it == value_.end() || it->is_null() ? nullptr : &*it;

@@ -77,15 +77,15 @@ absl::StatusOr<HeaderMutations> HeaderMutations::Make(const Json& list, const Ex
   return out;
 }
 
-// `see` has the entry's view follow what the headers are before each mutation, and gives their names.
+// `see` has the entry's view follow what the headers are before each mutation, and gives them.
 template <typename Headers, typename See>
 void HeaderMutations::ApplyEach(const Headers& headers, const See& see, AccessLogEntry* entry) const {
   for (const Mutation& m : all_) {
-    const std::vector<std::string> names = see();
+    const auto& now = see();
     if (m.append) {
       AddOne(*m.append, *entry, headers);
     } else if (m.remove_on_match) {
-      for (const std::string& name : names) {
+      for (const std::string& name : NamesOf(now)) {
         if (m.remove_on_match->Matches(name)) headers.Remove(name);
       }
     } else {
@@ -100,9 +100,9 @@ void HeaderMutations::Apply(AccessLogEntry entry, RequestEdit* request) const {
       if (name != "host") RequestHeaders::Remove(name);  // which Envoy knows as :authority alone
     }
   };
-  const auto see = [&] {
+  const auto see = [&]() -> const RequestSpec& {
     entry.request = &request->now();
-    return NamesOf(request->now());
+    return *entry.request;
   };
   ApplyEach(Known{{request}}, see, &entry);
 }
@@ -110,10 +110,10 @@ void HeaderMutations::Apply(AccessLogEntry entry, RequestEdit* request) const {
 void HeaderMutations::ApplyToLines(AccessLogEntry entry, std::string_view AccessLogEntry::*seen,
                                    std::string* lines) const {
   std::string now;
-  const auto see = [&] {
+  const auto see = [&]() -> const std::string& {
     now = *lines;
     entry.*seen = now;
-    return NamesOf(now);
+    return now;
   };
   ApplyEach(ReplyLines{lines}, see, &entry);
 }

@@ -20,30 +20,35 @@ void XdsState::WarmListener(const std::shared_ptr<const ListenerConfig>& config)
   }
   secrets_.Need(config->secrets, ads_ != nullptr);
   WarmingListener warming{config};
-  const bool has_routes = std::all_of(config->route_names.begin(), config->route_names.end(),
-                                      [&](const std::string& n) { return view_.routes()->Find(n) != nullptr; });
-  if (!has_routes && config->rds_initial_fetch_timeout > Duration::zero()) {
-    warming.timeout = host_.RunAfter(config->rds_initial_fetch_timeout, [this, name = config->name] {
-      for (WarmingListener& w : warming_listeners_) {
-        if (w.config->name == name) w.rds_given_up = true, w.timeout = kNoTimer;
-      }
-      PromoteListeners();
-      CheckLive();
-    });
-  }
-  const bool has_extensions =
-      std::all_of(config->extensions.begin(), config->extensions.end(),
-                  [&](const DiscoveredFilter& e) { return !e.waits || extensions_.contains(e.name); });
-  if (!has_extensions && config->ecds_initial_fetch_timeout > Duration::zero()) {
-    warming.ecds_timeout = host_.RunAfter(config->ecds_initial_fetch_timeout, [this, name = config->name] {
-      for (WarmingListener& w : warming_listeners_) {
-        if (w.config->name == name) w.ecds_given_up = true, w.ecds_timeout = kNoTimer;
-      }
-      PromoteListeners();
-      CheckLive();
-    });
+  if (!HasRoutes(*config))
+    GiveUpAfter(config->rds_initial_fetch_timeout, &warming, &WarmingListener::timeout, &WarmingListener::rds_given_up);
+  if (!HasExtensions(*config)) {
+    GiveUpAfter(config->ecds_initial_fetch_timeout, &warming, &WarmingListener::ecds_timeout,
+                &WarmingListener::ecds_given_up);
   }
   warming_listeners_.push_back(std::move(warming));
+}
+
+void XdsState::GiveUpAfter(Duration timeout, WarmingListener* warming, TimerId WarmingListener::*timer,
+                           bool WarmingListener::*given_up) {
+  if (timeout <= Duration::zero()) return;
+  warming->*timer = host_.RunAfter(timeout, [this, name = warming->config->name, timer, given_up] {
+    for (WarmingListener& w : warming_listeners_) {
+      if (w.config->name == name) w.*given_up = true, w.*timer = kNoTimer;
+    }
+    PromoteListeners();
+    CheckLive();
+  });
+}
+
+bool XdsState::HasRoutes(const ListenerConfig& listener) const {
+  return std::all_of(listener.route_names.begin(), listener.route_names.end(),
+                     [&](const std::string& name) { return view_.routes()->Find(name) != nullptr; });
+}
+
+bool XdsState::HasExtensions(const ListenerConfig& listener) const {
+  return std::all_of(listener.extensions.begin(), listener.extensions.end(),
+                     [&](const DiscoveredFilter& each) { return !each.waits || extensions_.contains(each.name); });
 }
 
 void XdsState::Forget(WarmingListener& warming) {
@@ -52,15 +57,8 @@ void XdsState::Forget(WarmingListener& warming) {
 }
 
 bool XdsState::ListenerReady(const WarmingListener& warming) const {
-  if (!secrets_.Ready(warming.config->secrets)) return false;
-  const auto& extensions = warming.config->extensions;
-  if (!warming.ecds_given_up && !std::all_of(extensions.begin(), extensions.end(), [&](const DiscoveredFilter& e) {
-        return !e.waits || extensions_.contains(e.name);
-      })) {
-    return false;
-  }
-  return warming.rds_given_up || std::all_of(warming.config->route_names.begin(), warming.config->route_names.end(),
-                                             [&](const std::string& n) { return view_.routes()->Find(n) != nullptr; });
+  return secrets_.Ready(warming.config->secrets) && (warming.ecds_given_up || HasExtensions(*warming.config)) &&
+         (warming.rds_given_up || HasRoutes(*warming.config));
 }
 
 void XdsState::PromoteListeners() {

@@ -633,7 +633,7 @@ void XdsState::WantExtensions() {
   for (const auto& listener : view_.listening()->items()) add(*listener);
   for (const DrainingListener& draining : draining_listeners_) add(*draining.config);
   SortUnique(&names);
-  std::erase_if(extensions_, [&](const auto& e) { return !std::binary_search(names.begin(), names.end(), e.first); });
+  std::erase_if(extensions_, [&](const std::string& e) { return !std::binary_search(names.begin(), names.end(), e); });
   ads_->Subscribe(XdsType::kEcds, configs_.InternNames(std::move(names)));
 }
 
@@ -661,7 +661,7 @@ std::string XdsState::ApplyExtensions(const Queued& queued) {
                             config.typed_config().type_url(), fmt::join(types, ", "));
       continue;
     }
-    extensions_[config.name()] = config.typed_config().type_url();
+    extensions_.insert(config.name());
   }
   PromoteListeners();
   CheckLive();

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -201,6 +201,11 @@ class XdsState final : public AdsClient::Handler {
   void WantRoutes();
   void WantExtensions();
   void Forget(WarmingListener& warming);  // its timers
+  // What it waits for it is given no longer than so; 0: for good.
+  void GiveUpAfter(Duration timeout, WarmingListener* warming, TimerId WarmingListener::*timer,
+                   bool WarmingListener::*given_up);
+  bool HasRoutes(const ListenerConfig& listener) const;
+  bool HasExtensions(const ListenerConfig& listener) const;
   void DrainListener(const std::shared_ptr<const ListenerConfig>& listener);
   void CheckLive();
 
@@ -237,8 +242,7 @@ class XdsState final : public AdsClient::Handler {
   // One for all of them, at the earliest gives_up_at or before: a timer each would be a thousand for a full push.
   TimerId warming_timer_ = kNoTimer;
   std::vector<WarmingListener> warming_listeners_;
-  // What ECDS has given, by name: the type of its configuration.
-  std::map<std::string, std::string> extensions_;
+  std::set<std::string> extensions_;  // what ECDS has given, by name
   std::vector<DrainingListener> draining_listeners_;
   Pending pending_cds_, pending_lds_;
   std::vector<std::unique_ptr<DnsState>> dns_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -21,15 +22,30 @@ using nlohmann::json;
 
 constexpr std::string_view kDefaultScheduler = "default-scheduler";
 constexpr char kInitContainers[] = "initContainers";
+// The conditions that a kubelet writes, in their order.
+constexpr char kInitialized[] = "Initialized", kReady[] = "Ready", kContainersReady[] = "ContainersReady",
+               kPodScheduled[] = "PodScheduled";
+constexpr std::string_view kOwn[] = {kInitialized, kReady, kContainersReady, kPodScheduled};
+
+bool IsOf(const json& condition, std::string_view type) {
+  const auto* const its = At(condition, "type").get_ptr<const std::string*>();
+  return its != nullptr && *its == type;
+}
+
+// Of its status; null: it has none of that type.
+const json& ConditionOf(const kube::Object& pod, std::string_view type) {
+  for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
+    if (IsOf(condition, type)) return condition;
+  }
+  static const json kNone;
+  return kNone;
+}
 
 // A condition keeps the time at which it became what it is.
 json Condition(const kube::Object& pod, const char* type, bool holds, const std::string& now) {
   const char* status = holds ? "True" : "False";
-  std::string since = now;
-  for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
-    if (Text(condition, "type") == type && Text(condition, "status") == status)
-      since = Text(condition, "lastTransitionTime", now);
-  }
+  const json& before = ConditionOf(pod, type);
+  std::string since = Text(before, "status") == status ? Text(before, "lastTransitionTime", now) : now;
   return JsonObject("type", type, "status", status, "lastProbeTime", nullptr, "lastTransitionTime", std::move(since));
 }
 
@@ -39,14 +55,13 @@ std::string ShutGates(const kube::Object& pod) {
   std::string out;
   for (const json& gate : Items(At(pod.body, {"spec", "readinessGates"}))) {
     const std::string type = Text(gate, "conditionType");
-    std::optional<std::string> status;
-    for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
-      if (Text(condition, "type") == type) status = Text(condition, "status");
-    }
+    const json& condition = ConditionOf(pod, type);
+    const std::string status = Text(condition, "status");
     if (status == "True") continue;
     if (!out.empty()) out += ", ";
-    out += status ? fmt::format("the status of pod readiness gate \"{}\" is not \"True\", but {}", type, *status)
-                  : fmt::format("corresponding condition of pod readiness gate \"{}\" does not exist.", type);
+    out += condition.is_null()
+               ? fmt::format("corresponding condition of pod readiness gate \"{}\" does not exist.", type)
+               : fmt::format("the status of pod readiness gate \"{}\" is not \"True\", but {}", type, status);
   }
   return out;
 }
@@ -55,25 +70,17 @@ std::string ShutGates(const kube::Object& pod) {
 // mergePodStatus.
 json Conditions(const kube::Object& pod, bool ready, const std::string& now) {
   const std::string shut = ready ? ShutGates(pod) : "";
-  json own = json::array({Condition(pod, "Initialized", true, now), Condition(pod, "Ready", ready && shut.empty(), now),
-                          Condition(pod, "ContainersReady", ready, now), Condition(pod, "PodScheduled", true, now)});
+  json own = json::array({Condition(pod, kInitialized, true, now), Condition(pod, kReady, ready && shut.empty(), now),
+                          Condition(pod, kContainersReady, ready, now), Condition(pod, kPodScheduled, true, now)});
   if (!shut.empty()) own[1].update(JsonObject("reason", "ReadinessGatesNotReady", "message", shut));
   json out = json::array();
   for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
-    const std::string type = Text(condition, "type");
-    if (std::none_of(own.begin(), own.end(), [&](const json& o) { return Text(o, "type") == type; }))
+    if (std::none_of(std::begin(kOwn), std::end(kOwn), [&](std::string_view type) { return IsOf(condition, type); }))
       out.push_back(condition);
   }
   if (out.empty()) return own;
   for (json& condition : own) out.push_back(std::move(condition));
   return out;
-}
-
-bool ContainersReady(const kube::Object& pod) {
-  for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
-    if (Text(condition, "type") == "ContainersReady") return Text(condition, "status") == "True";
-  }
-  return false;
 }
 
 // The first of a node's addresses within the cluster; empty if it has none.
@@ -175,7 +182,7 @@ Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runt
       case kube::WatchEventType::kModified:
         if (change.object->meta.deleting && !change.previous->meta.deleting) Terminate(change.object);
         if (ShutGates(*change.object) != ShutGates(*change.previous))
-          Hear(name, change.object->meta.uid, ContainersReady(*change.object));
+          Hear(name, change.object->meta.uid, Text(ConditionOf(*change.object, kContainersReady), "status") == "True");
         if (Items(At(change.object->body, {"spec", "ephemeralContainers"})).size() >
             Items(At(change.previous->body, {"spec", "ephemeralContainers"})).size()) {
           pending_.After(options_.container_start,
@@ -418,8 +425,8 @@ void Kubelet::End(const NamespacedName& name, const std::string& uid, const Cont
   starting_.erase(name);
   json conditions = Conditions(*pod, false, now);
   for (json& condition : conditions) {
-    const std::string type = Text(condition, "type");
-    if (type == "Initialized" || type == "Ready" || type == "ContainersReady") condition["reason"] = "PodCompleted";
+    if (IsOf(condition, kInitialized) || IsOf(condition, kReady) || IsOf(condition, kContainersReady))
+      condition["reason"] = "PodCompleted";
   }
   json status = JsonObject("phase", run.exit_code == 0 ? "Succeeded" : "Failed", "conditions", std::move(conditions),
                            "containerStatuses", EndedStatuses(*pod, run, started, now, restarts, false));

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
 namespace wavetank::config {
 namespace {
 
@@ -13,14 +16,15 @@ using ::testing::IsEmpty;
 
 std::vector<std::string> Paths(std::string_view message, const json& document) {
   std::vector<std::string> out;
-  for (const UnknownMeshField& field : UnknownMeshFields(message, document)) out.push_back(field.path);
+  for (const UnknownMeshField& field : UnknownMeshFields(message, document))
+    out.push_back(fmt::format("{}", fmt::join(field.path, ".")));
   return out;
 }
 
 TEST(MeshFields, AWordThatIsNoFieldIsToldWithTheFieldsOfItsMessage) {
   const auto unknown = UnknownMeshFields("MeshConfig", {{"outboundTraficPolicy", {{"mode", "REGISTRY_ONLY"}}}});
   ASSERT_EQ(unknown.size(), 1u);
-  EXPECT_EQ(unknown[0].path, "outboundTraficPolicy");
+  EXPECT_THAT(unknown[0].path, ElementsAre("outboundTraficPolicy"));
   EXPECT_EQ(unknown[0].message, "MeshConfig");
   EXPECT_THAT(unknown[0].known, Contains("outboundTrafficPolicy"));
 }
