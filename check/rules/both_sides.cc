@@ -190,7 +190,7 @@ const std::vector<Rule>& MutualTlsRules() {
       {"WT541", "PeerAuthenticationCutsOtherNetworks", Level::kError, "between networks there is nothing but mTLS",
        "set PERMISSIVE, or keep the Service's clients in its own network", "istio/istio#28798", CutsOtherNetworks},
       {"IST0113", "MTLSPolicyConflict", Level::kError, "one side refuses what the other sends",
-       "leave tls out of the DestinationRule: auto mTLS follows the policy", "", ModesConflict},
+       "leave tls out of the DestinationRule: auto mTLS follows the policy", "istio/istio#31425", ModesConflict},
   };
   return *rules;
 }

@@ -177,7 +177,7 @@ const std::vector<Rule>& EnvoyFilterRules() {
       {"WT531", "EnvoyFilterWithoutEffect", Level::kWarning, "istiod passes such a patch over without a word",
        "mend the match: version, context, cluster, listener", "", WithoutEffect},
       {"IST0151", "EnvoyFilterUsesRelativeOperation", Level::kWarning, "EnvoyFilters are applied by priority, then age",
-       "set a priority, or use INSERT_FIRST or ADD", "", RelativeOperation},
+       "set a priority, or use INSERT_FIRST or ADD", "istio/istio#38214", RelativeOperation},
       {"IST0152", "EnvoyFilterUsesReplaceOperationIncorrectly", Level::kError, "the patch does nothing",
        "use MERGE, or REMOVE and ADD", "", ReplaceMisused},
       {"IST0153", "EnvoyFilterUsesAddOperationIncorrectly", Level::kError, "the patch does nothing",

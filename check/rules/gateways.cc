@@ -93,11 +93,11 @@ void GatewayPortsNobodyOffers(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& GatewayRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"IST0145", "ConflictingGateways", Level::kError, "one of the servers is not heard",
-       "join them, or give them hosts of their own", "", Conflicting},
+       "join them, or give them hosts of their own", "istio/istio#23235, #27481", Conflicting},
       {"IST0161", "InvalidGatewayCredential", Level::kError, "the listener has no certificate and resets connections",
-       "create the Secret in the gateway's own namespace", "", CredentialMissing},
+       "create the Secret in the gateway's own namespace", "istio/istio#27740", CredentialMissing},
       {"IST0104", "GatewayPortNotOnWorkload", Level::kWarning, "a listener without a way to it",
-       "add the port to the gateway's Service, or name one that it has", "", GatewayPortsNobodyOffers},
+       "add the port to the gateway's Service, or name one that it has", "istio/istio#7242", GatewayPortsNobodyOffers},
   };
   return *rules;
 }

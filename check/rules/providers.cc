@@ -271,12 +271,12 @@ void KeySetNotJudged(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& ProviderRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT571", "ProviderNotFound", Level::kWarning, "nothing is traced, measured or logged for those it is meant for",
-       "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full", "",
-       ProviderUnknown},
+       "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full",
+       "istio/istio#52149, #37829", ProviderUnknown},
       // istiod: pilot/pkg/security/authz/builder, "default-deny-all-due-to-bad-CUSTOM-action"
       {"WT567", "AuthorizerNotFound", Level::kError, "istiod denies every request of the policy's workloads",
-       "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full", "",
-       AuthorizerUnknown},
+       "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full",
+       "istio/istio#40944", AuthorizerUnknown},
       {"WT574", "AuthorizerAsksItself", Level::kError,
        "every request of the policy's workloads waits until the provider's timeout (10 minutes unless it says another)",
        "select the workloads that are to ask (spec.selector), or leave the authorizer's pods without a sidecar", "",

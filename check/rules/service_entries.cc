@@ -284,7 +284,7 @@ const std::vector<Rule>& ServiceEntryRules() {
        "gateways stand in for endpoints that EDS sends, not for DNS clusters", "use resolution STATIC",
        "istio/istio#45506", NetworkOfDnsEntry},
       {"IST0134", "ServiceEntryAddressesRequired", Level::kWarning, "TCP has nothing but the address to tell it by",
-       "set addresses", "", AddressesRequired},
+       "set addresses", "istio/istio#29992", AddressesRequired},
       {"WT528", "MutualTlsToStrangers", Level::kError, "its server does not know the mesh's certificates",
        "use SIMPLE, or leave tls out and let the application speak TLS", "", MutualTlsToStrangers},
       {"WT529", "TlsWithinTls", Level::kWarning, "a server that expects a request finds another handshake",

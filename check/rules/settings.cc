@@ -207,7 +207,8 @@ const std::vector<Rule>& SettingRules() {
       {"WT412", "ClusterLocalHost", Level::kInfo, "a host that is clusterLocal is answered in the client's own cluster",
        "take it out of meshConfig.serviceSettings if other clusters shall answer, too", "", ClusterLocalHosts},
       {"IST0139", "InvalidWebhook", Level::kError, "pods that it selects are refused, or run without a sidecar",
-       "install that revision, or delete the webhook configuration (`istioctl tag remove`)", "", WebhooksOfNobody},
+       "install that revision, or delete the webhook configuration (`istioctl tag remove`)", "istio/istio#47151",
+       WebhooksOfNobody},
   };
   return *rules;
 }
