@@ -145,7 +145,8 @@ const std::vector<Rule>& AnswerRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT532", "ConfigurationRefused", Level::kError,
        "an Envoy goes on with what it had, and one that starts never gets ready",
-       "mend the EnvoyFilter or object that the words name; `wavetank xds` shows what was sent", "", Refused},
+       "mend the EnvoyFilter or object that the words name; `wavetank xds` shows what was sent", "istio/istio#50658",
+       Refused},
       {"WT533", "NotSimulated", Level::kInfo, "a real Envoy would do something that no simulated one does",
        "try that part beside a real Envoy: `wavetank serve` (docs/serve.md)", "", NotSimulated},
       {"WT534", "RefusedByIstiod", Level::kError, "the object is not stored, and what was there before stays in force",

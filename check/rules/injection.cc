@@ -358,9 +358,9 @@ void JobNeverEnds(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& InjectionRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"IST0102", "NamespaceNotInjected", Level::kInfo, "pods without a sidecar are outside the mesh",
-       "label the namespace", "", NotInjected},
-      {"IST0103", "PodMissingProxy", Level::kWarning, "the pod is outside the mesh", "create the pod anew", "",
-       PodWithoutProxy},
+       "label the namespace", "istio/istio#26600", NotInjected},
+      {"IST0103", "PodMissingProxy", Level::kWarning, "the pod is outside the mesh", "create the pod anew",
+       "rancher/rancher#20712", PodWithoutProxy},
       {"IST0123", "NamespaceMultipleInjectionLabels", Level::kWarning,
        "a revision's istiod may not be the one that was meant", "leave one label", "istio/istio.io#14597", TwoLabels},
       {"WT601", "InjectionUneven", Level::kError, "a namespace is one and the same in all clusters of a mesh",
@@ -370,7 +370,7 @@ const std::vector<Rule>& InjectionRules() {
       {"WT603", "PortsBypassSidecar", Level::kWarning, "iptables lead only the rest to the sidecar",
        "take the port or range out of the annotation", "", PortsBypassed},
       {"WT605", "PortOfTheSidecar", Level::kError, "what comes there meets the sidecar and never the application",
-       "let the application listen on another port", "", PortsOfTheSidecar},
+       "let the application listen on another port", "imroc/learning-istio#66", PortsOfTheSidecar},
       {"IST0146", "ImageAutoWithoutInjectionWarning", Level::kError, "no registry has an image of that name",
        "label the namespace or the pods so that a webhook injects them (istio-injection, istio.io/rev)",
        "istio/istio#37482, #33512", AutoWithoutInjection},

@@ -248,7 +248,7 @@ const std::vector<Rule>& RemoteSecretRules() {
        "use the token of a Secret of type kubernetes.io/service-account-token, as `istioctl create-remote-secret` does",
        "istio/istio#37925, #34210", TokenExpires},
       {"WT206", "RemoteServerIsLoopback", Level::kError, "istiod lists nothing of that cluster",
-       "`istioctl create-remote-secret --server https://ADDRESS:6443`, an address that pods reach", "",
+       "`istioctl create-remote-secret --server https://ADDRESS:6443`, an address that pods reach", "istio/istio#31081",
        ServerOfItsOwnMachine},
       {"WT210", "RemoteClusterRefuses", Level::kError,
        "istiod lists nothing of that cluster, and has no endpoint of it",

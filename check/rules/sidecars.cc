@@ -159,7 +159,7 @@ void IngressMissesPort(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& SidecarRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT523", "SidecarIngressMissesPort", Level::kWarning, "named ingress listeners replace those of the Services",
-       "add a listener for the port, or leave ingress out", "", IngressMissesPort},
+       "add a listener for the port, or leave ingress out", "istio/istio#40919", IngressMissesPort},
       {"IST0110", "ConflictingSidecarWorkloadSelectors", Level::kError, "one Sidecar holds for a pod",
        "let one select it", "istio/istio#24741", TwoSelectOnePod},
       {"IST0111", "MultipleSidecarsWithoutWorkloadSelectors", Level::kError, "one Sidecar holds for a namespace",
