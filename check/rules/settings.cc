@@ -196,7 +196,7 @@ void NoWorkloads(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& SettingRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"IST0127", "NoMatchingWorkloadsFound", Level::kWarning, "it holds for nothing",
-       "mend the selector or the pods' labels", "", NoWorkloads},
+       "mend the selector or the pods' labels", "fluxcd/flagger#1237", NoWorkloads},
       {"WT705", "DrainsBlocked", Level::kWarning,
        "a node's upgrade stands still until somebody deletes the pods or the budget",
        "keep minAvailable below the replicas, or maxUnavailable at 1 or more", "istio/istio#12602", DrainsBlocked},
