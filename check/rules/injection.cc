@@ -368,7 +368,7 @@ const std::vector<Rule>& InjectionRules() {
       {"WT602", "SidecarOptOutUneven", Level::kError, "a gateway's clients speak mesh TLS to whatever is behind it",
        "give the pods sidecars in every cluster or in none", "istio/istio#31240", OptedOutUnevenly},
       {"WT603", "PortsBypassSidecar", Level::kWarning, "iptables lead only the rest to the sidecar",
-       "take the port or range out of the annotation", "", PortsBypassed},
+       "take the port or range out of the annotation", "istio/istio#30311", PortsBypassed},
       {"WT605", "PortOfTheSidecar", Level::kError, "what comes there meets the sidecar and never the application",
        "let the application listen on another port", "imroc/learning-istio#66", PortsOfTheSidecar},
       {"IST0146", "ImageAutoWithoutInjectionWarning", Level::kError, "no registry has an image of that name",

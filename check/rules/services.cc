@@ -419,7 +419,7 @@ const std::vector<Rule>& ServiceRules() {
        "a Service and its namesakes in other clusters are one, and this one's pods take no part",
        "mend the selector: give the Service the same one in every cluster", "", SelectorsDiffer},
       {"WT405", "ServiceSelectsNothing", Level::kWarning, "requests find no endpoint",
-       "mend the selector or the pods' labels", "", SelectsNothing},
+       "mend the selector or the pods' labels", "kubernetes/kubernetes#47711, #7341", SelectsNothing},
       {"IST0118", "PortNameIsNotUnderNamingConvention", Level::kInfo, "istiod guesses the protocol",
        "name the port PROTOCOL[-SUFFIX], or set appProtocol", "istio/istio#3117", PortNames},
       {"IST0116", "DeploymentAssociatedToMultipleServices", Level::kWarning,

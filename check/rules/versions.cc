@@ -259,7 +259,7 @@ const std::vector<Rule>& VersionRules() {
       {"IST0002", "Deprecated", Level::kWarning, "it has no effect", "leave it out, or write it as its successor", "",
        Deprecated},
       {"WT702", "ConfigurationNotRead", Level::kWarning, "istiod reads its own cluster's configuration only",
-       "apply it in the primary cluster", "", NotRead},
+       "apply it in the primary cluster", "istio/istio#12291, #31211", NotRead},
       {"IST0133", "SchemaWarning", Level::kWarning, "what cannot be read has no effect", "mend the field",
        "istio/istio#26423", Unread},
       {"WT703", "PodPending", Level::kError, "a pod that no node takes runs nowhere",
