@@ -183,8 +183,8 @@ void Invalid(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& AnnotationRules() {
   static const auto* const rules = new std::vector<Rule>{
-      {"IST0107", "MisplacedAnnotation", Level::kWarning, "nothing reads it there", "move it to where it is read", "",
-       Misplaced},
+      {"IST0107", "MisplacedAnnotation", Level::kWarning, "nothing reads it there", "move it to where it is read",
+       "istio/istio#11854", Misplaced},
       {"IST0108", "UnknownAnnotation", Level::kWarning, "nothing reads it", "mend the name, or leave it out", "",
        Unknown},
       {"IST0125", "InvalidAnnotation", Level::kError, "istiod refuses to inject the pod, and it is not made",

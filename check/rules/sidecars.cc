@@ -167,8 +167,8 @@ const std::vector<Rule>& SidecarRules() {
       {"WT521", "SidecarHidesRemoteService", Level::kError,
        "requests for it go to the passthrough cluster, and end nowhere", "add the host to egress.hosts",
        "istio/istio#23828", HidesRemoteService},
-      {"WT522", "SidecarHostUnknown", Level::kWarning, "a mistake here hides what was meant", "mend NAMESPACE/HOST", "",
-       HostOfNothing},
+      {"WT522", "SidecarHostUnknown", Level::kWarning, "a mistake here hides what was meant", "mend NAMESPACE/HOST",
+       "istio/istio#30798", HostOfNothing},
   };
   return *rules;
 }
