@@ -175,7 +175,7 @@ void RemoveMisused(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& EnvoyFilterRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT531", "EnvoyFilterWithoutEffect", Level::kWarning, "istiod passes such a patch over without a word",
-       "mend the match: version, context, cluster, listener", "", WithoutEffect},
+       "mend the match: version, context, cluster, listener", "istio/istio#19185", WithoutEffect},
       {"IST0151", "EnvoyFilterUsesRelativeOperation", Level::kWarning, "EnvoyFilters are applied by priority, then age",
        "set a priority, or use INSERT_FIRST or ADD", "istio/istio#38214", RelativeOperation},
       {"IST0152", "EnvoyFilterUsesReplaceOperationIncorrectly", Level::kError, "the patch does nothing",

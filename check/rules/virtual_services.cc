@@ -371,7 +371,7 @@ const std::vector<Rule>& VirtualServiceRules() {
       {"WT504", "FaultInjected", Level::kWarning, "what was injected for a test stays until it is taken out",
        "remove fault from the route", "", FaultsLeft},
       {"WT505", "DelegateNotFound", Level::kError, "a delegate that is missing takes its route with it",
-       "create the VirtualService, without hosts, or mend the name", "", Delegates},
+       "create the VirtualService, without hosts, or mend the name", "istio/istio#33530", Delegates},
       {"WT506", "RouteForNoClient", Level::kWarning, "the rule never applies", "mend sourceLabels or sourceNamespace",
        "istio/istio#51314", SourcesUnknown},
       {"WT507", "RetriesNeverHappen", Level::kWarning, "the timeout holds for all attempts together",
