@@ -164,7 +164,7 @@ Json Adsz(const pilot::Istiod& istiod, const Connection* only) {
     const Proxy& proxy = connection->proxy();
     Json client = ConnectionJson(*connection);
     client["labels"] = proxy.labels.empty() ? Json() : Json(proxy.labels);
-    client["metadata"] = MetadataJson(proxy.metadata.raw);
+    client["metadata"] = MetadataJson(*proxy.metadata.raw);
     if (!proxy.locality.empty()) client["locality"] = LocalityJson(proxy.locality);
     std::map<std::string, Json> watches;
     for (const auto& [type, watched] : proxy.watched_resources) {

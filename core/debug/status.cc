@@ -77,7 +77,7 @@ std::vector<StatusResource> SyncStatus(const pilot::Istiod& istiod) {
   for (const Connection* connection : istiod.discovery().Clients()) {
     const pilot::Proxy& proxy = connection->proxy();
     // Clients without one are no proxies: istioctl, for one.
-    if (!proxy.metadata.raw.contains("PROXY_CONFIG")) continue;
+    if (!proxy.metadata.raw->contains("PROXY_CONFIG")) continue;
     nlohmann::json metadata = {{"CLUSTER_ID", proxy.cluster().str()}};
     if (profile.Has(Change::kSyncVersions)) {
       metadata["NAMESPACE"] = proxy.config_namespace;
@@ -96,7 +96,7 @@ std::optional<StatusResource> NodeOf(const pilot::Proxy& proxy) {
       "envoy.config.core.v3.Node",
       {{"id", proxy.xds_node},
        {"cluster", proxy.service_cluster},
-       {"metadata", proxy.metadata.raw},
+       {"metadata", *proxy.metadata.raw},
        {"locality",
         {{"region", proxy.locality.region}, {"zone", proxy.locality.zone}, {"subZone", proxy.locality.sub_zone}}}});
 }

@@ -201,7 +201,7 @@ void WorkloadEntryController::Create(const Proxy& proxy, const ProxyLocality& lo
   if (!labels.empty()) spec["labels"] = labels;
   if (!proxy.metadata.network.empty()) spec["network"] = proxy.metadata.network.str();
   if (const std::string place = locality.Label(); !place.empty()) spec["locality"] = place;
-  if (At(proxy.metadata.raw, {"PROXY_CONFIG", "readinessProbe"}).is_object()) {
+  if (At(*proxy.metadata.raw, {"PROXY_CONFIG", "readinessProbe"}).is_object()) {
     annotations["proxy.istio.io/health-checks-enabled"] = "true";
   }
   if (absl::Status may = MayControl(proxy, proxy.metadata.ns, spec); !may.ok()) return done(may);

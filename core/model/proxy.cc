@@ -80,7 +80,8 @@ class MetadataReader {
   absl::Status status_;
 };
 
-absl::StatusOr<NodeMetadata> ParseMetadata(const json& metadata) {
+absl::StatusOr<NodeMetadata> ParseMetadata(SharedJson all) {
+  const json& metadata = *all;
   NodeMetadata out;
   if (metadata.is_null()) return out;
   if (!metadata.is_object()) return absl::InvalidArgumentError("node metadata must be an object");
@@ -117,7 +118,7 @@ absl::StatusOr<NodeMetadata> ParseMetadata(const json& metadata) {
   in.String("TLS_SERVER_KEY", out.tls_server_key);
   in.String("TLS_SERVER_ROOT_CERT", out.tls_server_root_cert);
   if (!in.status().ok()) return in.status();
-  out.raw = metadata;
+  out.raw = std::move(all);
   return out;
 }
 
@@ -160,15 +161,15 @@ bool Proxy::CanBindToPort(bool bind_to_port, uint32_t port) const {
   if (0 < port && port < 1024 && ParseBool(metadata.unprivileged_pod).value_or(false)) return false;
   // Ports of the agent's static listeners. One that the proxy does not tell counts as 0, the port of unix sockets.
   for (const char* taken : {"ENVOY_PROMETHEUS_PORT", "ENVOY_STATUS_PORT"}) {
-    const auto it = metadata.raw.find(taken);
-    const bool told = it != metadata.raw.end() && it->is_number();
+    const auto it = metadata.raw->find(taken);
+    const bool told = it != metadata.raw->end() && it->is_number();
     if ((told ? it->get<int64_t>() : 0) == static_cast<int64_t>(port)) return false;
   }
   return true;
 }
 
-absl::StatusOr<Proxy> ParseServiceNode(std::string_view node_id, const json& metadata) {
-  absl::StatusOr<NodeMetadata> parsed = ParseMetadata(metadata);
+absl::StatusOr<Proxy> ParseServiceNode(std::string_view node_id, SharedJson metadata) {
+  absl::StatusOr<NodeMetadata> parsed = ParseMetadata(std::move(metadata));
   if (!parsed.ok()) return parsed.status();
   const std::vector<std::string> parts = Split(node_id, '~');
   if (parts.size() != 4) {

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/containers/shared_vector.h"
+#include "core/base/json/shared_json.h"
 #include "core/base/time.h"
 #include "core/model/endpoint.h"
 
@@ -56,7 +57,7 @@ struct NodeMetadata {
   bool enable_hbone = false;
   std::string tls_client_cert_chain, tls_client_key, tls_client_root_cert;
   std::string tls_server_cert_chain, tls_server_key, tls_server_root_cert;
-  nlohmann::json raw;  // everything, ProxyConfig included
+  SharedJson raw;  // everything, ProxyConfig included
 };
 
 enum class XdsType : uint8_t { kCds, kEds, kLds, kRds, kSds, kNds, kEcds, kPcds };
@@ -113,7 +114,7 @@ struct Proxy {
 };
 
 // Reads id "<type>~<ip>~<name>.<ns>~<domain>" and metadata. InvalidArgument says what is wrong with the node.
-// istiod: pilot/pkg/model/context.go, ParseServiceNodeWithMetadata.
-absl::StatusOr<Proxy> ParseServiceNode(std::string_view node_id, const nlohmann::json& metadata);
+// The proxy shares the metadata. istiod: pilot/pkg/model/context.go, ParseServiceNodeWithMetadata.
+absl::StatusOr<Proxy> ParseServiceNode(std::string_view node_id, SharedJson metadata);
 
 }  // namespace wavetank::pilot

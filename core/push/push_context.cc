@@ -317,9 +317,9 @@ void SetWorkloadLabels(Proxy& proxy, const ServiceDiscovery& discovery) {
   if (!known) return;
   proxy.labels = *std::move(known);
   // Labels that the user gave the proxy itself (ISTIO_METAJSON_LABELS) stand beside the workload's.
-  if (!proxy.metadata.raw.is_object()) return;
-  const auto fixed = proxy.metadata.raw.find("STATIC_LABELS");
-  if (fixed == proxy.metadata.raw.end() || !fixed->is_object()) return;
+  if (!proxy.metadata.raw->is_object()) return;
+  const auto fixed = proxy.metadata.raw->find("STATIC_LABELS");
+  if (fixed == proxy.metadata.raw->end() || !fixed->is_object()) return;
   for (const auto& [name, value] : fixed->items()) {
     if (value.is_string()) proxy.labels.try_emplace(name, value.get<std::string>());
   }

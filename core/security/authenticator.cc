@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/escaping.h"
+#include "core/base/containers/memo.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
@@ -13,8 +14,9 @@ namespace wavetank::security {
 namespace {
 absl::Status Refused(std::string text) { return absl::UnauthenticatedError(text); }
 
-// The claim `aud` of a JSON Web Token; nothing if the token is none.
-std::optional<std::vector<std::string>> AudiencesOf(std::string_view token) {
+using Audiences = std::optional<std::vector<std::string>>;
+
+Audiences ReadAudiences(std::string_view token) {
   const size_t first = token.find('.'), second = first == token.npos ? first : token.find('.', first + 1);
   std::string payload;
   if (second == token.npos) return std::nullopt;
@@ -28,6 +30,15 @@ std::optional<std::vector<std::string>> AudiencesOf(std::string_view token) {
   return out;
 }
 
+// The claim `aud` of a JSON Web Token; nothing if the token is none. A proxy shows one token for an hour.
+Audiences AudiencesOf(std::string_view token) {
+  thread_local Memo<Audiences> read(4096);
+  if (const Audiences* known = read.Find(token)) return *known;
+  Audiences out = ReadAudiences(token);
+  read.Keep(std::string(token), out);
+  return out;
+}
+
 bool NamesApiServer(std::string_view audience) {
   for (const std::string_view scheme : {"https://", "http://"}) {
     if (audience.starts_with(scheme)) audience.remove_prefix(scheme.size());
@@ -37,7 +48,7 @@ bool NamesApiServer(std::string_view audience) {
 
 // For which audiences a token is reviewed; none: for the API server's own.
 std::vector<std::string> ReviewedFor(std::string_view token, const TokenPolicy& policy) {
-  const std::optional<std::vector<std::string>> said = AudiencesOf(token);
+  const Audiences said = AudiencesOf(token);
   if (policy.require_third_party || !said) return policy.audiences;
   if (said->empty()) return {};
   const bool for_api_server = said->size() == 1 && NamesApiServer(said->front());

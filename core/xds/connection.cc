@@ -204,7 +204,7 @@ void Connection::Next() {
       }
       first_ = false;
       delta_ = delta;
-      const absl::Status status = Initialize(std::visit([](const auto& r) { return r.node.get(); }, request));
+      const absl::Status status = Initialize(std::visit([](const auto& r) { return r.node; }, request));
       if (!status.ok()) return Close(status);
       auto go_on = [this, handle, request = std::move(request)]() mutable {
         Work({WorkKind::kConnect}, [this, handle, request = std::move(request)] {
@@ -236,9 +236,9 @@ void Connection::Idle() {
 }
 
 // istiod: initConnection.
-absl::Status Connection::Initialize(const Node* node) {
+absl::Status Connection::Initialize(const std::shared_ptr<const Node>& node) {
   if (node == nullptr || node->id.empty()) return absl::InvalidArgumentError("missing node information");
-  absl::StatusOr<Proxy> proxy = ParseServiceNode(node->id, node->metadata);
+  absl::StatusOr<Proxy> proxy = ParseServiceNode(node->id, SharedJson(node, node->metadata));
   if (!proxy.ok()) return proxy.status();
   proxy_ = *std::move(proxy);
   // istiod: ads.go, initProxyMetadata.

@@ -62,7 +62,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Work(const wavetank::Work& work, Fn fn);
 
   void Authenticated();
-  absl::Status Initialize(const Node* node);
+  absl::Status Initialize(const std::shared_ptr<const Node>& node);
   void Handle(const DiscoveryRequest& request);
   void Handle(const DeltaDiscoveryRequest& request);
   bool ShouldRespond(const DiscoveryRequest& request, ResourceDelta* delta);

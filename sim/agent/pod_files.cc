@@ -47,31 +47,45 @@ std::string KeyOf(const json& items, const std::string& file) {
 
 }  // namespace
 
+const std::vector<PodFiles::Mount>& PodFiles::Mounts() {
+  if (mounts_.has_value()) return *mounts_;
+  mounts_.emplace();
+  const json& spec = At(pod_->body, "spec");
+  const json* container = Named(At(spec, "containers"), container_);
+  if (container == nullptr) return *mounts_;
+  for (const json& mount : Items(At(*container, "volumeMounts"))) {
+    const json* volume = Named(At(spec, "volumes"), Text(mount, "name"));
+    const json& path = At(mount, "mountPath");
+    if (volume == nullptr || !path.is_string()) continue;
+    std::string_view folder = path.get_ref<const std::string&>();
+    while (folder.ends_with('/')) folder.remove_suffix(1);
+    if (const json& secret = At(*volume, "secret"); secret.is_object()) {
+      mounts_->push_back({folder, true, {pod_->meta.ns, Text(secret, "secretName")}, &At(secret, "items")});
+    } else if (const json& config = At(*volume, "configMap"); config.is_object()) {
+      mounts_->push_back({folder, false, {pod_->meta.ns, Text(config, "name")}, &At(config, "items")});
+    }
+  }
+  return *mounts_;
+}
+
 absl::StatusOr<std::string> PodFiles::Read(std::string_view path) {
   const std::string full = Absolute(path);
   if (const auto it = written_.find(full); it != written_.end()) return it->second;
-  const json& spec = At(pod_->body, "spec");
-  const json* container = Named(At(spec, "containers"), container_);
-  if (container == nullptr) return Missing(path);
-  for (const json& mount : Items(At(*container, "volumeMounts"))) {
-    std::string folder = Text(mount, "mountPath");
-    while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-    if (!full.starts_with(folder + "/")) continue;
-    const std::string file = full.substr(folder.size() + 1);
-    const json* volume = Named(At(spec, "volumes"), Text(mount, "name"));
-    if (volume == nullptr) continue;
-    if (const json& secret = At(*volume, "secret"); secret.is_object()) {
-      const kube::ObjectRef object = api_.Get("Secret", {pod_->meta.ns, Text(secret, "secretName")});
-      if (object == nullptr) continue;
+  for (const Mount& mount : Mounts()) {
+    std::string_view file = full;
+    if (!file.starts_with(mount.folder)) continue;
+    file.remove_prefix(mount.folder.size());
+    if (!file.starts_with('/')) continue;
+    file.remove_prefix(1);
+    const kube::ObjectRef object = api_.Get(KindOf(mount), mount.object);
+    if (object == nullptr) continue;
+    const std::string key = KeyOf(*mount.items, std::string(file));
+    if (mount.secret) {
       const absl::StatusOr<kube::SecretData> data = kube::ReadSecretData(*object);
       if (!data.ok()) continue;
-      const auto entry = data->find(KeyOf(At(secret, "items"), file));
-      if (entry != data->end()) return entry->second;
-    } else if (const json& config = At(*volume, "configMap"); config.is_object()) {
-      const kube::ObjectRef object = api_.Get("ConfigMap", {pod_->meta.ns, Text(config, "name")});
-      if (object == nullptr) continue;
-      const json& text = At(At(object->body, "data"), KeyOf(At(config, "items"), file));
-      if (text.is_string()) return text.get<std::string>();
+      if (const auto entry = data->find(key); entry != data->end()) return entry->second;
+    } else if (const json& text = At(At(object->body, "data"), key); text.is_string()) {
+      return text.get<std::string>();
     }
   }
   return Missing(path);
@@ -85,29 +99,13 @@ std::vector<std::string> PodFiles::List(std::string_view folder) {
     if (path.starts_with(below)) out.insert(path);
   };
   for (const auto& [path, text] : written_) add(path);
-  const json& spec = At(pod_->body, "spec");
-  const json* container = Named(At(spec, "containers"), container_);
-  if (container == nullptr) return {out.begin(), out.end()};
-  for (const json& mount : Items(At(*container, "volumeMounts"))) {
-    const json* volume = Named(At(spec, "volumes"), Text(mount, "name"));
-    if (volume == nullptr) continue;
-    std::string at = Text(mount, "mountPath");
-    if (!at.ends_with('/')) at += '/';
+  for (const Mount& mount : Mounts()) {
+    const std::string at = fmt::format("{}/", mount.folder);
     // By the names that `items` give, or by those of the keys.
-    const auto entries = [&](const json& source, const std::vector<std::string>& keys) {
-      const json& items = At(source, "items");
-      if (!items.is_array()) {
-        for (const std::string& key : keys) add(at + key);
-        return;
-      }
-      for (const json& item : items) add(at + Text(item, "path"));
-    };
-    if (const json& secret = At(*volume, "secret"); secret.is_object()) {
-      const kube::ObjectRef object = api_.Get("Secret", {pod_->meta.ns, Text(secret, "secretName")});
-      entries(secret, object == nullptr ? std::vector<std::string>() : KeysOf(At(object->body, "data")));
-    } else if (const json& config = At(*volume, "configMap"); config.is_object()) {
-      const kube::ObjectRef object = api_.Get("ConfigMap", {pod_->meta.ns, Text(config, "name")});
-      entries(config, object == nullptr ? std::vector<std::string>() : KeysOf(At(object->body, "data")));
+    if (mount.items->is_array()) {
+      for (const json& item : *mount.items) add(at + Text(item, "path"));
+    } else if (const kube::ObjectRef object = api_.Get(KindOf(mount), mount.object); object != nullptr) {
+      for (const std::string& key : KeysOf(At(object->body, "data"))) add(at + key);
     }
   }
   return {out.begin(), out.end()};

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/agent/files.h"
 #include "core/kube/object.h"
@@ -26,9 +28,20 @@ class PodFiles final : public agent::Files {
   void set_disk_full(bool full) { full_ = full; }
 
  private:
+  // A folder of the container and the Secret or ConfigMap that it shows. All of it stands in the pod's body.
+  struct Mount {
+    std::string_view folder;  // with no '/' at its end
+    bool secret = false;      // or of a ConfigMap
+    kube::NamespacedName object;
+    const nlohmann::json* items = nullptr;
+  };
+  static std::string_view KindOf(const Mount& mount) { return mount.secret ? "Secret" : "ConfigMap"; }
+  const std::vector<Mount>& Mounts();
+
   const fakekube::ApiServer& api_;
   const kube::ObjectRef pod_;
   const std::string container_;
+  std::optional<std::vector<Mount>> mounts_;  // once they were asked for: a pod's never change
   std::map<std::string, std::string, std::less<>> written_;
   bool full_ = false;
 };

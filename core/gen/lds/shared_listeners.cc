@@ -14,6 +14,7 @@ namespace {
 bool IsOfOneInstance(std::string_view key) { return key == "INSTANCE_IPS" || key == "NAME" || key == "NODE_NAME"; }
 
 bool SameButInstance(const nlohmann::json& a, const nlohmann::json& b) {
+  if (&a == &b) return true;
   if (!a.is_object() || !b.is_object()) return a == b;
   auto x = a.begin();
   auto y = b.begin();
@@ -202,7 +203,7 @@ ResourceList SharedListeners::Get(const Proxy& proxy, const PushContextRef& push
   }
   std::vector<Answer>& of_key = mesh.answers[KeyOf(proxy, *push, mesh.shows_labels)];
   for (const Answer& answer : of_key) {
-    if (SameButInstance(answer.metadata, proxy.metadata.raw) && same_services(answer)) return answer.listeners;
+    if (SameButInstance(*answer.metadata, *proxy.metadata.raw) && same_services(answer)) return answer.listeners;
   }
   Answer& answer = of_key.emplace_back();
   ++mesh.size;

@@ -24,7 +24,7 @@ class SharedListeners {
  private:
   // Listeners, and what they were made from besides their key.
   struct Answer {
-    nlohmann::json metadata;
+    SharedJson metadata;
     std::vector<ServiceRef> own_services;
     ResourceList listeners;
   };

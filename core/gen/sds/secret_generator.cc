@@ -54,7 +54,7 @@ void SetProvider(const PrivateKeyProvider& provider, const std::string& key, tls
 // What of a router's own metadata the cache knows the provider by. The mesh's default is not in it, as in 1.18.2
 // (istiod: parseResources).
 std::string ProviderKey(const pilot::Proxy& proxy) {
-  const nlohmann::json& metadata = proxy.metadata.raw;
+  const nlohmann::json& metadata = *proxy.metadata.raw;
   if (!metadata.is_object() || !metadata.contains("PROXY_CONFIG")) return "";
   const auto provider = config::PrivateKeyProviderOf(metadata["PROXY_CONFIG"]);
   if (!provider) return "";

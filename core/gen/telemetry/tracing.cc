@@ -97,7 +97,7 @@ void AddCustomTags(const CustomTags& tags, std::vector<NamedTag>& out) {
 
 // The proxy's own settings; the mesh's defaultConfig counts only for proxies that brought none.
 config::ProxyTracing OldSettings(const Proxy& proxy, const config::MeshConfig& mesh) {
-  if (proxy.metadata.raw.is_object() && proxy.metadata.raw.contains("PROXY_CONFIG")) {
+  if (proxy.metadata.raw->is_object() && proxy.metadata.raw->contains("PROXY_CONFIG")) {
     const nlohmann::json* own = ProxyConfigOf(proxy, mesh);
     return own == nullptr ? config::ProxyTracing() : config::ReadProxyTracing(*own);
   }

@@ -147,7 +147,7 @@ void SetStackdriverService(const std::string& project, int sts_port, ::envoy::co
 }
 
 std::optional<std::string> Stackdriver(const SpanProvider::Stackdriver& provider, const Proxy& proxy) {
-  const nlohmann::json& platform = At(proxy.metadata.raw, "PLATFORM_METADATA");
+  const nlohmann::json& platform = At(*proxy.metadata.raw, "PLATFORM_METADATA");
   const nlohmann::json* project = &At(platform, "gcp_project");
   if (!project->is_string()) project = &At(platform, "gcp_project_number");
   if (!project->is_string()) return std::nullopt;
@@ -159,7 +159,7 @@ std::optional<std::string> Stackdriver(const SpanProvider::Stackdriver& provider
   limits->set_max_number_of_annotations(provider.max_annotations.value_or(200));
   limits->set_max_number_of_attributes(provider.max_attributes.value_or(200));
   limits->set_max_number_of_message_events(provider.max_message_events.value_or(200));
-  if (const nlohmann::json& port = At(proxy.metadata.raw, "STS_PORT"); port.is_string() && port != "") {
+  if (const nlohmann::json& port = At(*proxy.metadata.raw, "STS_PORT"); port.is_string() && port != "") {
     const std::string& text = port.get_ref<const std::string&>();
     int number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

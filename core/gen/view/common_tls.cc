@@ -56,7 +56,7 @@ void SetCredentialSecret(std::string_view credential_name, bool credential_socke
 }
 
 bool HasCredentialSocket(const Proxy& proxy) {
-  const auto& raw = proxy.metadata.raw;
+  const nlohmann::json& raw = *proxy.metadata.raw;
   if (!raw.is_object()) return false;
   const auto it = raw.find("credential");
   return it != raw.end() && it->is_string() && it->get_ref<const std::string&>() == "true";

@@ -184,7 +184,7 @@ std::optional<Duration> IdleTimeout(const Proxy& proxy) {
 bool AcceptsHttp10(const Proxy& proxy) { return proxy.metadata.http10; }
 
 bool MetadataFlag(const Proxy& proxy, std::string_view key) {
-  const nlohmann::json* field = Field(proxy.metadata.raw, key);
+  const nlohmann::json* field = Field(*proxy.metadata.raw, key);
   if (field == nullptr) return false;
   if (field->is_boolean()) return field->get<bool>();
   if (!field->is_string()) return false;
@@ -193,7 +193,7 @@ bool MetadataFlag(const Proxy& proxy, std::string_view key) {
 }
 
 int MetadataInteger(const Proxy& proxy, std::string_view key) {
-  const nlohmann::json* field = Field(proxy.metadata.raw, key);
+  const nlohmann::json* field = Field(*proxy.metadata.raw, key);
   if (field == nullptr) return 0;
   if (field->is_number()) return field->get<int>();
   if (!field->is_string()) return 0;
@@ -204,7 +204,7 @@ int MetadataInteger(const Proxy& proxy, std::string_view key) {
 }
 
 const nlohmann::json* ProxyConfigOf(const Proxy& proxy, const config::MeshConfig& mesh) {
-  if (const nlohmann::json* own = Field(proxy.metadata.raw, "PROXY_CONFIG"); own != nullptr && own->is_object()) {
+  if (const nlohmann::json* own = Field(*proxy.metadata.raw, "PROXY_CONFIG"); own != nullptr && own->is_object()) {
     return own;
   }
   const nlohmann::json* defaults = Field(mesh.raw, "defaultConfig");

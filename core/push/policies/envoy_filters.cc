@@ -115,9 +115,9 @@ bool EnvoyPatch::Matches(const Proxy& proxy) const {
   if (!version_prefix.empty() && !its_version.starts_with(version_prefix)) return false;
   if (version != nullptr && (its_version.empty() || !re2::RE2::PartialMatch(its_version, *version))) return false;
   return std::all_of(match->proxy->metadata.begin(), match->proxy->metadata.end(), [&](const auto& wanted) {
-    if (!proxy.metadata.raw.is_object()) return false;
-    const auto found = proxy.metadata.raw.find(wanted.first);
-    return found != proxy.metadata.raw.end() && found->is_string() && *found == wanted.second;
+    if (!proxy.metadata.raw->is_object()) return false;
+    const auto found = proxy.metadata.raw->find(wanted.first);
+    return found != proxy.metadata.raw->end() && found->is_string() && *found == wanted.second;
   });
 }
 

@@ -239,8 +239,9 @@ class ListenerHistory {
     proxy.labels["pod"] = std::to_string(pod);
     proxy.labels["track"] = pod % 2 == 0 ? "stable" : "canary";
     proxy.ip_addresses = {"10.0.0." + std::to_string(pod)};
-    proxy.metadata.raw = {{"NAME", pod}, {"INSTANCE_IPS", proxy.ip_addresses[0]}, {"MESH_ID", "mesh"}};
-    if (Roll(4) == 0) proxy.metadata.raw["HTTP_PROXY_PORT"] = 3128;
+    nlohmann::json metadata = {{"NAME", pod}, {"INSTANCE_IPS", proxy.ip_addresses[0]}, {"MESH_ID", "mesh"}};
+    if (Roll(4) == 0) metadata["HTTP_PROXY_PORT"] = 3128;
+    proxy.metadata.raw = std::move(metadata);
     for (const ServiceRef& service : world_.discovery.services) {
       if (service->attributes.name != "s" + std::to_string(app)) continue;
       IstioEndpoint endpoint = GenWorld::Endpoint(proxy.ip_addresses[0], GenWorld::Workload("c1"));

@@ -114,7 +114,8 @@ TEST_F(SecretGeneratorTest, AKeyGoesToTheProviderThatTheProxyConfigNames) {
     return Decode(out.resources.list().at(0)).tls_certificate();
   };
   EXPECT_EQ(certificate().private_key().inline_bytes(), "KEY-cert");
-  proxy.metadata.raw["PROXY_CONFIG"]["privateKeyProvider"] = {{"cryptomb", {{"pollDelay", "1.25s"}}}};
+  proxy.metadata.raw =
+      nlohmann::json::object({{"PROXY_CONFIG", {{"privateKeyProvider", {{"cryptomb", {{"pollDelay", "1.25s"}}}}}}}});
   const auto accelerated = certificate();
   EXPECT_FALSE(accelerated.has_private_key());
   EXPECT_EQ(accelerated.private_key_provider().provider_name(), "cryptomb");
@@ -122,7 +123,8 @@ TEST_F(SecretGeneratorTest, AKeyGoesToTheProviderThatTheProxyConfigNames) {
   EXPECT_THAT(config, HasSubstr("KEY-cert"));
   EXPECT_THAT(config, HasSubstr(std::string("\x12\x05\x10\x80\xe5\x9a\x77")))
       << "a quarter of a second: 1.18.2 drops whole ones";
-  proxy.metadata.raw["PROXY_CONFIG"]["privateKeyProvider"] = {{"qat", {{"pollDelay", "0.25s"}}}};
+  proxy.metadata.raw =
+      nlohmann::json::object({{"PROXY_CONFIG", {{"privateKeyProvider", {{"qat", {{"pollDelay", "0.25s"}}}}}}}});
   EXPECT_EQ(certificate().private_key_provider().provider_name(), "qat");
 }
 

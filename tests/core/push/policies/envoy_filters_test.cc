@@ -20,7 +20,7 @@ class EnvoyFiltersTest : public ::testing::Test {
   EnvoyFiltersTest() {
     proxy_.config_namespace = "shop";
     proxy_.metadata.istio_version = "1.18.2";
-    proxy_.metadata.raw = {{"CLUSTER_ID", "c1"}, {"N", 1}};
+    proxy_.metadata.raw = nlohmann::json::object({{"CLUSTER_ID", "c1"}, {"N", 1}});
     proxy_.labels = {{"app", "web"}, {"version", "v1"}};
   }
   void Put(const std::string& ns, const std::string& name, const std::string& spec, int second = 0) {
