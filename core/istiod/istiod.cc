@@ -5,11 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_split.h"
 #include "core/base/containers/countdown.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
-#include "core/base/text/go_duration.h"
 #include "core/base/text/parse_bool.h"
 #include "core/config/mesh/mesh_watcher.h"
 #include "core/config/store/store.h"
@@ -27,8 +25,8 @@
 #include "core/istiod/files/config_folder.h"
 #include "core/istiod/files/config_sources.h"
 #include "core/istiod/files/local_files.h"
-#include "core/istiod/files/serving_files.h"
 #include "core/istiod/gateway_api.h"
+#include "core/istiod/security_server.h"
 #include "core/istiod/service_entry_addresses.h"
 #include "core/istiod/start_lines.h"
 #include "core/istiod/status_leader.h"
@@ -44,13 +42,9 @@
 #include "core/registry/kube/discovery_namespaces.h"
 #include "core/registry/kube/service_auto_export.h"
 #include "core/registry/multicluster/registries.h"
-#include "core/security/callers/jwt_authenticator.h"
-#include "core/security/callers/node_authorizer.h"
-#include "core/security/callers/xfcc_authenticator.h"
 #include "core/security/credentials.h"
 #include "core/security/jwks_cache.h"
 #include "core/security/namespace_controller.h"
-#include "core/security/signing/external_ca.h"
 #include "core/security/spiffe_bundle.h"
 #include "core/security/trust_bundle.h"
 #include "core/xds/discovery_server.h"
@@ -127,37 +121,6 @@ std::string PodName(const nlohmann::json& review) {
   return text(request, "namespace") + "/" + name;
 }
 
-// istiod: GetDiscoveryAddress.
-std::string DiscoveryHost(const config::MeshConfig& mesh) {
-  return mesh.discovery_address.substr(0, mesh.discovery_address.rfind(':'));
-}
-
-security::IstiodCaOptions CaOptions(const IstiodOptions& options, const config::MeshConfig& mesh) {
-  security::IstiodCaOptions out = options.ca;
-  out.seed = options.seed;
-  out.cluster = options.cluster_id.str();
-  out.system_namespace = options.system_namespace;
-  out.trust_domain = mesh.trust_domain;
-  out.dns_names =
-      security::IstiodDnsNames(DiscoveryHost(mesh), options.system_namespace, options.revision, options.custom_hosts);
-  out.mount_delay = options.cacerts_mount_delay;
-  return out;
-}
-
-}  // namespace
-
-namespace {
-
-// What a caller who is being authenticated may still need when istiod is gone: a TokenReview takes its time.
-struct SecurityServer {
-  std::unique_ptr<security::ExternalCa> external;
-  std::unique_ptr<security::IstiodCa> ca;
-  std::unique_ptr<security::NodeAuthorizer> nodes;
-  security::AuthenticationManager authentication;
-  std::unique_ptr<security::CaServer> ca_server;
-  bool dead = false;
-};
-
 }  // namespace
 
 struct Istiod::Impl {
@@ -204,11 +167,8 @@ struct Istiod::Impl {
     });
   }
   ~Impl() {
-    server->dead = true;
+    security_server->Stop();
     discovery.SetRegistrar(nullptr);
-    if (server->ca != nullptr) server->ca->Stop();
-    server->external.reset();
-    server->nodes.reset();
   }
 
   // What follows one cluster beside its registry.
@@ -225,22 +185,9 @@ struct Istiod::Impl {
   }
   void Start();
   bool StartMeshFromFiles();
-  void FindServingFiles();
   absl::Status CheckRegistries() const;
-  void StartCa();
-  void StartExternalCa();
-  void StartOwnCa();
-  absl::Status AddAuthenticators();
-  void StartCaServer();
-  // Whose certificate istiod shows, and whose roots it spreads: of one of its two authorities, or nobody's.
-  bool HasCertificates() const { return server->ca != nullptr || server->external != nullptr; }
-  // Whether istiod's certificate is its own CA's (istiod: initIstiodCerts).
-  bool SignsForItself() const { return server->ca != nullptr && options.cert_provider == "istiod"; }
-  absl::Status CheckCertProvider() const;
-  const security::ServingCertificate* Serving() const;
-  const std::string& Bundle() const;
-  void FetchPeerRoots();
-  void FetchPeerRoot(std::vector<std::pair<std::string, std::string>> wanted, Time since, Duration pause);
+  void StartSecurity();
+  void OnBundleChanged();
   void StartControllers();
   absl::Status OpenConfigSources();
   absl::Status StartInjection();
@@ -262,7 +209,6 @@ struct Istiod::Impl {
   void OnClusterStarted(const ClusterId& id, kube::Client& cluster, bool config_cluster);
   void ServeCluster(const ClusterId& id, kube::Client& cluster, bool config_cluster);
   std::unique_ptr<election::ClusterElections> MakeElections(const ClusterId& id, kube::Client& cluster, bool remote);
-  StartLines::Signer Signer() const;
   void OnService(const ServiceRef& old, const ServiceRef& now, Event event);
   Environment CurrentEnvironment();
   std::string TrustDomain() const { return mesh->mesh()->trust_domain; }
@@ -282,20 +228,19 @@ struct Istiod::Impl {
   StartLines lines{surroundings.log, host, options};
   LocalFiles files{host, surroundings.files,
                    options.cacerts_mount_delay > Duration::zero() ? options.cacerts_mount_delay : 30s};
-  std::optional<ServingFiles> serving_files;  // instead of a certificate of its CA
   absl::AnyInvocable<void(absl::Status)> on_started;
 
   InjectionWebhook webhook;
   config::ConfigStore configs;
   security::Credentials credentials;
   security::TrustBundleSources trust_bundle;
-  std::map<std::string, std::string> peer_roots;  // PEM of SPIFFE_BUNDLE_ENDPOINTS, by trust domain
   std::unique_ptr<security::SpiffeEndpoints> spiffe_endpoints;
   security::JwksCache key_sets;
   std::vector<std::unique_ptr<Generator>> generators;
   DiscoveryServer discovery;
   std::unique_ptr<config::MeshWatcher> mesh;
-  std::shared_ptr<SecurityServer> server = std::make_shared<SecurityServer>();
+  const std::shared_ptr<SecurityServer> security_server =
+      std::make_shared<SecurityServer>(SecurityServer::Parts{host, client, options, surroundings, files, lines});
   std::vector<std::unique_ptr<ConfigFolder>> folders;  // of config sources
   bool reads_cluster = false;                          // it is a config source
   std::unique_ptr<config::CrdClient> crds;
@@ -312,7 +257,6 @@ struct Istiod::Impl {
   std::unique_ptr<StatusLeader> status_leader;            // null: another istiod writes them
   uint64_t expected_updates = 0;
   bool caches_synced = false;
-  std::string no_bundle;
   std::shared_ptr<char> alive = std::make_shared<char>();
 };
 
@@ -338,8 +282,7 @@ void Istiod::Impl::Start() {
   if (StartMeshFromFiles()) return;
   mesh->OnSynced(Guard([this] {
     lines.MeshRead(*mesh);
-    FindServingFiles();
-    StartCa();
+    StartSecurity();
   }));
   mesh->Start();
 }
@@ -367,10 +310,7 @@ bool Istiod::Impl::StartMeshFromFiles() {
     });
   }
   lines.MeshHandlers();
-  auto begin = Guard([this] {
-    FindServingFiles();
-    StartCa();
-  });
+  auto begin = Guard([this] { StartSecurity(); });
   if (shares) {
     mesh->OnShared(std::move(begin));
   } else {
@@ -379,21 +319,18 @@ bool Istiod::Impl::StartMeshFromFiles() {
   return true;
 }
 
-// istiod: initIstiodCerts. A file that is missing ends nothing: istiod then has no certificate.
-void Istiod::Impl::FindServingFiles() {
-  const ServingPaths arguments{options.tls_cert_file, options.tls_key_file, options.ca_cert_file};
-  std::optional<ServingPaths> found = ServingFiles::Find(files, arguments);
-  if (!found) return;
-  serving_files.emplace(*std::move(found));
-  const absl::Status status = serving_files->Start(files, [this](const absl::Status& again) {
-    lines.Say(again.ok() ? "Istiod certificates are reloaded"
-                         : "reload istiod cert failed: " + std::string(Message(again)));
-    for (auto& [id, extra] : extras) {
-      if (extra.namespaces != nullptr) extra.namespaces->OnBundleChanged();
-      if (extra.webhooks != nullptr) extra.webhooks->OnBundleChanged();
-    }
-  });
-  if (!status.ok()) lines.Say("error initializing certificate watches: " + std::string(Message(status)));
+void Istiod::Impl::StartSecurity() {
+  security_server->on_bundle_changed = [this] { OnBundleChanged(); };
+  security_server->FindServingFiles();
+  security_server->Start(*mesh,
+                         [this](const absl::Status& status) { status.ok() ? StartControllers() : Fail(status); });
+}
+
+void Istiod::Impl::OnBundleChanged() {
+  for (auto& [id, extra] : extras) {
+    if (extra.namespaces != nullptr) extra.namespaces->OnBundleChanged();
+    if (extra.webhooks != nullptr) extra.webhooks->OnBundleChanged();
+  }
 }
 
 // istiod: initServiceControllers; 1.18.2 has one registry.
@@ -408,197 +345,13 @@ absl::Status Istiod::Impl::CheckRegistries() const {
   return absl::OkStatus();
 }
 
-// istiod: createPeerCertVerifier, pkg/spiffe/spiffe.go, RetrieveSpiffeBundleRootCertsFromStringInput().
-void Istiod::Impl::FetchPeerRoots() {
-  if (options.spiffe_bundle_endpoints.empty()) return StartControllers();
-  std::vector<std::pair<std::string, std::string>> wanted;  // trust domain, URL
-  for (const std::string& tuple : std::vector<std::string>(absl::StrSplit(options.spiffe_bundle_endpoints, "||"))) {
-    const std::vector<std::string> items = absl::StrSplit(tuple, '|');
-    if (items.size() != 2) {
-      return Fail(absl::InvalidArgumentError(fmt::format(
-          "failed to create discovery service: config is invalid: {}. Expected <trustdomain>|<url>", tuple)));
-    }
-    wanted.emplace_back(items[0], items[1].starts_with("https://") ? items[1] : "https://" + items[1]);
-  }
-  FetchPeerRoot(std::move(wanted), host.Now(), 50ms);
-}
-
-void Istiod::Impl::FetchPeerRoot(std::vector<std::pair<std::string, std::string>> wanted, Time since, Duration pause) {
-  constexpr Duration kPatience = 10s;  // totalRetryTimeout
-  while (!wanted.empty()) {
-    const auto& [domain, url] = wanted.back();
-    const std::optional<std::string> body = surroundings.fetch ? surroundings.fetch(url) : std::nullopt;
-    if (!body && host.Now() - since <= kPatience) {
-      lines.Warn(
-          fmt::format("Calling {} failed with error: no such host, retry in {}", url, GoDurationText(pause.count())));
-      host.RunAfter(pause, Guard([this, wanted = std::move(wanted), since, pause]() mutable {
-                      FetchPeerRoot(std::move(wanted), since, pause * 2);
-                    }));
-      return;
-    }
-    const auto roots = body ? security::ParseSpiffeBundle(domain, url, *body)
-                            : absl::UnavailableError(fmt::format(
-                                  "exhausted retries to fetch the SPIFFE bundle {} from url {}. Latest error: Calling "
-                                  "{} failed with error: no such host",
-                                  domain, url, url));
-    if (!roots.ok()) {
-      return Fail(absl::Status(roots.status().code(),
-                               fmt::format("failed to create discovery service: {}", Message(roots.status()))));
-    }
-    lines.Say(fmt::format("Loaded SPIFFE trust bundle for: {}, containing {} certs", domain, roots->size()), "spiffe");
-    std::string& pem = peer_roots[domain];
-    for (const std::string& root : *roots) pem += root;
-    wanted.pop_back();
-    since = host.Now();
-    pause = 50ms;
-  }
-  StartControllers();
-}
-
-void Istiod::Impl::StartCa() {
-  if (!options.enable_ca) return FetchPeerRoots();
-  lines.MakingCa();
-  options.external_ca.empty() ? StartOwnCa() : StartExternalCa();
-}
-
-void Istiod::Impl::StartExternalCa() {
-  const security::IstiodCaOptions own = CaOptions(options, *mesh->mesh());
-  security::ExternalCa::Options external;
-  external.type = options.external_ca;
-  external.signer = options.k8s_signer;
-  external.signer_domain = options.cert_signer_domain;
-  external.cert_provider = options.cert_provider;
-  external.seed = options.seed;
-  external.name = options.name;
-  external.cluster = own.cluster;
-  external.system_namespace = options.system_namespace;
-  external.dns_names = own.dns_names;
-  external.max_workload_ttl = own.ca.max_workload_ttl;
-  external.api_server_roots_pem = surroundings.api_server_roots;
-  external.serving_ttl = own.ca.self_signed_ttl;
-  server->external = std::make_unique<security::ExternalCa>(
-      host, client, std::move(external),
-      [this]() -> const std::vector<config::SignerRoots>& { return mesh->ca_certificates().signer_roots; });
-  server->external->Start(Guard([this](absl::Status status) {
-    if (!status.ok()) return Fail(status);
-    server->external->replaces_istiod_ca() ? FetchPeerRoots() : StartOwnCa();
-  }));
-}
-
-void Istiod::Impl::StartOwnCa() {
-  server->ca = std::make_unique<security::IstiodCa>(host, client, CaOptions(options, *mesh->mesh()));
-  server->ca->Start(Guard([this](absl::Status status) {
-    if (!status.ok()) return Fail(status);
-    FetchPeerRoots();
-  }));
-}
-
-StartLines::Signer Istiod::Impl::Signer() const {
-  if (server->ca != nullptr)
-    return server->ca->plugged_in() ? StartLines::Signer::kPlugged : StartLines::Signer::kSelfSigned;
-  return server->external != nullptr ? StartLines::Signer::kOthers : StartLines::Signer::kNone;
-}
-
-const security::ServingCertificate* Istiod::Impl::Serving() const {
-  if (serving_files) return serving_files->certificate().key == nullptr ? nullptr : &serving_files->certificate();
-  if (SignsForItself()) return server->ca->ca() == nullptr ? nullptr : &server->ca->serving_certificate();
-  if (server->external == nullptr || server->external->serving_certificate().key == nullptr) return nullptr;
-  return &server->external->serving_certificate();
-}
-
-const std::string& Istiod::Impl::Bundle() const {
-  if (serving_files) return serving_files->roots_pem();
-  if (SignsForItself()) return server->ca->ca_bundle_pem();
-  return server->external != nullptr ? server->external->ca_bundle_pem() : no_bundle;
-}
-
-// PILOT_CERT_PROVIDER names somebody who cannot make the certificate (istiod: initDNSCerts). Any other word than those
-// that it knows is fine with 1.18.2, which then shows no certificate at all.
-absl::Status Istiod::Impl::CheckCertProvider() const {
-  const bool others = server->external != nullptr && server->external->replaces_istiod_ca();
-  if (serving_files || others) return absl::OkStatus();
-  if (options.cert_provider == "kubernetes") {
-    return absl::NotFoundError(
-        "failed generating key and cert by kubernetes: unable to submit CSR request (). Error: the server could not "
-        "find the requested resource");
-  }
-  constexpr std::string_view kRoots = "./etc/certs/root-cert.pem";
-  if (options.cert_provider.starts_with("k8s.io/") && !files.Read(kRoots)) {
-    return absl::NotFoundError(fmt::format("failed reading {0}: open {0}: no such file or directory", kRoots));
-  }
-  return absl::OkStatus();
-}
-
-// In the order in which they are asked (istiod: NewServer).
-absl::Status Istiod::Impl::AddAuthenticators() {
-  server->authentication.Add(std::make_unique<security::ClientCertAuthenticator>());
-  if (!options.jwt_rule.empty()) {
-    const auto wrong = [](const absl::Status& why) {
-      return absl::Status(why.code(), fmt::format("error initializing OIDC: {}", Message(why)));
-    };
-    absl::StatusOr<security::JwtRule> rule = security::ParseJwtRule(options.jwt_rule);
-    if (!rule.ok()) return wrong(rule.status());
-    const auto nowhere = [](const std::string&) { return std::optional<std::string>(); };
-    auto oidc = security::JwtAuthenticator::Create(*std::move(rule), TrustDomain(),
-                                                   surroundings.fetch ? surroundings.fetch : nowhere,
-                                                   [&host = host] { return host.WallClock(); });
-    if (!oidc.ok()) return wrong(oidc.status());
-    server->authentication.Add(*std::move(oidc));
-  }
-  server->authentication.Add(std::make_unique<security::KubeJwtAuthenticator>(
-      options.cluster_id.str(), TrustDomain(),
-      [this, guard = std::weak_ptr<char>(alive)](std::string_view cluster) -> kube::TokenReviewer* {
-        if (guard.expired() || !surroundings.token_reviewer) return nullptr;
-        const ClusterId id{std::string(cluster)};
-        if (id != options.cluster_id && registries->Find(id) == nullptr) return nullptr;
-        return surroundings.token_reviewer(cluster);
-      },
-      options.tokens));
-  if (!options.trusted_gateways.empty()) {
-    server->authentication.Add(std::make_unique<security::XfccAuthenticator>(options.trusted_gateways));
-  }
-  return absl::OkStatus();
-}
-
-void Istiod::Impl::StartCaServer() {
-  if (!HasCertificates()) return;
-  if (server->external != nullptr) {
-    server->ca_server = std::make_unique<security::CaServer>(
-        host, options.name,
-        [ra = server->external->ra(), guard = std::weak_ptr<char>(alive)](security::SigningRequest request,
-                                                                          security::KubernetesRa::Done done) {
-          if (!guard.expired()) ra->Sign(std::move(request), std::move(done));
-        },
-        server->authentication);
-    mesh->AddMeshHandler([this] { server->external->OnMeshChanged(); });
-  } else {
-    server->ca_server =
-        std::make_unique<security::CaServer>(host, options.name, *server->ca->ca(), server->authentication);
-  }
-  if (!options.trusted_node_accounts.empty()) {
-    server->nodes = std::make_unique<security::NodeAuthorizer>(host, client, options.trusted_node_accounts);
-    server->nodes->Start();
-    server->ca_server->set_may_impersonate(
-        [nodes = server->nodes.get(), guard = std::weak_ptr<char>(alive)](const auto& caller, const auto& identity) {
-          return guard.expired() ? absl::UnavailableError("istiod is gone") : nodes->MayImpersonate(caller, identity);
-        });
-  }
-  const auto changed = [this] {
-    for (auto& [id, extra] : extras) {
-      if (extra.namespaces != nullptr) extra.namespaces->OnBundleChanged();
-      if (extra.webhooks != nullptr) extra.webhooks->OnBundleChanged();
-    }
-  };
-  server->ca != nullptr ? server->ca->AddBundleHandler(changed) : server->external->AddBundleHandler(changed);
-}
-
 void Istiod::Impl::StartControllers() {
   if (absl::Status selectors = DiscoveryNamespaces::Check(mesh->mesh()->discovery_selectors); !selectors.ok()) {
     return Fail(selectors);
   }
   if (absl::Status registries_known = CheckRegistries(); !registries_known.ok()) return Fail(registries_known);
   if (absl::Status bundle = StartTrustBundle(); !bundle.ok()) return Fail(bundle);
-  if (absl::Status provider = CheckCertProvider(); !provider.ok()) return Fail(provider);
+  if (absl::Status provider = security_server->CheckCertProvider(); !provider.ok()) return Fail(provider);
   // What there is already is no change.
   mesh->AddMeshHandler([this] {
     PushRequest request;
@@ -607,10 +360,11 @@ void Istiod::Impl::StartControllers() {
     discovery.ConfigUpdate(std::move(request));
   });
 
-  if (absl::Status status = AddAuthenticators(); !status.ok()) return Fail(status);
-  StartCaServer();
+  const auto reads = [this](const ClusterId& id) { return registries->Find(id) != nullptr; };
+  if (absl::Status status = security_server->AddAuthenticators(reads); !status.ok()) return Fail(status);
+  security_server->ServeCertificates();
 
-  lines.Controllers(Signer(), DiscoveryHost(*mesh->mesh()));
+  lines.Controllers(security_server->signer(), DiscoveryHost(*mesh->mesh()));
   lines.Starting();
   elections = MakeElections(options.cluster_id, client, false);
   if (absl::Status status = OpenConfigSources(); !status.ok()) return Fail(status);
@@ -678,7 +432,7 @@ void Istiod::Impl::StartControllers() {
   crds->Start();
   if (ingresses != nullptr) ingresses->Start();
   registries->Start();
-  lines.Started(Signer());
+  lines.Started(security_server->signer());
   AwaitSync(1ms);
 }
 
@@ -717,7 +471,7 @@ absl::Status Istiod::Impl::OpenConfigSources() {
   return absl::OkStatus();
 }
 
-// istiod: initWorkloadTrustBundle. The CA's roots are those of the start: later ones are not added.
+// istiod: initWorkloadTrustBundle.
 absl::Status Istiod::Impl::StartTrustBundle() {
   using Source = security::TrustBundleSources::Source;
   if (!options.multi_root) return absl::OkStatus();
@@ -737,12 +491,7 @@ absl::Status Istiod::Impl::StartTrustBundle() {
   };
   if (absl::Status status = take(); !status.ok()) return status;
   mesh->AddMeshHandler([take] { take().IgnoreError(); });  // what cannot be read leaves what was there
-  if (server->ca != nullptr) {
-    absl::Status status = trust_bundle.Update(Source::kIstioCa, {server->ca->ca()->bundle()->roots_pem()});
-    if (!status.ok()) return status;
-  }
-  if (server->external == nullptr || server->external->roots_pem().empty()) return absl::OkStatus();
-  return trust_bundle.Update(Source::kIstioRa, {server->external->roots_pem()});
+  return security_server->AddRoots(trust_bundle);
 }
 
 // What cannot be read later leaves what was there; istiod does not start without what it needs at first.
@@ -941,7 +690,7 @@ void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, 
         });
     exports->Start();
   }
-  if (!HasCertificates()) return;
+  if (!security_server->HasCertificates()) return;
   if (config_cluster) return ServeCluster(id, cluster, true);
   if (!options.external) return;
   // An external istiod serves those clusters that name it. Asked once, as in 1.18.2: an annotation that comes later has
@@ -973,8 +722,8 @@ void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster, bool
       [this, id, &cluster] {
         lines.Say(fmt::format("starting namespace controller for cluster {}", id.str()), "kube");
         ClusterExtras& of = extras[id];
-        of.namespaces = std::make_unique<security::NamespaceController>(host, cluster, id.str(), options.seed,
-                                                                        [this] { return Bundle(); });
+        of.namespaces = std::make_unique<security::NamespaceController>(
+            host, cluster, id.str(), options.seed, [this] { return security_server->bundle_pem(); });
         of.namespaces->Start();
       },
       [this, id] {
@@ -983,7 +732,8 @@ void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster, bool
   // Without an election: each revision patches its own. Where INJECTION_WEBHOOK_CONFIG_NAME is empty somebody else does
   // (istiod: pilot/pkg/bootstrap/sidecarinjector.go, pilot/pkg/serviceregistry/kube/controller/multicluster.go).
   if (!options.patches_injection) return;
-  extra.webhooks = std::make_unique<WebhookPatcher>(cluster, host, RevisionOf(options), [this] { return Bundle(); });
+  extra.webhooks = std::make_unique<WebhookPatcher>(cluster, host, RevisionOf(options),
+                                                    [this] { return security_server->bundle_pem(); });
   extra.webhooks->Start();
 }
 
@@ -1076,45 +826,20 @@ bool Istiod::Leads(std::string_view election) const {
 
 bool Istiod::Idle() const { return impl_->Idle(); }
 
-// istiod: pilot/pkg/bootstrap/server.go, createPeerCertVerifier; pkg/spiffe/spiffe.go, VerifyPeerCert.
 absl::Status Istiod::VerifyClient(const std::vector<x509::CertificateRef>& chain) const {
-  if (chain.empty()) return absl::OkStatus();
-  const std::vector<std::string>& uris = chain.front()->sans().uris;
-  if (uris.size() != 1) {
-    return absl::UnauthenticatedError(
-        fmt::format("peer certificate does not contain 1 URI type SAN, detected {}", uris.size()));
-  }
-  std::string domain = uris.front();
-  if (domain.starts_with(security::kSpiffePrefix)) domain.erase(0, security::kSpiffePrefix.size());
-  domain = domain.substr(0, domain.find('/'));
-  std::string pem;
-  if (domain == impl_->TrustDomain()) {
-    if (impl_->server != nullptr && impl_->server->ca != nullptr && impl_->server->ca->ca() != nullptr)
-      pem += impl_->server->ca->ca()->bundle()->roots_pem();
-    if (impl_->server != nullptr && impl_->server->external != nullptr) pem += impl_->server->external->roots_pem();
-  }
-  if (const auto more = impl_->peer_roots.find(domain); more != impl_->peer_roots.end()) pem += more->second;
-  if (pem.empty()) return absl::UnauthenticatedError(fmt::format("no cert pool found for trust domain {}", domain));
-  const absl::StatusOr<x509::TrustBundleRef> roots = x509::TrustBundle::FromPem(pem, "roots of clients");
-  if (!roots.ok()) return roots.status();
-  if (const x509::VerifyResult result =
-          x509::Verify(chain, **roots, impl_->host.WallClock(), x509::Purpose::kClientAuth);
-      !result.ok()) {
-    return absl::UnauthenticatedError("x509: certificate signed by unknown authority");
-  }
-  return absl::OkStatus();
+  return impl_->security_server->VerifyClient(chain);
 }
 
 std::unique_ptr<AdsConnection> Istiod::OpenAds(security::PeerCredentials peer, std::string address, AdsStream& stream) {
   AuthenticatePeer authenticate;
   if (peer.address.empty()) peer.address = address;
   if (peer.tls || impl_->options.xds_auth_plaintext) {
-    authenticate = [server = impl_->server, peer = std::move(peer)](auto done) mutable {
-      server->authentication.Authenticate(
-          std::move(peer), [server, done = std::move(done)](absl::StatusOr<security::Caller> caller) mutable {
-            if (!caller.ok()) return done(caller.status());
-            done(std::move(caller->identities));
-          });
+    authenticate = [security_server = impl_->security_server, peer = std::move(peer)](auto done) mutable {
+      security_server->Authenticate(std::move(peer),
+                                    [done = std::move(done)](absl::StatusOr<security::Caller> caller) mutable {
+                                      if (!caller.ok()) return done(caller.status());
+                                      done(std::move(caller->identities));
+                                    });
     };
   }
   return impl_->discovery.Connect({.address = std::move(address)}, stream, std::move(authenticate));
@@ -1122,24 +847,11 @@ std::unique_ptr<AdsConnection> Istiod::OpenAds(security::PeerCredentials peer, s
 
 void Istiod::CreateCertificate(security::PeerCredentials peer, security::CertificateRequestMessage request,
                                security::CaServer::Done done) {
-  const std::shared_ptr<SecurityServer>& server = impl_->server;
-  if (server->ca_server == nullptr) {
-    // Without a CA nobody has registered the service (grpc-go: server.go, handleStream).
-    absl::Status why = impl_->options.enable_ca
-                           ? absl::UnavailableError("istiod is not ready")
-                           : absl::UnimplementedError("unknown service istio.v1.auth.IstioCertificateService");
-    impl_->host.Post([done = std::move(done), why = std::move(why)]() mutable { done(why); });
-    return;
-  }
-  // The answer of an istiod that died meanwhile never arrives.
-  server->ca_server->CreateCertificate(std::move(peer), std::move(request),
-                                       [server, done = std::move(done)](auto chain) mutable {
-                                         if (!server->dead) done(std::move(chain));
-                                       });
+  impl_->security_server->CreateCertificate(std::move(peer), std::move(request), std::move(done));
 }
 
-const security::ServingCertificate* Istiod::serving_certificate() const { return impl_->Serving(); }
-const std::string& Istiod::ca_bundle_pem() const { return impl_->Bundle(); }
+const security::ServingCertificate* Istiod::serving_certificate() const { return impl_->security_server->serving(); }
+const std::string& Istiod::ca_bundle_pem() const { return impl_->security_server->bundle_pem(); }
 absl::Status Istiod::mesh_problem() const { return impl_->mesh == nullptr ? absl::OkStatus() : impl_->mesh->status(); }
 absl::Status Istiod::trust_bundle_trouble() const {
   return impl_->spiffe_endpoints == nullptr ? absl::OkStatus() : impl_->spiffe_endpoints->trouble();
