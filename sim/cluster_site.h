@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,7 @@
 #include "fakes/envoy/envoy.h"
 #include "fakes/kube/cluster.h"
 #include "sim/apps/app_behaviour.h"
+#include "sim/apps/rate_limits.h"
 #include "sim/network/channel.h"
 #include "sim/network/dns.h"
 #include "sim/network/mesh_network.h"
@@ -54,7 +56,10 @@ struct Commons {
   // What URLs answer to istiods that ask for key sets; at any other no server is there.
   std::map<std::string, std::string> web;
   std::shared_ptr<security::CertificateParser> certificates = std::make_shared<security::CertificateParser>();
-  std::map<NameId, PodIdentity> servers;  // by AppReply::server
+  std::map<NameId, PodIdentity> servers;    // by AppReply::server
+  std::set<std::string, std::less<>> said;  // texts that answers of applications refer to
+  // Counts of rate limit services, by the pod of the Redis that holds them: they go with it.
+  std::map<NameId, RateLimitCounts> counts;
   AppBehaviours behaviours;
   // Every answered or failed request of traffic.
   Observers<const TrafficRecord&> on_request;

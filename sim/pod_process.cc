@@ -18,7 +18,9 @@
 #include "fmt/format.h"
 #include "sim/agent/agent_start.h"
 #include "sim/agent/pod_agent.h"
+#include "sim/agent/pod_files.h"
 #include "sim/agent/pod_references.h"
+#include "sim/apps/rate_limit_service.h"
 #include "sim/kernel/node_hosts.h"
 #include "sim/pod_calls.h"
 
@@ -102,7 +104,7 @@ void PodProcess::StartContainers() {
     failure_ = absl::NotFoundError(std::move(missing));
     return TryLater([this] { StartContainers(); });
   }
-  failure_ = absl::OkStatus();
+  if (failure_ = StartRateLimits(); !failure_.ok()) return TryLater([this] { StartContainers(); });
   started_ = commons.host->Now();
   TakeBehaviour();
   // Applications listen on the ports that their containers declare.
@@ -142,6 +144,46 @@ void PodProcess::StartContainers() {
                                                     std::move(bootstrap_->metadata)});
   StartProxy();
 }
+
+absl::Status PodProcess::StartRateLimits() {
+  if (site_.observed) return absl::OkStatus();  // a record lacks its files
+  const std::optional<RateLimitSettings> settings = RateLimitSettings::Of(pod_->body);
+  if (!settings) return absl::OkStatus();
+  auto files = std::make_shared<PodFiles>(site_.cluster->api(), pod_, settings->container);
+  const auto read = [files, folder = settings->folder] {
+    std::map<std::string, std::string> out;
+    for (const std::string& path : files->List(folder)) {
+      if (absl::StatusOr<std::string> text = files->Read(path); text.ok()) out[path] = *std::move(text);
+    }
+    return out;
+  };
+  const auto redis = [this, host = settings->redis_host,
+                      port = settings->redis_port]() -> absl::StatusOr<RateLimitCounts*> {
+    const absl::StatusOr<std::vector<IpAddress>> found = ResolveName(host);
+    if (!found.ok()) return absl::UnavailableError(fmt::format("dial tcp: lookup {}: no such host", host));
+    const SocketAddress to{found->front(), port};
+    // A sidecar on the way changes nothing of who is asked in the end.
+    const envoysim::Origin origin{.workload = workload_, .who = envoysim::Origin::Who::kProxy};
+    const envoysim::Route route = site_.commons->network->Resolve(origin, to, 0);
+    if (route.outcome != envoysim::Route::Outcome::kAccepting) {
+      return absl::UnavailableError(fmt::format(
+          "dial tcp {}: {}", to.ToString(),
+          route.outcome == envoysim::Route::Outcome::kRefused ? "connect: connection refused" : "i/o timeout"));
+    }
+    return &site_.commons->counts[site_.commons->network->at(route.info.acceptor).name];
+  };
+  if (const absl::StatusOr<RateLimitCounts*> there = redis(); !there.ok()) {
+    return absl::UnavailableError(
+        fmt::format("container {} ends: panic: {}", settings->container, Message(there.status())));
+  }
+  limits_ = std::make_unique<RateLimitService>(
+      *settings, read, redis,
+      [&said = site_.commons->said](const std::string& text) { return std::string_view(*said.insert(text).first); },
+      site_.commons->host->Now());
+  return absl::OkStatus();
+}
+
+absl::Status PodProcess::complaint() const { return limits_ == nullptr ? absl::OkStatus() : limits_->trouble(); }
 
 absl::StatusOr<std::string> PodProcess::RootCertificates() const {
   const kube::ObjectRef config_map =
@@ -484,9 +526,11 @@ absl::StatusOr<std::vector<IpAddress>> PodProcess::ResolveName(std::string_view 
 
 envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall& call) {
   if (authorizer_) return envoysim::AuthorizerReply(call.spec, server_);
-  envoysim::AppReply reply;
-  reply.server = server_;
   const Commons& commons = *site_.commons;
+  envoysim::AppReply reply;
+  if (limits_ != nullptr) reply = limits_->Serve(call.spec, commons.host->Now());
+  reply.server = server_;
+  if (limits_ != nullptr) return reply;
   if (commons.behaviours.empty()) return reply;
   const AppBehaviour* behaviour = Behaviour();
   if (behaviour == nullptr) return reply;

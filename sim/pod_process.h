@@ -23,6 +23,7 @@ namespace wavetank::sim {
 class AgentStart;
 class PodAgent;
 class PodCalls;
+class RateLimitService;
 
 class PodProcess final : public envoysim::EnvoyContext,
                          public envoysim::SecretProvider,
@@ -61,6 +62,8 @@ class PodProcess final : public envoysim::EnvoyContext,
   bool Listens(uint16_t port) const { return site_.commons->network->at(workload_).ports.contains(port); }
   // Why the proxy does not start, if it cannot.
   const absl::Status& failure() const { return failure_; }
+  // What an application of it logs of its own mistakes; OK: nothing.
+  absl::Status complaint() const;
   // Why a container or the proxy is not ready, in the words of kubelet, agent and Envoy; empty: it is.
   std::string Trouble() const;
 
@@ -81,6 +84,8 @@ class PodProcess final : public envoysim::EnvoyContext,
 
  private:
   void StartContainers();
+  // A container of envoyproxy/ratelimit, if there is one. Unavailable: it finds no Redis, and ends.
+  absl::Status StartRateLimits();
   void StartProxy();
   void TryLater(Callback again);  // as the kubelet does, ever more seldom
   // Before it answers, its application calls others; false: it has nothing to call for this request.
@@ -113,7 +118,8 @@ class PodProcess final : public envoysim::EnvoyContext,
   Host& host_;  // of its node
   std::string name_, app_;
   NameId server_ = kNoName;
-  bool authorizer_ = false;  // a container's image is Istio's sample authorizer, ".../ext-authz:TAG"
+  bool authorizer_ = false;                   // a container's image is Istio's sample authorizer, ".../ext-authz:TAG"
+  std::unique_ptr<RateLimitService> limits_;  // null: no container of it is one
   WorkloadId workload_{};
   std::optional<pilot::ProxyBootstrap> bootstrap_;  // nothing: not injected, or its agent cannot start
   std::shared_ptr<AgentStart> agent_start_;

@@ -617,6 +617,8 @@ void World::Site::Complain(std::vector<std::string>* out) const {
     if (!pod->failure().ok()) {
       out->push_back(fmt::format("{}: pod {}/{}: {}", config_.name, name.ns, name.name, Message(pod->failure())));
     }
+    if (const absl::Status complaint = pod->complaint(); !complaint.ok())
+      out->push_back(fmt::format("{}: pod {}/{}: {}", config_.name, name.ns, name.name, Message(complaint)));
   }
   std::map<std::string, std::vector<std::string>> unread;  // pods, by what their agents could not read
   for (const auto& [name, pod] : pods_) {

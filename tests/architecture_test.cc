@@ -238,7 +238,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"sim/upgrade", {"core", "fakes/kube"}},
       {"sim/invariants", {"core", "fakes", "sim"}},
       {"sim/agent", {"core", "fakes/envoy/process", "fakes/kube/store"}},
-      {"sim/apps", {"core/base", "fakes/envoy/apps", "fakes/envoy/tcp"}},
+      {"sim/apps", {"core/base", "core/kube", "fakes/envoy/apps", "fakes/envoy/tcp"}},
       {"sim", {"core", "fakes"}},
       {"replay", {"core", "fakes", "sim"}},
       {"oracles/golden", {"core", "fakes/kube", "sim/kernel"}},

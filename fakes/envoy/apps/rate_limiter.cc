@@ -56,18 +56,17 @@ LimitVerdict RateLimiter::Ask(const std::vector<LimitedDescriptor>& descriptors,
   return out;
 }
 
-AppReply RateLimiterReply(const RequestSpec& question, RateLimiter& limiter, Time now, std::string_view headers,
-                          std::string* kept) {
-  AppReply out;
-  if (question.path != kRateLimitMethod) {
-    out.code = 404;
-    return out;
-  }
-  std::vector<LimitedDescriptor> descriptors;
+std::optional<LimitQuestion> ReadLimitQuestion(const RequestSpec& question) {
+  if (question.path != kRateLimitMethod) return std::nullopt;
+  LimitQuestion out;
   for (const auto& [name, value] : question.headers) {
-    if (name == kRateLimitDescriptor) descriptors.push_back(DescriptorOf(value));
+    if (name == kRateLimitDomain) out.domain = value;
+    if (name == kRateLimitDescriptor) out.descriptors.push_back(DescriptorOf(value));
   }
-  const LimitVerdict verdict = limiter.Ask(descriptors, now);
+  return out;
+}
+
+AppReply LimitAnswer(const LimitVerdict& verdict, std::string_view headers, std::string* kept) {
   kept->clear();
   AddHeaderLine(kRateLimitOver, verdict.over ? "true" : "false", kept);
   for (const LimitVerdict::Status& status : verdict.statuses) {
@@ -80,8 +79,18 @@ AppReply RateLimiterReply(const RequestSpec& question, RateLimiter& limiter, Tim
   ForEachHeader(headers, [&](std::string_view name, std::string_view value) {
     AddHeaderLine(std::string(kRateLimitReply).append(name), value, kept);
   });
+  AppReply out;
   out.headers = *kept;
   out.grpc_status = 0;
+  return out;
+}
+
+AppReply RateLimiterReply(const RequestSpec& question, RateLimiter& limiter, Time now, std::string_view headers,
+                          std::string* kept) {
+  if (const std::optional<LimitQuestion> asked = ReadLimitQuestion(question))
+    return LimitAnswer(limiter.Ask(asked->descriptors, now), headers, kept);
+  AppReply out;
+  out.code = 404;
   return out;
 }
 

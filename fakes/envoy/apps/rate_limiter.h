@@ -50,7 +50,14 @@ class RateLimiter {
   std::map<LimitedDescriptor, Window> windows_;
 };
 
-// The service's answer in the model. `headers`: lines for the client. The texts of it live in `*kept`.
+// What an Envoy asks; nothing: it asks something else.
+struct LimitQuestion {
+  std::string domain;
+  std::vector<LimitedDescriptor> descriptors;
+};
+std::optional<LimitQuestion> ReadLimitQuestion(const RequestSpec& question);
+// The answer in the model. `headers`: lines for the client. The texts of it live in `*kept`.
+AppReply LimitAnswer(const LimitVerdict& verdict, std::string_view headers, std::string* kept);
 AppReply RateLimiterReply(const RequestSpec& question, RateLimiter& limiter, Time now, std::string_view headers,
                           std::string* kept);
 

@@ -1,0 +1,215 @@
+#include "sim/apps/rate_limits.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "core/base/json/json_read.h"
+#include "core/base/json_access.h"
+#include "core/base/status.h"
+#include "core/kube/yaml.h"
+#include "fmt/format.h"
+
+namespace wavetank::sim {
+namespace {
+
+using nlohmann::json;
+
+struct Unit {
+  std::string_view name;
+  uint32_t seconds;
+};
+constexpr Unit kUnits[] = {{"SECOND", 1},    {"MINUTE", 60},     {"HOUR", 3600},    {"DAY", 86400},
+                           {"WEEK", 604800}, {"MONTH", 2592000}, {"YEAR", 31536000}};
+
+// 0: it is none.
+uint32_t SecondsOf(const std::string& unit) {
+  const std::string upper = absl::AsciiStrToUpper(unit);
+  const auto* const found =
+      std::find_if(std::begin(kUnits), std::end(kUnits), [&](const Unit& u) { return u.name == upper; });
+  return found == std::end(kUnits) ? 0 : found->seconds;
+}
+
+absl::Status Wrong(const std::string& file, std::string_view what) {
+  return absl::InvalidArgumentError(fmt::format("{}: {}", file, what));
+}
+
+// validateYamlKeys: at any depth, but for `metadata`, which is anybody's.
+absl::Status CheckKeys(const json& in, const std::string& file) {
+  static const auto* const known = new std::set<std::string, std::less<>>{"domain",
+                                                                          "key",
+                                                                          "value",
+                                                                          "descriptors",
+                                                                          "rate_limit",
+                                                                          "unit",
+                                                                          "requests_per_unit",
+                                                                          "unlimited",
+                                                                          "shadow_mode",
+                                                                          "quota_mode",
+                                                                          "name",
+                                                                          "replaces",
+                                                                          "detailed_metric",
+                                                                          "value_to_metric",
+                                                                          "share_threshold",
+                                                                          "metadata"};
+  for (const auto& [key, value] : Members(in)) {
+    if (!known->contains(key)) return Wrong(file, fmt::format("config error, unknown key '{}'", key));
+    if (key == "metadata") continue;
+    for (const json& each : Items(value)) {
+      if (!each.is_object()) return Wrong(file, "config error, yaml file contains list of type other than map");
+      if (absl::Status below = CheckKeys(each, file); !below.ok()) return below;
+    }
+    if (value.is_object()) {
+      if (absl::Status below = CheckKeys(value, file); !below.ok()) return below;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A '*' stands for any text, an empty one among them.
+bool Matches(std::string_view pattern, std::string_view text) {
+  const size_t star = pattern.find('*');
+  if (star == pattern.npos) return pattern == text;
+  if (!text.starts_with(pattern.substr(0, star))) return false;
+  pattern.remove_prefix(star + 1);
+  for (text.remove_prefix(star);; text.remove_prefix(1)) {
+    if (Matches(pattern, text)) return true;
+    if (text.empty()) return false;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RateLimits> RateLimits::Read(const std::map<std::string, std::string>& files) {
+  RateLimits out;
+  for (const auto& [path, text] : files) {
+    const absl::StatusOr<json> root = kube::ParseYaml(text, path);
+    if (!root.ok()) return Wrong(path, fmt::format("error loading config file: {}", Message(root.status())));
+    if (absl::Status keys = CheckKeys(*root, path); !keys.ok()) return keys;
+    const std::string domain = Text(*root, "domain");
+    if (domain.empty()) return Wrong(path, "config file cannot have empty domain");
+    const auto [it, fresh] = out.domains_.try_emplace(domain);
+    if (!fresh) return Wrong(path, fmt::format("duplicate domain '{}' in config file", domain));
+    if (absl::Status below = ReadBelow(At(*root, "descriptors"), path, domain + ".", &it->second); !below.ok())
+      return below;
+  }
+  return out;
+}
+
+absl::Status RateLimits::ReadBelow(const json& descriptors, const std::string& file, const std::string& parent,
+                                   Node* to) {
+  for (const json& descriptor : Items(descriptors)) {
+    std::string key = Text(descriptor, "key");
+    if (key.empty()) return Wrong(file, "descriptor has empty key");
+    const json& value = At(descriptor, "value");
+    if (value.is_string() && value != "") {
+      key += "_" + value.get_ref<const std::string&>();
+    } else if (value.is_number() || value.is_boolean()) {
+      key += "_" + value.dump();
+    }
+    const auto [it, fresh] = to->below.try_emplace(key);
+    if (!fresh) return Wrong(file, fmt::format("duplicate descriptor composite key '{}{}'", parent, key));
+    absl::StatusOr<std::unique_ptr<Limit>> limit = ReadLimit(descriptor, file);
+    if (!limit.ok()) return limit.status();
+    it->second.limit = *std::move(limit);
+    if (key.find('*') != key.npos) to->wildcards.push_back(key);
+    it->second.shares = Flag(descriptor, "share_threshold");
+    if (it->second.shares && key.find('*') == key.npos) {
+      return Wrong(file,
+                   fmt::format("share_threshold can only be used with wildcard values (containing '*'), but found "
+                               "key '{}'",
+                               key));
+    }
+    const std::string path = fmt::format("{}{}.", parent, key);
+    if (absl::Status below = ReadBelow(At(descriptor, "descriptors"), file, path, &it->second); !below.ok())
+      return below;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<RateLimits::Limit>> RateLimits::ReadLimit(const json& descriptor,
+                                                                         const std::string& file) {
+  const json& said = At(descriptor, "rate_limit");
+  if (!said.is_object()) return nullptr;
+  auto out = std::make_unique<Limit>();
+  out->unlimited = Flag(said, "unlimited");
+  out->shadow = Flag(descriptor, "shadow_mode");
+  out->quota = Flag(descriptor, "quota_mode");
+  out->is.name = Text(said, "name");
+  out->is.requests = static_cast<uint32_t>(std::min<uint64_t>(Count(said, "requests_per_unit"), UINT32_MAX));
+  out->is.window_seconds = SecondsOf(Text(said, "unit"));
+  if (out->unlimited && out->is.window_seconds != 0) {
+    return Wrong(file, "should not specify rate limit unit when unlimited");
+  }
+  if (!out->unlimited && out->is.window_seconds == 0) {
+    return Wrong(file, fmt::format("invalid rate limit unit '{}'", Text(said, "unit")));
+  }
+  for (const json& each : Items(At(said, "replaces"))) {
+    std::string name = Text(each, "name");
+    if (name.empty()) return Wrong(file, "should not have an empty replaces entry");
+    if (name == out->is.name) return Wrong(file, "replaces should not contain name of same descriptor");
+    out->replaces.push_back(std::move(name));
+  }
+  return out;
+}
+
+// GetLimit: a value before a pattern before any value, entry by entry; a limit counts where the last entry ends.
+const RateLimits::Limit* RateLimits::Find(std::string_view domain, const envoysim::LimitedDescriptor& descriptor,
+                                          std::string* counted_as) const {
+  const auto root = domains_.find(domain);
+  if (root == domains_.end() || descriptor.empty()) return nullptr;
+  *counted_as = domain;
+  const Node* at = &root->second;
+  for (const auto& [key, value] : descriptor) {
+    const std::string exact = fmt::format("{}_{}", key, value);
+    auto next = at->below.find(exact);
+    if (next == at->below.end()) {
+      const auto pattern = std::find_if(at->wildcards.begin(), at->wildcards.end(),
+                                        [&](const std::string& wildcard) { return Matches(wildcard, exact); });
+      next = at->below.find(pattern == at->wildcards.end() ? key : *pattern);
+    }
+    if (next == at->below.end()) return nullptr;
+    at = &next->second;
+    counted_as->append("_").append(at->shares ? next->first : exact);
+  }
+  return at->limit.get();
+}
+
+envoysim::LimitVerdict RateLimits::Judge(std::string_view domain,
+                                         const std::vector<envoysim::LimitedDescriptor>& descriptors, int64_t unix_now,
+                                         RateLimitCounts* counts) const {
+  std::vector<const Limit*> limits;
+  std::vector<std::string> keys(descriptors.size());
+  std::set<std::string, std::less<>> replaced;
+  for (size_t i = 0; i < descriptors.size(); ++i) {
+    const Limit* const limit = limits.emplace_back(Find(domain, descriptors[i], &keys[i]));
+    if (limit != nullptr) replaced.insert(limit->replaces.begin(), limit->replaces.end());
+  }
+  envoysim::LimitVerdict out;
+  int quotas = 0, spent = 0;
+  for (size_t i = 0; i < descriptors.size(); ++i) {
+    envoysim::LimitVerdict::Status& status = out.statuses.emplace_back();
+    const Limit* const limit = limits[i];
+    if (limit == nullptr || limit->unlimited) continue;
+    if (!limit->is.name.empty() && replaced.contains(limit->is.name)) continue;
+    status.limit = &limit->is;
+    // GenerateCacheKey: windows of the calendar, not of the first request.
+    const int64_t length = limit->is.window_seconds, window = unix_now / length * length;
+    RateLimitCount& count = (*counts)[keys[i]];
+    if (count.window != window) count = {window, 0};
+    if (count.taken < UINT32_MAX) ++count.taken;
+    const bool over = count.taken > limit->is.requests;
+    status.over = over && !limit->shadow;
+    status.remaining = over ? 0 : limit->is.requests - count.taken;
+    status.reset_seconds = static_cast<uint32_t>(window + length - unix_now);
+    quotas += limit->quota;
+    spent += limit->quota && status.over;
+    out.over |= status.over && !limit->quota;
+  }
+  out.over |= quotas > 0 && quotas == spent;
+  return out;
+}
+
+}  // namespace wavetank::sim
