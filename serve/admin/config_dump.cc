@@ -228,14 +228,14 @@ Json ProxyClusters(const sim::PodProcess& pod) {
     Json list = Json::array();
     for (const envoysim::EndpointStatus& host : hosts) {
       Json health{{"eds_health_status", host.healthy ? "HEALTHY" : "UNHEALTHY"}};
-      for (const auto& [set, name] : {std::pair{host.failed_active_hc, "failed_active_health_check"},
+      for (const auto& [set, flag] : {std::pair{host.failed_active_hc, "failed_active_health_check"},
                                       {host.outlier_ejected, "failed_outlier_check"},
                                       {host.degraded_active_hc, "failed_active_degraded_check"},
                                       {host.pending_dynamic_removal, "pending_dynamic_removal"},
                                       {host.pending_active_hc, "pending_active_hc"},
                                       {host.excluded_via_immediate_hc_fail, "excluded_via_immediate_hc_fail"},
                                       {host.active_hc_timeout, "active_hc_timeout"}}) {
-        if (set) health[name] = true;
+        if (set) health[flag] = true;
       }
       Json entry{{"address", AddressJson(host.address)}, {"health_status", std::move(health)}, {"weight", host.weight}};
       if (host.priority != 0) entry["priority"] = host.priority;
