@@ -4,8 +4,11 @@
 #include <string_view>
 
 #include "envoy/config/core/v3/health_check.pb.h"
+#include "fakes/envoy/access_log/access_log_format.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/match/proto_time.h"
+#include "fakes/envoy/tcp/http.h"
+#include "fakes/envoy/tcp/request_edit.h"
 #include "fmt/format.h"
 
 // Configuration in the field still uses what Envoy calls deprecated.
@@ -175,6 +178,33 @@ absl::StatusOr<std::shared_ptr<const HealthCheckConfig>> CompileHealthCheck(cons
       note(fmt::format("CustomHealthCheck {}", check.custom_health_check().name()));
       return std::shared_ptr<const HealthCheckConfig>();
   }
+}
+
+std::shared_ptr<const RequestSpec> HealthCheckRequest(const HealthCheckConfig& config, const std::string& cluster,
+                                                      const std::string& hostname, const SocketAddress& address,
+                                                      Time now) {
+  auto spec = std::make_shared<RequestSpec>();
+  spec->protocol = config.http2 ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11;
+  spec->method = config.method;
+  spec->path = config.path;
+  // Envoy: source/common/upstream/health_checker_impl.cc, getHostname
+  spec->authority = !hostname.empty() ? hostname : !config.host.empty() ? config.host : cluster;
+  if (config.kind == HealthCheckConfig::Kind::kGrpc) {
+    spec->headers.emplace_back("te", "trailers");
+    spec->headers.emplace_back("content-type", "application/grpc");
+    spec->headers.emplace_back("grpc-timeout", fmt::format("{}m", config.timeout / 1ms));
+  }
+  spec->headers.emplace_back("user-agent", "Envoy/HC");
+  if (config.headers.empty()) return spec;
+  AccessLogEntry entry;
+  entry.start = entry.end = now;
+  entry.request = spec.get();
+  entry.upstream_host = address;
+  entry.cluster = cluster;
+  RequestEdit edit(*spec);
+  config.headers.Apply(entry, &edit);
+  std::shared_ptr<const RequestSpec> edited = edit.Take();
+  return edited != nullptr ? edited : spec;
 }
 
 }  // namespace wavetank::envoysim

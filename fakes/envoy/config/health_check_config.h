@@ -21,6 +21,7 @@ class HealthCheck;
 namespace wavetank::envoysim {
 
 class Extensions;
+struct RequestSpec;
 
 struct HealthCheckConfig {
   enum class Kind : uint8_t { kHttp, kTcp, kGrpc };
@@ -47,5 +48,10 @@ struct HealthCheckConfig {
 // InvalidArgument: Envoy refuses the check. Null: it is of a kind that is not simulated, as the notes say.
 absl::StatusOr<std::shared_ptr<const HealthCheckConfig>> CompileHealthCheck(
     const envoy::config::core::v3::HealthCheck& check, const Extensions& extensions);
+
+// What is asked of the host at `address` of a cluster; `hostname`: of the endpoint's own, if it has one.
+std::shared_ptr<const RequestSpec> HealthCheckRequest(const HealthCheckConfig& config, const std::string& cluster,
+                                                      const std::string& hostname, const SocketAddress& address,
+                                                      Time now);
 
 }  // namespace wavetank::envoysim

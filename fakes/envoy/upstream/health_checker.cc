@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
-#include "fakes/envoy/access_log/access_log_format.h"
 #include "fakes/envoy/tcp/header_lines.h"
-#include "fakes/envoy/tcp/request_edit.h"
 #include "fakes/envoy/upstream/cluster_runtime.h"
 #include "fmt/format.h"
 
@@ -150,35 +148,9 @@ class HealthChecker::Session final : public ConnectionHandler, public ExchangeOw
   }
 
   void MakeRequest() {
-    const HealthCheckConfig& config = checker_.config();
-    auto spec = std::make_shared<RequestSpec>();
-    spec->protocol = config.http2 ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11;
-    spec->method = config.method;
-    spec->path = config.path;
-    // Envoy: source/common/upstream/health_checker_impl.cc, getHostname
-    spec->authority = host_.check != nullptr && !host_.check->hostname.empty() ? host_.check->hostname
-                      : !config.host.empty()                                   ? config.host
-                                                                               : checker_.cluster_.config().name;
-    if (config.kind == HealthCheckConfig::Kind::kGrpc) {
-      spec->headers.emplace_back("te", "trailers");
-      spec->headers.emplace_back("content-type", "application/grpc");
-      spec->headers.emplace_back("grpc-timeout", fmt::format("{}m", config.timeout / 1ms));
-    }
-    spec->headers.emplace_back("user-agent", "Envoy/HC");
-    if (!config.headers.empty()) {
-      AccessLogEntry entry;
-      entry.start = entry.end = clock().Now();
-      entry.request = spec.get();
-      entry.upstream_host = host_.address;
-      entry.cluster = checker_.cluster_.config().name;
-      RequestEdit edit(*spec);
-      config.headers.Apply(entry, &edit);
-      if (std::shared_ptr<const RequestSpec> edited = edit.Take()) {
-        spec_ = std::move(edited);
-        return;
-      }
-    }
-    spec_ = std::move(spec);
+    const std::string& cluster = checker_.cluster_.config().name;
+    const std::string own = host_.check != nullptr ? host_.check->hostname : std::string();
+    spec_ = HealthCheckRequest(checker_.config(), cluster, own, host_.address, clock().Now());
   }
 
   // What is under way is of no interest any more; the connection ends.
