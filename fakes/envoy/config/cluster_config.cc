@@ -322,6 +322,18 @@ absl::Status SetEndpoints(const cluster_v3::Cluster& cluster, ClusterConfig* out
   return absl::OkStatus();
 }
 
+// Envoy: upstream_impl.cc, ClusterInfoImpl::HttpProtocolOptionsConfigImpl::parseFeatures
+bool MaySpeakHttp2(const cluster_v3::Cluster& cluster, const ClusterConfig& config) {
+  if (config.protocol != UpstreamProtocol::kDownstream) return config.protocol != UpstreamProtocol::kHttp1;
+  const auto typed =
+      cluster.typed_extension_protocol_options().find("envoy.extensions.upstreams.http.v3.HttpProtocolOptions");
+  envoy::extensions::upstreams::http::v3::HttpProtocolOptions options;
+  if (typed == cluster.typed_extension_protocol_options().end() || !typed->second.UnpackTo(&options)) {
+    return cluster.has_http2_protocol_options();
+  }
+  return options.use_downstream_protocol_config().has_http2_protocol_options();
+}
+
 absl::Status SetHealthCheck(const cluster_v3::Cluster& cluster, const Extensions& extensions, ClusterConfig* out) {
   out->unchecked_are_excluded = cluster.common_lb_config().ignore_new_hosts_until_first_hc();
   out->removed_whatever_health = cluster.ignore_health_on_host_removal();
@@ -338,6 +350,11 @@ absl::Status SetHealthCheck(const cluster_v3::Cluster& cluster, const Extensions
       CompileHealthCheck(cluster.health_checks(0), extensions);
   if (!check.ok()) return check.status();
   out->health_check = *std::move(check);
+  // Envoy: source/common/upstream/health_checker_impl.cc, HealthCheckerFactory::create
+  if (cluster.health_checks(0).has_grpc_health_check() && !MaySpeakHttp2(cluster, *out)) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} cluster must support HTTP/2 for gRPC healthchecking", cluster.name()));
+  }
   if (out->type == DiscoveryType::kOriginalDst && out->health_check != nullptr) {
     out->health_check = nullptr;
     extensions.NoteWithoutEffect("active health check", "envoy.config.core.v3.HealthCheck of ORIGINAL_DST");
