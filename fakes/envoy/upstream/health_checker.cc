@@ -245,7 +245,8 @@ class HealthChecker::Session final : public ConnectionHandler, public ExchangeOw
     if (std::exchange(host_.checked.pending, false)) change = Change::kChanged;
     if (degraded != lb.degraded_check) {
       lb.degraded_check = degraded;
-      degraded ? ++checker_.degraded_ : --checker_.degraded_;
+      // The gauge does not go down here (measured with 1.40): Envoy's handleSuccess has no decDegraded() for it.
+      if (degraded) ++checker_.degraded_;
       if (change == Change::kNone) change = Change::kChanged;
     }
     checker_.cluster_.Count(ClusterStat::kHealthCheckSuccess);
