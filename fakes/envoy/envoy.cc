@@ -53,7 +53,7 @@ class Envoy::Impl {
   void Stop(StopKind kind) {
     if (!process.running()) return;
     process.host().Cancel(std::exchange(start_timer_, kNoTimer));
-    xds.End();
+    xds.End(kind);
     view.End(kind);
     secrets.End();
     process.End();

@@ -4,8 +4,9 @@
 //      "answers": false,  // that no request is answered is what the case shows
 //      "backends": {"a": "127.77.0.11:9000", ...},
 //      "grpc_authorizers": ["a"],  // backends that speak gRPC and answer what is asked by ext_authz
-//      "grpc_backends": ["g"],     // backends that speak gRPC and answer any call with an empty message and their
-//      status "rate_limiters": {"r": [{"descriptor": [[KEY, VALUE], ...], "requests": 2, "window": 60, "name": NAME},
+//      "grpc_backends": ["g"],     // backends that speak gRPC and answer any call with an empty message (health
+//                                  // checks with SERVING) and their status "rate_limiters": {"r": [{"descriptor":
+//                                  [[KEY, VALUE], ...], "requests": 2, "window": 60, "name": NAME},
 //      ...]},
 //                                  // backends that are a rate limit service (fakes/envoy/apps/rate_limiter.h)
 //      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...]},
@@ -178,6 +179,9 @@ struct Case {
 std::string PaddedBody(std::string text, int bytes);
 // What a gRPC client sends: one message without a byte in it.
 inline constexpr std::string_view kEmptyMessage{"\0\0\0\0\0", 5};
+// What a gRPC backend whose status is 0 says to kHealthMethod: HealthCheckResponse{status: SERVING}.
+inline constexpr std::string_view kHealthMethod = "/grpc.health.v1.Health/Check";
+inline constexpr std::string_view kServing{"\x08\x01", 2};
 
 // The body of a backend's answer. `values`: of the headers it echoes, in their order, those of one name after
 // commas; "-" stands for one that is not there.

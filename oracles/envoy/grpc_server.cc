@@ -47,7 +47,7 @@ struct Said {
   grpc::Status status;
   std::optional<std::string> message;
 };
-using Answerer = std::function<Said(const std::string& message, const BackendState& state)>;
+using Answerer = std::function<Said(const std::string& message, const BackendState& state)>;  // not of health checks
 
 struct Settings {
   Answerer answer;
@@ -172,7 +172,8 @@ class Call final : public grpc::ServerGenericBidiReactor {
         message.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
     }
     for (const auto& [name, value] : state_.trailers) context_.AddTrailingMetadata(name, value);
-    const Said said = settings_.answer(message, state_);
+    Said said = settings_.answer(message, state_);
+    if (said.message && context_.method() == kHealthMethod) said.message = std::string(kServing);
     if (!said.message) return Finish(said.status);
     const grpc::Slice slice(*said.message);
     out_ = grpc::ByteBuffer(&slice, 1);

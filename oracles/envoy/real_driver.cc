@@ -456,11 +456,16 @@ class RealRun {
         if (!h.at("address").contains("socket_address")) continue;
         const Json& address = h.at("address").at("socket_address");
         const std::string ip = address.at("address");
-        const bool ejected = h.value("health_status", Json::object()).value("failed_outlier_check", false);
-        out_.endpoints.push_back(fmt::format("{}/{}:{}/p{}/w{}{}", name,
-                                             ip.find(':') == std::string::npos ? ip : fmt::format("[{}]", ip),
-                                             address.at("port_value").get<int>(), h.value("priority", 0),
-                                             h.value("weight", 1), ejected ? "/ejected" : ""));
+        const Json health = h.value("health_status", Json::object());
+        std::string flags = health.value("failed_outlier_check", false) ? "/ejected" : "";
+        for (const char* flag :
+             {"failed_active_health_check", "failed_active_degraded_check", "pending_dynamic_removal",
+              "pending_active_hc", "excluded_via_immediate_hc_fail", "active_hc_timeout"}) {
+          if (health.value(flag, false)) flags += fmt::format("/{}", flag);
+        }
+        out_.endpoints.push_back(
+            fmt::format("{}/{}:{}/p{}/w{}{}", name, ip.find(':') == std::string::npos ? ip : fmt::format("[{}]", ip),
+                        address.at("port_value").get<int>(), h.value("priority", 0), h.value("weight", 1), flags));
       }
     }
     std::sort(out_.clusters.begin(), out_.clusters.end());

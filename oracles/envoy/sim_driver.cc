@@ -144,7 +144,7 @@ class Backend final : public Application {
   Backend(NameId name, std::string text) : name_(name), text_(std::move(text)) {}
   AppReply Serve(const InboundCall& call) override {
     if (limiter != nullptr) return Limit(call.spec);
-    if (grpc) return Call();
+    if (grpc) return Call(call.spec.path);
     if (state.authorizer && state.code == 200) {
       AppReply out = AuthorizerReply(call.spec, name_, state.allow);
       out.delay = std::chrono::milliseconds(state.delay_ms);
@@ -188,7 +188,7 @@ class Backend final : public Application {
     return out;
   }
   // As oracles/envoy/grpc_server.h: an empty message, or a status alone.
-  AppReply Call() {
+  AppReply Call(std::string_view path) {
     AppReply out;
     out.server = name_;
     out.delay = std::chrono::milliseconds(state.delay_ms);
@@ -201,7 +201,10 @@ class Backend final : public Application {
     for (const auto& [name, value] : state.trailers) AddHeaderLine(name, value, &last);
     out.headers = said_.emplace_back(std::move(headers));
     out.trailers = said_.emplace_back(std::move(trailers));
-    if (state.grpc_status == 0) out.body = kEmptyMessage;
+    if (state.grpc_status == 0) {
+      out.body = kEmptyMessage;
+      if (path == kHealthMethod) out.body = said_.emplace_back(std::string("\0\0\0\0\2", 5) + std::string(kServing));
+    }
     return out;
   }
 
@@ -366,8 +369,16 @@ class SimulatedRun {
     out_.listeners = envoy_.ListenerNames();
     out_.routes = envoy_.RouteNames();
     for (const EndpointStatus& e : envoy_.Endpoints()) {
-      out_.endpoints.push_back(fmt::format("{}/{}/p{}/w{}{}", e.cluster, e.address, e.priority, e.weight,
-                                           e.outlier_ejected ? "/ejected" : ""));
+      std::string flags = e.outlier_ejected ? "/ejected" : "";
+      for (const auto& [set, flag] : {std::pair{e.failed_active_hc, "/failed_active_health_check"},
+                                      {e.degraded_active_hc, "/failed_active_degraded_check"},
+                                      {e.pending_dynamic_removal, "/pending_dynamic_removal"},
+                                      {e.pending_active_hc, "/pending_active_hc"},
+                                      {e.excluded_via_immediate_hc_fail, "/excluded_via_immediate_hc_fail"},
+                                      {e.active_hc_timeout, "/active_hc_timeout"}}) {
+        if (set) flags += flag;
+      }
+      out_.endpoints.push_back(fmt::format("{}/{}/p{}/w{}{}", e.cluster, e.address, e.priority, e.weight, flags));
     }
     std::sort(out_.endpoints.begin(), out_.endpoints.end());
     for (const auto& [path, text] : logs_) out_.logs[path] = ComparableLines(text);

@@ -228,7 +228,15 @@ Json ProxyClusters(const sim::PodProcess& pod) {
     Json list = Json::array();
     for (const envoysim::EndpointStatus& host : hosts) {
       Json health{{"eds_health_status", host.healthy ? "HEALTHY" : "UNHEALTHY"}};
-      if (host.outlier_ejected) health["failed_outlier_check"] = true;
+      for (const auto& [set, flag] : {std::pair{host.failed_active_hc, "failed_active_health_check"},
+                                      {host.outlier_ejected, "failed_outlier_check"},
+                                      {host.degraded_active_hc, "failed_active_degraded_check"},
+                                      {host.pending_dynamic_removal, "pending_dynamic_removal"},
+                                      {host.pending_active_hc, "pending_active_hc"},
+                                      {host.excluded_via_immediate_hc_fail, "excluded_via_immediate_hc_fail"},
+                                      {host.active_hc_timeout, "active_hc_timeout"}}) {
+        if (set) health[flag] = true;
+      }
       Json entry{{"address", AddressJson(host.address)}, {"health_status", std::move(health)}, {"weight", host.weight}};
       if (host.priority != 0) entry["priority"] = host.priority;
       entry["locality"] = LocalityJson(host.locality);
@@ -248,10 +256,8 @@ std::string ProxyClustersText(const sim::PodProcess& pod) {
     for (const envoysim::EndpointStatus& host : hosts) {
       const std::string prefix = name + "::" + host.address;
       const Json locality = LocalityJson(host.locality);
-      out += fmt::format("{}::health_flags::{}\n", prefix,
-                         host.outlier_ejected ? "/failed_outlier_check"
-                         : host.healthy       ? "healthy"
-                                              : "/failed_eds_health");
+      const std::string flags = envoysim::HealthFlags(host);
+      out += fmt::format("{}::health_flags::{}\n", prefix, flags.empty() ? "healthy" : flags);
       out += fmt::format("{}::weight::{}\n", prefix, host.weight);
       for (const char* part : {"region", "zone", "sub_zone"}) {
         out +=

@@ -187,6 +187,8 @@ absl::StatusOr<OutlierConfig> OutlierOf(const cluster_v3::OutlierDetection& p) {
       std::max(p.has_max_ejection_time() ? ToDuration(p.max_ejection_time()) : 300s, o.base_ejection_time);
   Set(p.has_max_ejection_percent(), p.max_ejection_percent(), &o.max_ejection_percent);
   o.always_eject_one_host = p.always_eject_one_host().value();
+  Set(p.has_successful_active_health_check_uneject_host(), p.successful_active_health_check_uneject_host(),
+      &o.passed_check_returns_host);
   return o;
 }
 
@@ -320,6 +322,46 @@ absl::Status SetEndpoints(const cluster_v3::Cluster& cluster, ClusterConfig* out
   return absl::OkStatus();
 }
 
+// Envoy: upstream_impl.cc, ClusterInfoImpl::HttpProtocolOptionsConfigImpl::parseFeatures
+bool MaySpeakHttp2(const cluster_v3::Cluster& cluster, const ClusterConfig& config) {
+  if (config.protocol != UpstreamProtocol::kDownstream) return config.protocol != UpstreamProtocol::kHttp1;
+  const auto typed =
+      cluster.typed_extension_protocol_options().find("envoy.extensions.upstreams.http.v3.HttpProtocolOptions");
+  envoy::extensions::upstreams::http::v3::HttpProtocolOptions options;
+  if (typed == cluster.typed_extension_protocol_options().end() || !typed->second.UnpackTo(&options)) {
+    return cluster.has_http2_protocol_options();
+  }
+  return options.use_downstream_protocol_config().has_http2_protocol_options();
+}
+
+absl::Status SetHealthCheck(const cluster_v3::Cluster& cluster, const Extensions& extensions, ClusterConfig* out) {
+  out->unchecked_are_excluded = cluster.common_lb_config().ignore_new_hosts_until_first_hc();
+  out->removed_whatever_health = cluster.ignore_health_on_host_removal();
+  if (cluster.health_checks().empty()) return absl::OkStatus();
+  if (cluster.health_checks_size() > 1) {
+    // Names came with that release; the messages here have none.
+    return absl::InvalidArgumentError(
+        extensions.release().Has(EnvoyChange::kSeveralHealthChecks)
+            ? "health check at index 0 is missing a name; all health checks must have a name when multiple health "
+              "checks are configured"
+            : "Multiple health checks not supported");
+  }
+  absl::StatusOr<std::shared_ptr<const HealthCheckConfig>> check =
+      CompileHealthCheck(cluster.health_checks(0), extensions);
+  if (!check.ok()) return check.status();
+  out->health_check = *std::move(check);
+  // Envoy: source/common/upstream/health_checker_impl.cc, HealthCheckerFactory::create
+  if (cluster.health_checks(0).has_grpc_health_check() && !MaySpeakHttp2(cluster, *out)) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} cluster must support HTTP/2 for gRPC healthchecking", cluster.name()));
+  }
+  if (out->type == DiscoveryType::kOriginalDst && out->health_check != nullptr) {
+    out->health_check = nullptr;
+    extensions.NoteWithoutEffect("active health check", "envoy.config.core.v3.HealthCheck of ORIGINAL_DST");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluster_v3::Cluster& cluster,
@@ -378,9 +420,7 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
     if (absl::Status s = extensions.Check(filter.name(), filter.typed_config()); !s.ok()) return s;
     extensions.NoteWithoutEffect("cluster filter", filter.typed_config());
   }
-  if (!cluster.health_checks().empty()) {
-    extensions.NoteWithoutEffect("active health check", "envoy.config.core.v3.HealthCheck");
-  }
+  if (absl::Status s = SetHealthCheck(cluster, extensions, out.get()); !s.ok()) return s;
   if (absl::Status s = SetSockets(cluster, extensions, out.get()); !s.ok()) return s;
   if (cluster.upstream_bind_config().has_source_address()) {
     absl::StatusOr<IpAddress> source = IpAddress::Parse(cluster.upstream_bind_config().source_address().address());

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
+#include "fakes/envoy/config/health_check_config.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/lb/endpoint_table.h"
 #include "fakes/envoy/lb/load_balancer.h"
@@ -46,6 +47,7 @@ struct OutlierConfig {
   Duration max_ejection_time = 300s;
   uint32_t max_ejection_percent = 10;
   bool always_eject_one_host = false;
+  bool passed_check_returns_host = true;  // successful_active_health_check_uneject_host
 };
 
 struct TransportSocketMatch {
@@ -64,6 +66,9 @@ struct ClusterConfig {
   LbConfig lb;
   CircuitBreakers circuit_breakers;
   std::optional<OutlierConfig> outlier;
+  std::shared_ptr<const HealthCheckConfig> health_check;  // null: none
+  bool unchecked_are_excluded = false;                    // ignore_new_hosts_until_first_hc
+  bool removed_whatever_health = false;                   // ignore_health_on_host_removal
   Duration update_merge_window = 1s;
   Duration initial_fetch_timeout = 15s;  // of EDS; 0: for good
   Duration dns_refresh_rate = 5s;

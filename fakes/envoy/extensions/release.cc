@@ -54,6 +54,9 @@ constexpr EnvoyChangeRow kChanges[] = {
     {EnvoyChange::kHybridKeyExchange, 40,
      "Where no curves are named, keys are exchanged by X25519MLKEM768 if both sides speak TLS 1.3; before, by X25519",
      "envoyproxy/envoy#47225 (pqc_default_ecdh_curves)"},
+    {EnvoyChange::kSeveralHealthChecks, 40,
+     "A cluster may have several health checks if each has a name; before, one alone",
+     "docs of 1.40.0, configuration/upstream/health_checkers/multi, by measurement"},
 };
 
 }  // namespace

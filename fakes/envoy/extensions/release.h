@@ -25,7 +25,8 @@ enum class EnvoyChange : uint8_t {
   kStreamsAreBounded,           // HTTP/2: 1024 at a time unless said otherwise; before any number
   kActiveOverflowIsCounted,     // upstream_rq_active_overflow; before upstream_rq_pending_overflow
   kBodiesHideTransportFailure,  // of local replies
-  kHybridKeyExchange            // X25519MLKEM768 before all others, unless curves are named; before, X25519
+  kHybridKeyExchange,           // X25519MLKEM768 before all others, unless curves are named; before, X25519
+  kSeveralHealthChecks          // of a cluster, if each has a name; before one alone
 };
 
 struct EnvoyChangeRow {

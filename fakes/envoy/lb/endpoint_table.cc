@@ -49,6 +49,26 @@ absl::StatusOr<std::vector<SocketAddress>> MoreAddresses(const envoy::config::en
   return out;
 }
 
+// Null: nothing of its own. InvalidArgument: no address.
+// Envoy: source/common/upstream/upstream_impl.cc, resolveHealthCheckAddress
+absl::StatusOr<std::shared_ptr<const EndpointCheck>> CheckOf(const envoy::config::endpoint::v3::Endpoint& endpoint,
+                                                             const SocketAddress& address) {
+  if (!endpoint.has_health_check_config()) return std::shared_ptr<const EndpointCheck>();
+  const auto& config = endpoint.health_check_config();
+  auto out = std::make_shared<EndpointCheck>();
+  out->disabled = config.disable_active_health_check();
+  out->hostname = config.hostname();
+  out->address = address;
+  if (config.has_address()) {
+    const auto& socket = config.address().socket_address();
+    const absl::StatusOr<IpAddress> ip = IpAddress::Parse(socket.address());
+    if (!ip.ok()) return absl::InvalidArgumentError(fmt::format("malformed IP address: {}", socket.address()));
+    out->address = {*ip, static_cast<uint16_t>(socket.port_value())};
+  }
+  if (config.port_value() != 0) out->address.port = static_cast<uint16_t>(config.port_value());
+  return out;
+}
+
 }  // namespace
 
 std::string LbLocality::Name() const {
@@ -141,6 +161,9 @@ absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
         if (!more.ok()) return more.status();
         endpoint.more_addresses = std::make_shared<const std::vector<SocketAddress>>(*std::move(more));
       }
+      absl::StatusOr<std::shared_ptr<const EndpointCheck>> check = CheckOf(e.endpoint(), endpoint.address);
+      if (!check.ok()) return check.status();
+      endpoint.check = *std::move(check);
       if (e.has_load_balancing_weight()) {
         endpoint.weight = e.load_balancing_weight().value();
         if (endpoint.weight == 0) {

@@ -24,6 +24,13 @@ enum class EdsHealth : uint8_t { kHealthy, kDegraded, kUnhealthy };
 
 using StringPairs = std::vector<std::pair<std::string, std::string>>;
 
+// Where an endpoint's health is asked for, if not where its requests go.
+struct EndpointCheck {
+  bool disabled = false;  // it counts as well
+  SocketAddress address;
+  std::string hostname;  // empty: the check's own
+};
+
 struct LbEndpoint {
   SocketAddress address;
   std::shared_ptr<const std::vector<SocketAddress>> more_addresses;  // additional_addresses; null: none
@@ -35,6 +42,7 @@ struct LbEndpoint {
   bool draining = false;  // unhealthy, and on its way out
   // Filter metadata "envoy.transport_socket_match", sorted by key.
   std::shared_ptr<const StringPairs> transport_socket_match;
+  std::shared_ptr<const EndpointCheck> check;  // health_check_config; null: none
 };
 
 struct LbLocality {

@@ -31,10 +31,13 @@ std::pair<int, uint32_t> DistributeLoad(const std::vector<uint32_t>& availabilit
 LoadBalancer::LoadBalancer(const LbConfig& config, RandomStream random, bool excludes_draining)
     : config_(config), random_(random), seed_(random_.Next() >> 1), excludes_draining_(excludes_draining) {}
 
-EdsHealth LoadBalancer::Health(uint32_t host) const {
-  if (hosts_[host]->ejected) return EdsHealth::kUnhealthy;
-  return table_->endpoints[host].health;
+EdsHealth HealthOf(const LbEndpoint& endpoint, const LbHost& host) {
+  if (host.ejected || host.failed_check) return EdsHealth::kUnhealthy;
+  if (host.degraded_check && endpoint.health == EdsHealth::kHealthy) return EdsHealth::kDegraded;
+  return endpoint.health;
 }
+
+EdsHealth LoadBalancer::Health(uint32_t host) const { return HealthOf(table_->endpoints[host], *hosts_[host]); }
 
 EdfScheduler::Weight LoadBalancer::WeightOf(uint32_t host) const {
   // LEAST_REQUEST with unequal weights: weight / (active + 1), the active request bias being 1.
@@ -301,6 +304,7 @@ int32_t LoadBalancer::PickOnce(const Context& context, uint32_t attempt) {
   }
   Priority& p = priorities_[chosen];
   if (panic_[chosen]) {
+    ++panics_;
     if (config_.fail_traffic_on_panic) return kNone;
     return hashing ? PickHashed(p.all_table, hash, attempt) : PickFrom(&p.all);
   }

@@ -37,8 +37,14 @@ struct LbConfig {
 struct LbHost {
   uint32_t active_requests = 0;
   bool ejected = false;                 // by outlier detection
+  bool failed_check = false;            // by active health checks
+  bool degraded_check = false;          // they say so
+  bool excluded = false;                // it does not count among those of which a share has to be healthy
   std::optional<Time> healthy_since{};  // when a balancer first saw it healthy
 };
+
+// What the control plane, outlier detection and health checks come to. Envoy: upstream_impl.h, coarseHealth
+EdsHealth HealthOf(const LbEndpoint& endpoint, const LbHost& host);
 
 class LoadBalancer {
  public:
@@ -77,6 +83,8 @@ class LoadBalancer {
   // Percent of load per priority, and whether a priority is in panic; for tests and dumps.
   const std::vector<uint32_t>& healthy_load() const { return healthy_load_; }
   const std::vector<bool>& panic() const { return panic_; }
+  // Choices in panic so far.
+  uint64_t panics() const { return panics_; }
 
  private:
   // Hosts among which one policy chooses.
@@ -103,7 +111,9 @@ class LoadBalancer {
   };
 
   EdsHealth Health(uint32_t host) const;
-  bool Excluded(uint32_t host) const { return excludes_draining_ && table_->endpoints[host].draining; }
+  bool Excluded(uint32_t host) const {
+    return hosts_[host]->excluded || (excludes_draining_ && table_->endpoints[host].draining);
+  }
   void ComputeLoads();
   // The loads where nothing goes to some priorities, healthy and degraded hosts'; empty: nothing is available.
   using Loads = std::pair<std::vector<uint32_t>, std::vector<uint32_t>>;
@@ -131,6 +141,7 @@ class LoadBalancer {
   std::vector<uint32_t> healthy_load_, degraded_load_;
   std::vector<uint32_t> healthy_share_, degraded_share_;  // percent that is available, overprovisioned
   std::vector<bool> panic_;
+  uint64_t panics_ = 0;
   Time now_{};                       // of the last Update() or Pick()
   std::optional<Time> latest_host_;  // when the newest host came, as slow start counts
 };

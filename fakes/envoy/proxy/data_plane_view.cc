@@ -32,6 +32,7 @@ void DataPlaneView::End(StopKind kind) {
   for (const auto& runtime : retired_) runtime->Abort(kind);
   runtimes_.clear();
   retired_.clear();
+  ready_.clear();
   route_cache_.slots.reset();
   active_ = {};
   listening_.reset();
@@ -119,10 +120,24 @@ ClusterRuntime* DataPlaneView::Cluster(std::string_view name) {
   if (it != runtimes_.end()) return it->second.get();
   const std::shared_ptr<const ActiveCluster>* active = active_.Find(name);
   if (active == nullptr) return nullptr;
-  return runtimes_
-      .emplace(std::string(name),
-               std::make_unique<ClusterRuntime>(UpstreamContext{process_, secrets_, plane_.router()}, *active))
-      .first->second.get();
+  std::unique_ptr<ClusterRuntime> runtime;
+  if (const auto ready = ready_.find(name); ready != ready_.end()) {
+    runtime = std::move(ready->second);
+    ready_.erase(ready);
+    runtime->Update(*active);
+  } else {
+    runtime = MakeRuntime(*active);
+  }
+  return runtimes_.emplace(std::string(name), std::move(runtime)).first->second.get();
+}
+
+std::unique_ptr<ClusterRuntime> DataPlaneView::MakeRuntime(std::shared_ptr<const ActiveCluster> active) {
+  return std::make_unique<ClusterRuntime>(UpstreamContext{process_, secrets_, plane_.router()}, std::move(active));
+}
+
+void DataPlaneView::KeepReady(std::unique_ptr<ClusterRuntime> runtime) {
+  const std::string name = runtime->config().name;
+  ready_[name] = std::move(runtime);
 }
 
 std::shared_ptr<const RouteTable> DataPlaneView::Routes(std::string_view name) const {
@@ -151,6 +166,8 @@ void DataPlaneView::AddClusterStats(std::map<std::string, uint64_t>* out) const 
       if (static_cast<ClusterStat>(i) == ClusterStat::kRqActiveOverflow &&
           !process_.release().Has(EnvoyChange::kActiveOverflowIsCounted))
         continue;
+      const std::string_view stat = ClusterStatName(static_cast<ClusterStat>(i));
+      if (active->config->health_check == nullptr && stat.starts_with("health_check.")) continue;
       (*out)[prefix + std::string(ClusterStatName(static_cast<ClusterStat>(i)))] +=
           runtime == runtimes_.end() ? 0 : runtime->second->stats()[i];
     }
@@ -240,18 +257,27 @@ std::vector<EndpointStatus> DataPlaneView::Endpoints() const {
         s.tls = active->config->socket.tls != nullptr;
       }
     }
-    if (active->endpoints == nullptr) continue;
-    for (size_t i = 0; i < active->endpoints->endpoints.size(); ++i) {
-      const LbEndpoint& e = active->endpoints->endpoints[i];
+    const bool checked = active->config->health_check != nullptr && runtime != runtimes_.end();
+    const std::shared_ptr<const EndpointTable>& endpoints = checked ? runtime->second->table() : active->endpoints;
+    if (endpoints == nullptr) continue;
+    for (size_t i = 0; i < endpoints->endpoints.size(); ++i) {
+      const LbEndpoint& e = endpoints->endpoints[i];
       EndpointStatus& s = out.emplace_back();
       s.cluster = active->config->name;
       s.address = e.address.ToString();
       s.weight = e.weight;
       s.priority = e.priority;
-      s.locality = active->endpoints->localities[e.locality].Name();
+      s.locality = endpoints->localities[e.locality].Name();
       s.healthy = e.health == EdsHealth::kHealthy;
       if (runtime != runtimes_.end() && i < runtime->second->hosts().size()) {
-        s.outlier_ejected = runtime->second->hosts()[i]->lb.ejected;
+        const HostRuntime& host = *runtime->second->hosts()[i];
+        s.outlier_ejected = host.lb.ejected;
+        s.failed_active_hc = host.lb.failed_check;
+        s.degraded_active_hc = host.lb.degraded_check;
+        s.pending_dynamic_removal = host.checked.removed;
+        s.pending_active_hc = host.checked.pending;
+        s.excluded_via_immediate_hc_fail = host.checked.told_to_go;
+        s.active_hc_timeout = host.checked.timed_out;
       }
       const int socket = MatchTransportSocket(*active->config, e.transport_socket_match.get());
       s.tls = (socket < 0 ? active->config->socket : active->config->socket_matches[socket].socket).tls != nullptr;
@@ -304,10 +330,14 @@ std::vector<std::string> DataPlaneView::SetActive(ActiveChanges changes) {
   const auto is_eds = [](const ActiveCluster& active) { return active.config->type == DiscoveryType::kEds; };
   auto next_eds = NextActive(*active_.eds, changes, is_eds);
   auto next_others = NextActive(*active_.others, changes, [&](const ActiveCluster& a) { return !is_eds(a); });
-  if (next_eds == nullptr && next_others == nullptr) return {};
-  return Adopt({next_eds == nullptr ? active_.eds : std::move(next_eds),
-                next_others == nullptr ? active_.others : std::move(next_others)},
-               changes);
+  std::vector<std::string> gone;
+  if (next_eds != nullptr || next_others != nullptr) {
+    gone = Adopt({next_eds == nullptr ? active_.eds : std::move(next_eds),
+                  next_others == nullptr ? active_.others : std::move(next_others)},
+                 changes);
+  }
+  ready_.clear();  // of what is just as before, the one in use stays
+  return gone;
 }
 
 std::vector<std::shared_ptr<const ActiveCluster>> ActiveSets::All() const {
@@ -353,9 +383,12 @@ std::vector<std::string> DataPlaneView::Adopt(ActiveSets next, const ActiveChang
   ++epoch_;
   std::vector<std::string> gone;
   AdoptInRuntimes(changes, &gone);
-  // A cluster with slow start has to know how old each of its hosts is before anybody asks for one.
+  // A cluster with slow start has to know how old each of its hosts is before anybody asks for one; health checks go on
+  // whether anybody asks or not.
   for (const auto& [name, active] : changes) {
-    if (active != nullptr && active->config->lb.slow_start_window > Duration::zero()) Cluster(name);
+    if (active == nullptr) continue;
+    const ClusterConfig& config = *active->config;
+    if (config.lb.slow_start_window > Duration::zero() || config.health_check != nullptr) Cluster(name);
   }
   return gone;
 }

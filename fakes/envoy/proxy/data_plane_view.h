@@ -68,6 +68,10 @@ class DataPlaneView {
   // An active cluster, made ready for traffic; nullptr: unknown or still warming for the first time. O(1) after first
   // use.
   ClusterRuntime* Cluster(std::string_view name);
+  // A cluster that warms and needs to be in use for that.
+  std::unique_ptr<ClusterRuntime> MakeRuntime(std::shared_ptr<const ActiveCluster> active);
+  // It is about to become active, and then goes on as it is.
+  void KeepReady(std::unique_ptr<ClusterRuntime> runtime);
   std::shared_ptr<const RouteTable> Routes(std::string_view name) const;
   // The listener in force for a redirected or direct connection; nullptr: none. `restores`: whether the one that the
   // connection arrived at looks for where it was sent before a redirect.
@@ -134,6 +138,7 @@ class DataPlaneView {
   std::shared_ptr<const ConfigStore::ListenerIndex> by_address_;
   std::shared_ptr<const NamedSet<RouteTable>> routes_;
   StringMap<std::unique_ptr<ClusterRuntime>> runtimes_;
+  StringMap<std::unique_ptr<ClusterRuntime>> ready_;  // KeepReady()
   std::vector<std::unique_ptr<ClusterRuntime>> retired_;
   RouteCache route_cache_;
   StringMap<std::unique_ptr<HttpStats>> http_stats_;

@@ -88,7 +88,7 @@ class Router::FilteredStream final : public HttpStream {
     for (const EndpointStatus& endpoint : s_.envoy->Endpoints()) {
       if (endpoint.cluster != cluster) continue;
       ++out.total;
-      out.healthy += endpoint.outlier_ejected ? 0 : 1;
+      out.healthy += endpoint.outlier_ejected || endpoint.failed_active_hc ? 0 : 1;
     }
     return out;
   }

@@ -18,6 +18,11 @@ namespace {
 
 const std::vector<std::string> kNoAlpn;
 
+// Envoy: router.cc, onUpstreamHeaders
+bool FailsNow(std::string_view headers) {
+  return headers.find("x-envoy-immediate-health-check-fail: ") != headers.npos;
+}
+
 ResponseFlags FlagOf(ResetReason reason) {
   switch (reason) {
     case ResetReason::kLocalConnectionFailure:
@@ -565,6 +570,7 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   const bool grpc = reply.grpc_status != kNoGrpcStatus && reply.code == 200 && IsGrpc(*s->spec);
   s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
                      grpc ? HttpStatusOfGrpc(reply.grpc_status) : reply.code);
+  if (FailsNow(reply.headers)) s->cluster->FailNow(*s->upstream_host);
   const bool retriable = Retriable(*s, reply);
   if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
   // An answer that is not waited for to its end ends the connection, if that is HTTP/1.1's.
@@ -590,6 +596,7 @@ void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
   const bool grpc = head.grpc_status != kNoGrpcStatus && head.code == 200 && IsGrpc(*s->spec);
   s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
                      grpc ? HttpStatusOfGrpc(head.grpc_status) : head.code);
+  if (FailsNow(head.headers)) s->cluster->FailNow(*s->upstream_host);
   const bool retriable = Retriable(*s, head);
   if (retriable && MayRetry(*s)) EndTry(*s, id, /*reset=*/true);
   std::string_view said;

@@ -64,10 +64,22 @@ constexpr std::string_view kStatNames[] = {
     "outlier_detection.ejections_enforced_consecutive_5xx",
     "outlier_detection.ejections_enforced_consecutive_gateway_failure",
     "outlier_detection.ejections_enforced_consecutive_local_origin_failure",
+    "health_check.attempt",
+    "health_check.success",
+    "health_check.failure",
+    "health_check.passive_failure",
+    "health_check.network_failure",
+    "health_check.verify_cluster",
     "update_attempt",
     "update_success",
 };
 static_assert(std::size(kStatNames) == static_cast<size_t>(ClusterStat::kCount));
+
+// Whether a host is asked at the same place.
+bool SameCheck(const EndpointCheck* a, const EndpointCheck* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return a->disabled == b->disabled && a->address == b->address;
+}
 
 FirstFlight::Kind PlainKind(HttpProtocol protocol) {
   return protocol == HttpProtocol::kHttp2 ? FirstFlight::Kind::kHttp2 : FirstFlight::Kind::kHttp1;
@@ -570,6 +582,7 @@ ClusterRuntime::~ClusterRuntime() {
   context_.process.host().Cancel(merge_timer_);
   context_.process.host().Cancel(cleanup_timer_);
   context_.process.host().Cancel(failed_timer_);
+  context_.process.host().Cancel(first_round_timer_);
 }
 
 void ClusterRuntime::DrawAnew() {
@@ -593,11 +606,15 @@ HostRuntime* ClusterRuntime::AddHost(const SocketAddress& address) {
   auto host = std::make_unique<HostRuntime>();
   host->id = next_host_id_++;
   host->address = address;
+  // Until it was asked. Envoy: upstream_impl.cc, updateDynamicHostList; static_cluster.cc, startPreInit
+  host->lb.failed_check = config().health_check != nullptr;
+  host->checked.pending = host->lb.failed_check && config().unchecked_are_excluded;
   return hosts_.emplace(address, std::move(host)).first->second.get();
 }
 
 void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
   if (table == nullptr) table = std::make_shared<const EndpointTable>();
+  if (checker_ != nullptr) table = WithKept(std::move(table));
   std::vector<HostRuntime*> before = std::move(by_index_);
   by_index_.clear();
   for (HostRuntime* host : before) host->index = -1;
@@ -612,6 +629,7 @@ void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
       --ejected_;
       Count(ClusterStat::kEjectionsActive, -1);
     }
+    if (checker_ != nullptr) checker_->Remove(*host);
     for (const auto& pool : host->pools) pool->Drain();
     const auto it = hosts_.find(host->address);
     WAVETANK_ASSERT(it != hosts_.end());  // a host leaves once
@@ -621,14 +639,30 @@ void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
   for (const LbEndpoint& e : table->endpoints) {
     auto it = hosts_.find(e.address);
     const LbLocality& locality = table->localities[e.locality];
-    // In another locality it is another host. Envoy: upstream_impl.cc, updateDynamicHostList
-    if (it != hosts_.end() && it->second->index < 0 && it->second->locality != locality.Name()) {
-      before.erase(std::remove(before.begin(), before.end(), it->second.get()), before.end());
-      leave(it->second.get());
-      it = hosts_.end();
+    // In another locality it is another host, and where it is asked elsewhere; only in the latter case it has to be
+    // asked anew. Envoy: upstream_impl.cc, updateDynamicHostList
+    std::optional<std::pair<LbHost, CheckedHost>> known;
+    if (it != hosts_.end() && it->second->index < 0) {
+      HostRuntime* old = it->second.get();
+      const bool asked_elsewhere = config().health_check != nullptr && !SameCheck(old->check.get(), e.check.get());
+      if (asked_elsewhere || old->locality != locality.Name()) {
+        if (!asked_elsewhere) known.emplace(old->lb, old->checked);
+        before.erase(std::remove(before.begin(), before.end(), old), before.end());
+        leave(old);
+        it = hosts_.end();
+      }
     }
     HostRuntime* host = it != hosts_.end() ? it->second.get() : AddHost(e.address);
-    if (it == hosts_.end()) host->locality = locality.Name();
+    if (it == hosts_.end()) {
+      host->locality = locality.Name();
+      if (e.check != nullptr && e.check->disabled) host->lb.failed_check = host->checked.pending = false;
+      if (known.has_value()) {
+        host->lb.failed_check = known->first.failed_check;
+        host->lb.degraded_check = known->first.degraded_check;
+        host->checked = known->second;
+      }
+    }
+    host->check = e.check;
     if (const auto was = priorities.find(host); it == hosts_.end() || was == priorities.end()) {
       changed.insert(e.priority);
     } else if (was->second != e.priority) {
@@ -647,6 +681,82 @@ void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
   Count(ClusterStat::kMembershipChange, static_cast<int64_t>(changed.size()));
   table_ = std::move(table);
   RebuildLb();
+  if (checker_ != nullptr) AskNew();
+}
+
+std::shared_ptr<const EndpointTable> ClusterRuntime::WithKept(std::shared_ptr<const EndpointTable> table) {
+  const bool keeps = !config().removed_whatever_health && config().type != DiscoveryType::kLogicalDns;
+  std::set<SocketAddress> given;
+  for (const LbEndpoint& e : table->endpoints) given.insert(e.address);
+  std::shared_ptr<EndpointTable> merged;
+  for (size_t i = 0; i < by_index_.size(); ++i) {
+    HostRuntime& host = *by_index_[i];
+    const LbEndpoint& e = table_->endpoints[i];
+    host.checked.removed = false;
+    const bool asked = e.check == nullptr || !e.check->disabled;
+    if (!keeps || given.contains(host.address) || host.lb.failed_check || e.health == EdsHealth::kUnhealthy || !asked) {
+      continue;
+    }
+    host.checked.removed = true;
+    if (merged == nullptr) merged = std::make_shared<EndpointTable>(*table);
+    const LbLocality& was = table_->localities[e.locality];
+    auto at = std::find_if(merged->localities.begin(), merged->localities.end(),
+                           [&](const LbLocality& l) { return l.priority == was.priority && l.Name() == was.Name(); });
+    if (at == merged->localities.end()) {
+      at = merged->localities.insert(at, was);
+      at->weight = 0;
+    }
+    LbEndpoint& kept = merged->endpoints.emplace_back(e);
+    kept.locality = static_cast<uint32_t>(at - merged->localities.begin());
+    merged->priorities = std::max(merged->priorities, kept.priority + 1);
+  }
+  return merged == nullptr ? table : merged;
+}
+
+void ClusterRuntime::AskNew() {
+  for (HostRuntime* host : by_index_) {
+    if (host->check == nullptr || !host->check->disabled) checker_->Add(*host);
+  }
+}
+
+bool ClusterRuntime::StartChecks(bool had_connections, Callback first_round) {
+  WAVETANK_ASSERT(checker_ == nullptr, config().name);
+  had_connections_ = had_connections;
+  checker_ = std::make_unique<HealthChecker>(*this);
+  unasked_ = static_cast<size_t>(std::count_if(by_index_.begin(), by_index_.end(), [](const HostRuntime* host) {
+    return host->check == nullptr || !host->check->disabled;
+  }));
+  if (unasked_ == 0) return false;
+  first_round_ = std::move(first_round);
+  AskNew();
+  return true;
+}
+
+void ClusterRuntime::OnChecked(HostRuntime& host, bool changed, bool passed) {
+  if (retired_) return;
+  if (unasked_ > 0) {
+    if (--unasked_ > 0) return;
+    first_round_timer_ = context_.process.host().RunAfter(Duration::zero(), [this] {
+      first_round_timer_ = kNoTimer;
+      RebuildLb();
+      updated_once_ = false;  // as of the hosts that a cluster begins with
+      Callback done = std::exchange(first_round_, nullptr);
+      done();
+    });
+    return;
+  }
+  // Envoy: outlier_detection_impl.cc, DetectorImpl::initialize
+  if (passed && host.lb.ejected && !host.lb.failed_check && config().outlier->passed_check_returns_host) Return(host);
+  if (!changed) return;
+  const bool failed = host.lb.failed_check;
+  if (failed) DrainLater(host);
+  // What is gone from the assignment stays only as long as it is well. Envoy: eds.cc, reloadHealthyHostsHelper
+  if (failed && host.checked.removed) return SetTable(active_->endpoints);
+  HealthChanged();
+}
+
+void ClusterRuntime::FailNow(HostRuntime& host) {
+  if (checker_ != nullptr && host.index >= 0) checker_->FailNow(host);
 }
 
 void ClusterRuntime::RebuildLb() {
@@ -659,7 +769,8 @@ void ClusterRuntime::RebuildLb() {
   const bool slow = config().lb.slow_start_window > Duration::zero();
   for (size_t i = 0; i < by_index_.size(); ++i) {
     LbHost& host = by_index_[i]->lb;
-    const bool healthy = !host.ejected && table_->endpoints[i].health == EdsHealth::kHealthy;
+    host.excluded = by_index_[i]->checked.pending || by_index_[i]->checked.told_to_go;
+    const bool healthy = HealthOf(table_->endpoints[i], host) == EdsHealth::kHealthy;
     if (slow && healthy && !host.healthy_since.has_value()) host.healthy_since = last_update_;
     hosts.push_back(&host);
   }
@@ -678,7 +789,9 @@ void ClusterRuntime::Retire() {
   context_.process.host().Cancel(merge_timer_);
   context_.process.host().Cancel(cleanup_timer_);
   context_.process.host().Cancel(failed_timer_);
-  interval_timer_ = merge_timer_ = cleanup_timer_ = failed_timer_ = kNoTimer;
+  context_.process.host().Cancel(first_round_timer_);
+  interval_timer_ = merge_timer_ = cleanup_timer_ = failed_timer_ = first_round_timer_ = kNoTimer;
+  checker_ = nullptr;
 }
 
 bool ClusterRuntime::idle() const {
@@ -686,6 +799,7 @@ bool ClusterRuntime::idle() const {
 }
 
 void ClusterRuntime::Abort(StopKind kind) {
+  if (checker_ != nullptr) checker_->Abort(kind);
   std::vector<HostRuntime*> hosts;
   for (const auto& [address, host] : hosts_) hosts.push_back(host.get());  // order: sorted below
   for (const auto& host : leaving_) hosts.push_back(host.get());
@@ -699,7 +813,9 @@ HostRuntime* ClusterRuntime::PickHost(const LoadBalancer::Context& context, cons
   if (!lb_.has_value()) return original_dst.empty() ? nullptr : OriginalHost(original_dst);
   LoadBalancer::Context timed = context;
   timed.now = context_.process.host().Now();
+  const uint64_t panics = lb_->panics();
   const int32_t index = lb_->Pick(timed);
+  Count(ClusterStat::kLbHealthyPanic, static_cast<int64_t>(lb_->panics() - panics));
   return index == LoadBalancer::kNone ? nullptr : by_index_[index];
 }
 
@@ -732,9 +848,32 @@ const TransportSocket& ClusterRuntime::Socket(const HostRuntime& host) const {
 std::shared_ptr<const FirstFlight> ClusterRuntime::Flight(const HostRuntime& host, FirstFlight::Kind plain,
                                                           const std::vector<std::string>& alpn,
                                                           const SocketOptions& options) const {
+  return FlightBy(Socket(host), plain, alpn, options);
+}
+
+// Envoy: health_checker_base_impl.cc, initTransportSocketMatchMetadata; proxy_protocol.cc, generateHeader
+std::shared_ptr<const FirstFlight> ClusterRuntime::FlightOfCheck(const HostRuntime& host,
+                                                                 FirstFlight::Kind plain) const {
+  const HealthCheckConfig& check = *config().health_check;
+  const int match =
+      check.socket_criteria.has_value() ? MatchTransportSocket(config(), &*check.socket_criteria) : host.socket;
+  const TransportSocket& socket = match >= 0 ? config().socket_matches[match].socket : config().socket;
+  SocketOptions options;
+  if (socket.proxy_protocol == 1) {
+    options.announced = std::make_shared<const AnnouncedAddresses>(
+        AnnouncedAddresses{1, {context_.process.options().ip, 0}, host.address});
+  } else if (socket.proxy_protocol != 0) {
+    options.announced = std::make_shared<const AnnouncedAddresses>(
+        AnnouncedAddresses{static_cast<uint8_t>(socket.proxy_protocol), {}, {}});
+  }
+  return FlightBy(socket, plain, check.alpn, options);
+}
+
+std::shared_ptr<FirstFlight> ClusterRuntime::FlightBy(const TransportSocket& socket, FirstFlight::Kind plain,
+                                                      const std::vector<std::string>& alpn,
+                                                      const SocketOptions& options) const {
   auto flight = std::make_shared<FirstFlight>();
   flight->announced = options.announced;
-  const TransportSocket& socket = Socket(host);
   if (socket.tls == nullptr) {
     flight->kind = plain;
     return flight;
@@ -797,10 +936,15 @@ std::map<std::string, uint64_t> ClusterRuntime::Gauges() const {
   uint64_t healthy = 0, degraded = 0, excluded = 0;
   const bool excludes = context_.process.release().Has(EnvoyChange::kDrainingIsExcluded);
   for (size_t i = 0; i < by_index_.size(); ++i) {
-    excluded += excludes && table_->endpoints[i].draining;
-    const EdsHealth health = table_->endpoints[i].health;
-    healthy += health == EdsHealth::kHealthy && !by_index_[i]->lb.ejected;
-    degraded += health == EdsHealth::kDegraded && !by_index_[i]->lb.ejected;
+    const LbHost& host = by_index_[i]->lb;
+    excluded += host.excluded || (excludes && table_->endpoints[i].draining);
+    const EdsHealth health = HealthOf(table_->endpoints[i], host);
+    healthy += health == EdsHealth::kHealthy;
+    degraded += health == EdsHealth::kDegraded;
+  }
+  if (checker_ != nullptr) {
+    out["health_check.healthy"] = checker_->healthy();
+    out["health_check.degraded"] = checker_->degraded();
   }
   out["membership_total"] = lb_.has_value() ? by_index_.size() : hosts_.size();
   out["membership_healthy"] = lb_.has_value() ? healthy : hosts_.size();
@@ -989,7 +1133,11 @@ void ClusterRuntime::Eject(HostRuntime& host) {
   Count(ClusterStat::kEjectionsEnforcedTotal);
   ArmInterval();
   HealthChanged();
-  // Workers hear of it once what they are at is done. Envoy: cluster_manager_impl.cc, postThreadLocalHealthFailure
+  DrainLater(host);
+}
+
+// Workers hear of it once what they are at is done. Envoy: cluster_manager_impl.cc, postThreadLocalHealthFailure
+void ClusterRuntime::DrainLater(const HostRuntime& host) {
   failed_.push_back(host.id);
   if (failed_timer_ != kNoTimer) return;
   failed_timer_ = context_.process.host().RunAfter(Duration::zero(), [this] {
@@ -1033,16 +1181,20 @@ void ClusterRuntime::OnInterval() {
       if (host->ejection_backoff > 0) --host->ejection_backoff;
     } else if (now - host->ejected_at >=
                std::min<Duration>(host->ejection_backoff * o.base_ejection_time, o.max_ejection_time)) {
-      host->lb.ejected = false;
-      host->consecutive_5xx = host->consecutive_gateway = host->consecutive_local = 0;
-      WAVETANK_ASSERT(ejected_ > 0, ejected_, config().name);
-      --ejected_;
-      Count(ClusterStat::kEjectionsActive, -1);
-      HealthChanged();
+      Return(*host);
     }
     again |= host->lb.ejected || host->ejection_backoff > 0;
   }
   if (again) ArmInterval();
+}
+
+void ClusterRuntime::Return(HostRuntime& host) {
+  host.lb.ejected = false;
+  host.consecutive_5xx = host.consecutive_gateway = host.consecutive_local = 0;
+  WAVETANK_ASSERT(ejected_ > 0, ejected_, config().name);
+  --ejected_;
+  Count(ClusterStat::kEjectionsActive, -1);
+  HealthChanged();
 }
 
 // A change of health alone waits if another update came less than a merge window ago: one timer of a whole window,

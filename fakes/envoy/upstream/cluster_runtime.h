@@ -22,6 +22,7 @@
 #include "fakes/envoy/tcp/fabric.h"
 #include "fakes/envoy/tls/tls.h"
 #include "fakes/envoy/upstream/dial.h"
+#include "fakes/envoy/upstream/health_checker.h"
 
 namespace wavetank::envoysim {
 
@@ -85,6 +86,12 @@ enum class ClusterStat : uint8_t {
   kEjectionsEnforced5xx,
   kEjectionsEnforcedGateway,
   kEjectionsEnforcedLocal,
+  kHealthCheckAttempt,
+  kHealthCheckSuccess,
+  kHealthCheckFailure,
+  kHealthCheckPassiveFailure,
+  kHealthCheckNetworkFailure,
+  kHealthCheckVerifyCluster,
   kUpdateAttempt,
   kUpdateSuccess,
   kCount,
@@ -172,6 +179,8 @@ struct HostRuntime {
   bool chosen = false;  // of ORIGINAL_DST: since the last clean-up
   int socket = -1;      // index into socket_matches
   LbHost lb;
+  CheckedHost checked;
+  std::shared_ptr<const EndpointCheck> check;  // LbEndpoint::check
   uint32_t connections = 0;
   // Outlier detection.
   uint32_t consecutive_5xx = 0, consecutive_gateway = 0, consecutive_local = 0;
@@ -331,6 +340,15 @@ class ClusterRuntime {
 
   // The process draws anew: so does the load balancer.
   void DrawAnew();
+  // Active health checks begin; false: there is no host to ask. `first_round` is called, never within this call, when
+  // each host that is there now was asked once: only then is the cluster ready for traffic. `had_connections`: its
+  // predecessor of the same name had. Envoy: upstream_impl.cc, onInitDone, finishInitialization
+  bool StartChecks(bool had_connections, Callback first_round);
+  // Of a health check: the host's state is another, or it is what it was.
+  void OnChecked(HostRuntime& host, bool changed, bool passed);
+  // An answer of the host's said x-envoy-immediate-health-check-fail.
+  void FailNow(HostRuntime& host);
+  bool had_connections() const { return had_connections_ || stats_[static_cast<size_t>(ClusterStat::kCxTotal)] > 0; }
   // Same configuration, other endpoints. Hosts that stay keep their connections and counters.
   void Update(std::shared_ptr<const ActiveCluster> active);
   // The cluster was removed or replaced: existing requests finish, connections close when idle.
@@ -354,6 +372,8 @@ class ClusterRuntime {
   std::shared_ptr<const FirstFlight> Flight(const HostRuntime& host, FirstFlight::Kind plain,
                                             const std::vector<std::string>& alpn,
                                             const SocketOptions& options = {}) const;
+  // The same of a health check's connection.
+  std::shared_ptr<const FirstFlight> FlightOfCheck(const HostRuntime& host, FirstFlight::Kind plain) const;
 
   void Report(HostRuntime& host, OutlierResult result, uint32_t code);
 
@@ -382,7 +402,9 @@ class ClusterRuntime {
   void EndRequest(HostRuntime& host);
   void ConnectionClosed(HostRuntime& host);
 
-  const std::vector<HostRuntime*>& hosts() const { return by_index_; }
+  // What it balances over: its endpoints, and hosts that are gone from them but well.
+  const std::shared_ptr<const EndpointTable>& table() const { return table_; }
+  const std::vector<HostRuntime*>& hosts() const { return by_index_; }  // in the table's order
   // Of all its hosts, in order.
   std::vector<SocketAddress> Addresses() const;
   NameId trace_name();
@@ -390,6 +412,13 @@ class ClusterRuntime {
  private:
   HostRuntime* AddHost(const SocketAddress& address);
   void SetTable(std::shared_ptr<const EndpointTable> table);
+  // Together with the hosts that stay although they are gone from it.
+  std::shared_ptr<const EndpointTable> WithKept(std::shared_ptr<const EndpointTable> table);
+  std::shared_ptr<FirstFlight> FlightBy(const TransportSocket& socket, FirstFlight::Kind plain,
+                                        const std::vector<std::string>& alpn, const SocketOptions& options) const;
+  void AskNew();                   // hosts that are not asked yet
+  void Return(HostRuntime& host);  // of an ejected one
+  void DrainLater(const HostRuntime& host);
   void RebuildLb();
   void HealthChanged();
   // `detected`, `enforced`: how each is counted.
@@ -427,8 +456,14 @@ class ClusterRuntime {
   TimerId interval_timer_ = kNoTimer;
   TimerId merge_timer_ = kNoTimer;
   TimerId cleanup_timer_ = kNoTimer;
-  std::vector<uint32_t> failed_;  // HostRuntime::id, ejected a moment ago
+  std::vector<uint32_t> failed_;  // HostRuntime::id, ejected or failed a moment ago
   TimerId failed_timer_ = kNoTimer;
+  // Active health checks.
+  bool had_connections_ = false;
+  size_t unasked_ = 0;  // checks until the first round is over
+  Callback first_round_;
+  TimerId first_round_timer_ = kNoTimer;
+  std::unique_ptr<HealthChecker> checker_;  // goes before its hosts
 };
 
 }  // namespace wavetank::envoysim

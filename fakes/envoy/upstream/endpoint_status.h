@@ -16,6 +16,13 @@ struct EndpointStatus {
   bool healthy = true;
   bool outlier_ejected = false;
   bool tls = false;  // the transport socket that would be chosen is TLS
+  // Of active health checks, in the order of Envoy's health flags after those of the control plane.
+  bool failed_active_hc : 1 = false, degraded_active_hc : 1 = false, pending_dynamic_removal : 1 = false;
+  bool pending_active_hc : 1 = false, excluded_via_immediate_hc_fail : 1 = false, active_hc_timeout : 1 = false;
 };
+
+// Its flags in Envoy's words and order, "/failed_active_hc/active_hc_timeout"; empty: none.
+// Envoy: source/common/upstream/host_utility.cc, healthFlagsToString
+std::string HealthFlags(const EndpointStatus& endpoint);
 
 }  // namespace wavetank::envoysim

@@ -67,6 +67,31 @@ void XdsState::GiveUpOnEndpoints() {
 }
 
 bool XdsState::ClusterReady(const WarmingCluster& warming) const {
+  return HasWhatItNeeds(warming) && (warming.config->health_check == nullptr || warming.asked);
+}
+
+// Envoy: upstream_impl.cc, ClusterImplBase::onInitDone: a cluster is ready when each host was asked once.
+void XdsState::CheckHosts() {
+  for (WarmingCluster& w : warming_clusters_) {
+    if (w.config->health_check == nullptr || !HasWhatItNeeds(w)) continue;
+    if (w.runtime != nullptr) {
+      w.runtime->Update(Activate(w.config));
+      continue;
+    }
+    w.runtime = view_.MakeRuntime(Activate(w.config));
+    const std::string& name = w.config->name;
+    const bool had = view_.counter(fmt::format("cluster.{}.upstream_cx_total", name)) > 0;
+    w.asked = !w.runtime->StartChecks(had, [this, name] {
+      const auto at = FindWarming(name);
+      WAVETANK_ASSERT(at != warming_clusters_.end() && at->config->name == name, name);  // else it had gone
+      at->asked = true;
+      PromoteClusters();
+      ClustersMayBeWarm();
+    });
+  }
+}
+
+bool XdsState::HasWhatItNeeds(const WarmingCluster& warming) const {
   if (warming.needs_endpoints || !secrets_.Ready(warming.config->secrets)) return false;
   const DnsState* dns = FindDns(*warming.config);
   return dns == nullptr || dns->answered;
@@ -95,6 +120,8 @@ void XdsState::PromoteFirstClusters() {
   }
   const size_t wanted = EdsNames()->size();
   if (wanted == 0 || clusters_->service_names_differ) return;
+  const auto is_checked = [](const WarmingCluster& w) { return w.config->health_check != nullptr; };
+  if (std::any_of(warming_clusters_.begin(), warming_clusters_.end(), is_checked)) return;
   const auto is_eds = [](const WarmingCluster& w) { return w.config->type == DiscoveryType::kEds; };
   const auto ready = [&](const WarmingCluster& w) { return is_eds(w) && ClusterReady(w); };
   const auto count = std::count_if(warming_clusters_.begin(), warming_clusters_.end(), ready);
@@ -111,12 +138,14 @@ void XdsState::PromoteFirstClusters() {
 }
 
 void XdsState::PromoteClusters(bool endpoints_came) {
+  CheckHosts();
   PromoteFirstClusters();
   ActiveChanges ready;
   size_t replaced = 0;
-  const auto still = std::remove_if(warming_clusters_.begin(), warming_clusters_.end(), [&](const WarmingCluster& w) {
+  const auto still = std::remove_if(warming_clusters_.begin(), warming_clusters_.end(), [&](WarmingCluster& w) {
     if (!ClusterReady(w)) return false;
     ready.emplace_back(w.config->name, Activate(w.config));
+    if (w.runtime != nullptr) view_.KeepReady(std::move(w.runtime));
     replaced += w.config->type == DiscoveryType::kEds && view_.active().eds->Find(w.config->name) != nullptr;
     return true;
   });

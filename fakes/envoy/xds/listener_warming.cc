@@ -131,7 +131,15 @@ void XdsState::WantRoutes() {
   if (kept.size() != view_.routes()->items().size()) {
     view_.SetRoutes(configs_.Intern<RouteTable>(std::move(kept)));
   }
+  std::erase_if(route_subscriptions_,
+                [&](const auto& s) { return !std::binary_search(names->begin(), names->end(), s.first); });
   ads_->Subscribe(XdsType::kRds, names);
+}
+
+void XdsState::NoteRoutesOf(const ListenerConfig& listener) {
+  for (const std::string& name : listener.route_names) {
+    if (route_subscriptions_.emplace(name, next_route_subscription_).second) ++next_route_subscription_;
+  }
 }
 
 void XdsState::DrainListener(const std::shared_ptr<const ListenerConfig>& listener) {

@@ -2,6 +2,7 @@
 // Envoy: source/common/upstream/{cluster_manager_impl,cds_api_helper}.cc, listener_manager_impl.cc; the order of things
 // as measured in docs/real-envoy.md 7.
 #include <algorithm>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -323,8 +324,21 @@ XdsState::Changes<T> XdsState::WorkOut(const Queued& queued, const std::shared_p
     if (!out.errors.empty()) out.errors += "\n";
     out.errors += fmt::format("{}: {}", name, why);
   };
+  std::vector<size_t> order(n);
+  std::iota(order.begin(), order.end(), size_t{0});
+  if constexpr (std::is_same_v<T, RouteTable>) {
+    bool all_good = true, readable = true;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < n; ++i) {
+      const Decoded<T>& decoded = decode(queued.resource(i));
+      names.push_back(decoded.name);
+      all_good &= decoded.value != nullptr && Objection(*decoded.value).empty();
+      readable &= decoded.value != nullptr || decoded.status.code() != kUndecodable;
+    }
+    if (!all_good && readable) order = OrderOfRoutes(queued, names);
+  }
   AmongNames among(wanted);
-  for (size_t i = 0; i < n; ++i) {
+  for (const size_t i : order) {
     const Decoded<T>& decoded = decode(queued.resource(i));
     if (!among.Has(decoded.name)) continue;
     std::string objection;
@@ -347,7 +361,8 @@ XdsState::Changes<T> XdsState::WorkOut(const Queued& queued, const std::shared_p
       given.push_back({failed_names.back(), nullptr, i});
       // Envoy hands endpoints to one cluster after the other, and the first that refuses ends it. Its order is that of
       // a hash map (measured: it varies from run to run); here it is that of the response.
-      if (queued.type == XdsType::kEds) break;
+      // Routes, too, are handed to one subscription after the other; see OrderOfRoutes().
+      if (queued.type == XdsType::kEds || queued.type == XdsType::kRds) break;
       continue;
     }
     given.push_back({NameOf(*decoded.value), decoded.value, i});
@@ -571,6 +586,11 @@ std::string XdsState::ApplyListeners(const Queued& queued) {
       view_.plane().NoteWithoutEffect(process_.options().name, config->without_effect);
       WarmListener(config);
     }
+    // Envoy: lds_api.cc, onConfigUpdate: in the order of the response
+    for (size_t i = 0; i < queued.resources(); ++i) {
+      const Decoded<ListenerConfig>& decoded = store.Listener(queued.resource(i));
+      if (decoded.value != nullptr && listeners_->Find(decoded.name) != nullptr) NoteRoutesOf(*decoded.value);
+    }
     PromoteListeners();
     WantExtensions();  // not held back while listeners are taken in, as the others are (Envoy: lds_api.cc)
     WantRoutes();
@@ -579,6 +599,23 @@ std::string XdsState::ApplyListeners(const Queued& queued) {
   }
   if (changes.errors.empty() || changes.undecodable) return changes.errors;
   return fmt::format("Error adding/updating listener(s) {}\n", changes.errors);
+}
+
+// SotW: the newest subscription first. Envoy: xds/grpc/grpc_mux_impl.h, GrpcMuxWatchImpl. Delta: as a hash map of
+// subscriptions has them, by chance. Envoy: config_subscription/grpc/watch_map.cc, onConfigUpdate
+std::vector<size_t> XdsState::OrderOfRoutes(const Queued& queued, const std::vector<std::string>& names) {
+  std::vector<size_t> order(names.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (queued.delta != nullptr) {
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[process_.random().Below(i)]);
+    return order;
+  }
+  const auto age = [&](size_t i) {
+    const auto at = route_subscriptions_.find(names[i]);
+    return at == route_subscriptions_.end() ? 0 : at->second + 1;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return age(a) > age(b); });
+  return order;
 }
 
 // A refused response is told to all that wait for routes, whichever they are, and none of them waits on: their

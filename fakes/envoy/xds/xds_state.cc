@@ -41,7 +41,10 @@ void XdsState::Start() {
   }
 }
 
-void XdsState::End() {
+void XdsState::End(StopKind kind) {
+  for (const WarmingCluster& w : warming_clusters_) {
+    if (w.runtime != nullptr) w.runtime->Abort(kind);
+  }
   lds_subscribed_ = lds_received_ = cds_received_ = eds_waits_ = false;
   life_.reset();
   for (TimerId* timer : {&main_thread_timer_, &init_timer_, &warming_timer_}) {
@@ -58,6 +61,7 @@ void XdsState::End() {
   warming_listeners_.clear();
   extensions_.clear();
   draining_listeners_.clear();
+  route_subscriptions_.clear();
   dns_.clear();
   pending_cds_ = pending_lds_ = Pending{};
   clusters_.reset();

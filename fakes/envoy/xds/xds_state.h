@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -35,7 +36,7 @@ class XdsState final : public AdsClient::Handler {
   // in force.
   void Begin(std::function<void()> on_live);
   void Start();
-  void End();
+  void End(StopKind kind);
 
   // A secret has come.
   void OnSecret();
@@ -69,6 +70,9 @@ class XdsState final : public AdsClient::Handler {
     std::shared_ptr<const ClusterConfig> config;
     bool needs_endpoints = false;
     Time gives_up_at = Time::max();  // on endpoints
+    // In use since its hosts are asked for the first time (active health checks); null: not yet.
+    std::unique_ptr<ClusterRuntime> runtime;
+    bool asked = false;  // all of them were, or there is none
   };
   struct WarmingListener {
     std::shared_ptr<const ListenerConfig> config;
@@ -151,6 +155,8 @@ class XdsState final : public AdsClient::Handler {
   static bool MayObject(const EndpointTable&) { return false; }
   static bool MayObject(const RouteTable& routes) { return !routes.validated.empty(); }
   static bool MayObject(const ListenerConfig& listener) { return !listener.validated.empty(); }
+  // In which order the routes of a response with a bad one are looked at.
+  std::vector<size_t> OrderOfRoutes(const Queued& queued, const std::vector<std::string>& names);
   std::string UnknownCluster(const std::vector<ClusterUse>& uses) const;
   void RefuseTakenAddresses(Changes<ListenerConfig>* changes);
   std::string ApplyClusters(const Queued& queued);
@@ -172,6 +178,10 @@ class XdsState final : public AdsClient::Handler {
   void GiveUpOnEndpoints();
   bool FirstPhaseWarms() const;
   bool ClusterReady(const WarmingCluster& warming) const;
+  // The same but for its hosts' first health checks.
+  bool HasWhatItNeeds(const WarmingCluster& warming) const;
+  // First health checks begin where all else is there, and go on with the endpoints that are known by now.
+  void CheckHosts();
   // `endpoints_came`: because of a response of EDS.
   void PromoteClusters(bool endpoints_came = false);
   void PromoteFirstClusters();  // those of EDS, if there are none yet and all are ready
@@ -199,6 +209,8 @@ class XdsState final : public AdsClient::Handler {
   void PromoteListeners();
   ResourceNames RdsNames() const;
   void WantRoutes();
+  // Routes that nobody asked for before are asked for, in this order.
+  void NoteRoutesOf(const ListenerConfig& listener);
   void WantExtensions();
   void Forget(WarmingListener& warming);  // its timers
   // What it waits for it is given no longer than so; 0: for good.
@@ -244,6 +256,9 @@ class XdsState final : public AdsClient::Handler {
   std::vector<WarmingListener> warming_listeners_;
   std::set<std::string> extensions_;  // what ECDS has given, by name
   std::vector<DrainingListener> draining_listeners_;
+  // Which of the route subscriptions that there are was the how-manieth.
+  std::map<std::string, uint64_t, std::less<>> route_subscriptions_;
+  uint64_t next_route_subscription_ = 0;
   Pending pending_cds_, pending_lds_;
   std::vector<std::unique_ptr<DnsState>> dns_;
 };
