@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -241,6 +242,11 @@ void ProbesMeetNobody(const Mesh& mesh, Findings& findings) {
         numbers.insert(Number(port, "containerPort"));
       }
       const bool proxy = Text(container, "name") == "istio-proxy";
+      // A port that two probes agree on is one for health, which many do not declare.
+      std::map<int64_t, int> probed;
+      for (const char* probe : {"readinessProbe", "livenessProbe", "startupProbe"}) {
+        for (const char* how : {"httpGet", "tcpSocket"}) ++probed[NumberOf(At(container, {probe, how, "port"}))];
+      }
       for (const char* probe : {"readinessProbe", "livenessProbe", "startupProbe"}) {
         for (const char* how : {"httpGet", "tcpSocket"}) {
           const json& port = At(container, {probe, how, "port"});
@@ -249,7 +255,8 @@ void ProbesMeetNobody(const Mesh& mesh, Findings& findings) {
           if (port.is_string() && number == 0 && !names.contains(TextOf(port))) {
             findings.Add(cluster, object,
                          fmt::format("{}'{}', and no port of the container has that name", said, TextOf(port)));
-          } else if (number != 0 && !numbers.empty() && !numbers.contains(number) && !IsProxysHealthPort(number)) {
+          } else if (number != 0 && !numbers.empty() && !numbers.contains(number) && !IsProxysHealthPort(number) &&
+                     (proxy || probed[number] < 2)) {
             findings.Add(cluster, object,
                          fmt::format("{}{}, and the container declares {}{}", said, number, fmt::join(numbers, ", "),
                                      proxy ? "; a proxy answers /healthz/ready at 15021" : ""));

@@ -519,6 +519,26 @@ TEST(Lint, APodOfAnotherNetworkIsNotBlamedOnThatNetworksGateway) {
   for (const Finding& finding : result->findings) EXPECT_EQ(finding.cluster, "cluster2") << finding.message;
 }
 
+// As SPIRE's server in Istio's samples has it: a port for health that nobody declares.
+TEST(Lint, TwoProbesOfAnUndeclaredPortAreNoFault) {
+  std::ifstream file(kRoot + "/scenarios/manifests/helloworld-v2.yaml");
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::string yaml = text.str();
+  const std::string image = "          image: example/helloworld:v2\n";
+  const size_t at = yaml.find(image);
+  ASSERT_NE(at, std::string::npos);
+  yaml.insert(at + image.size(),
+              "          readinessProbe: {httpGet: {path: /ready, port: 8080}}\n"
+              "          livenessProbe: {httpGet: {path: /live, port: 8080}}\n");
+  const std::string folder = testing::TempDir() + "/health-port";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster2.yaml") << yaml;
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
+}
+
 // Pairs of client and Service beyond the first 400 are not asked, and that is told.
 TEST(Lint, SaysThatRequestsWereNotSentBetweenAllPairs) {
   const std::string folder = testing::TempDir() + "/many-services";
