@@ -5,6 +5,7 @@
 
 #include "capacity/metrics/run_metrics.h"
 #include "cli/mesh_arguments.h"
+#include "cli/run_findings.h"
 #include "cli/run_progress.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
@@ -61,7 +62,7 @@ class Answers {
   explicit Answers(const RunArguments& a) : a_(a) {}
 
   // The exit code for it.
-  int Add(const scenario::RunResult& result, size_t index) {
+  int Add(const scenario::RunResult& result, size_t index, const std::string& log = {}) {
     if (a_.json) {
       runs_.push_back(report::ResultsJson(result));
     } else {
@@ -71,7 +72,8 @@ class Answers {
     passed_ = passed_ && result.Passed();
     if (!a_.report.empty()) {
       const std::string place = Place(a_.report, a_, index);
-      if (absl::Status status = report::WriteReports(place, result); !status.ok()) return Complain(status);
+      if (absl::Status status = report::WriteReports(place, result, FindingsBehind(result, log)); !status.ok())
+        return Complain(status);
       if (!a_.json) std::cout << "report in " << place << "/report.html\n";
     }
     if (!result.error.empty()) return Complain(absl::InvalidArgumentError(result.error));
@@ -194,10 +196,12 @@ int RunAll(const RunArguments& a) {
   // What serves a real istiod still holds on to the world when the run has ended.
   if (!options.empty()) options.back().last = a.control_plane.program.empty();
   for (size_t i = 0; i < scenarios->size() && code <= kNo; ++i) {
+    // A real istiod's log holds inputs alone, of which no mesh is made again.
+    const LogForFindings log(!a.report.empty() && a.control_plane.program.empty() && a.from.empty(), &options[i].log);
     const absl::StatusOr<scenario::RunResult> result =
         RunOne(a, (*scenarios)[i], options[i], Place(a.metrics, a, i), end);
     if (!result.ok()) return Complain(result.status());
-    code = std::max(code, answers.Add(*result, i));
+    code = std::max(code, answers.Add(*result, i, options[i].log));
   }
   answers.Finish();
   return a.from.empty() ? code : WithWholeness(code, a.from);

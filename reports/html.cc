@@ -6,8 +6,10 @@
 
 namespace wavetank::report {
 
-std::string ReportHtml(const scenario::RunResult& result) {
-  return PageHtml(result.scenario, assets::ReportJs(), ResultsJson(result));
+std::string ReportHtml(const scenario::RunResult& result, const nlohmann::ordered_json& findings) {
+  nlohmann::ordered_json data = ResultsJson(result);
+  data["findings"] = findings;
+  return PageHtml(result.scenario, assets::ReportJs(), data);
 }
 
 }  // namespace wavetank::report

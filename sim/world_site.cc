@@ -824,7 +824,8 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
     if (world_.options_.timing.contains(quantity)) said->variables.erase(variable);
   }
   // A Deployment that says nothing of itself; one that an upgrade made of it says its revision.
-  const bool sketch = said->variables.size() == said->variables.count("REVISION");
+  // A switch of istiod's alone leaves the rest to be filled in (sim/mending/installation.cc, IsSketch).
+  const bool sketch = said->variables.count("CLUSTER_ID") == 0 && said->variables.count("POD_NAMESPACE") == 0;
   if (absl::Status status = pilot::Apply(*said, &settings); !status.ok()) return status;
   for (std::string& line : settings.log) LinesOf(run)({.level = "warn", .text = std::move(line)});
   if (absl::Status levels =

@@ -51,16 +51,22 @@ class Export {
   absl::StatusOr<Exported> Write(const std::string& folder) {
     absl::StatusOr<sim::WorldOptions> options = sim::WorldOptions::FromJson(story_.header.world);
     if (!options.ok()) return options.status();
-    if (story_.header.HoldsInputsAlone()) {
+    if (story_.header.OfRealIstiod()) {
       return absl::FailedPreconditionError(
-          fmt::format("{}: a recording of real clusters or of a real istiod, which no scenario makes; `wavetank run "
-                      "--from` takes it "
-                      "as a mesh",
+          fmt::format("{}: of a run with a real istiod, whose log holds inputs alone and not what that istiod did; "
+                      "`wavetank run --from` takes it as a mesh",
                       story_.path));
     }
     if (absl::Status status = MakeFolder(folder); !status.ok()) return status;
-    if (absl::Status status = Mesh(*options); !status.ok()) return status;
     Exported out;
+    if (story_.header.IsRecording()) {
+      recorded_ = true;
+      mesh_log_ = (fs::path(folder) / kMeshLog).string();
+      if (absl::Status status = Recorded(*options); !status.ok()) return status;
+      out.mesh_log = mesh_log_;
+    } else if (absl::Status status = Mesh(*options); !status.ok()) {
+      return status;
+    }
     for (const auto& [cluster, objects] : manifests_) {
       std::string text;
       for (const Json& object : objects) text += "---\n" + YamlText(object);
@@ -83,6 +89,8 @@ class Export {
     if (!ran.ok()) return ran.status();
     Expect(*ran);
     out.steps = ran->steps.size();
+    out.claims = static_cast<size_t>(std::count_if(story_.inputs.begin(), story_.inputs.end(),
+                                                   [](const auto& input) { return input.kind == "claim"; }));
     out.digest = ran->digest;
     if (absl::Status status = Put(file, YamlText(scenario_)); !status.ok()) return status;
     return out;
@@ -104,10 +112,55 @@ class Export {
     if (file.flush()) return absl::OkStatus();
     return absl::UnavailableError(fmt::format("{}: cannot be written; name another folder", path.string()));
   }
-  static absl::StatusOr<scenario::RunResult> RunFile(const std::string& file, const scenario::RunOptions& options) {
-    absl::StatusOr<scenario::Scenario> read = scenario::LoadScenario(file);
+  absl::StatusOr<scenario::RunResult> RunFile(const std::string& file, scenario::RunOptions options) const {
+    std::vector<scenario::ClusterSpec> mesh;
+    if (recorded_) {
+      absl::StatusOr<std::vector<scenario::ClusterSpec>> of_log = scenario::ClustersOfLog(mesh_log_);
+      if (!of_log.ok()) return of_log.status();
+      mesh = *std::move(of_log);
+      options.from = mesh_log_;
+    }
+    absl::StatusOr<scenario::Scenario> read = scenario::LoadScenario(file, mesh);
     if (!read.ok()) return read.status();
     return scenario::Run(*read, options);
+  }
+
+  // Clusters of a recording hold what was seen there, pods with their addresses and slices with theirs, and none of the
+  // controllers and nodes of a scenario's clusters, which would make others: so the mesh stays a log, `run --from`
+  // takes it, and the manifests are there to be read. What changed later is the scenario's, claims included, word for
+  // word.
+  absl::Status Recorded(const sim::WorldOptions& options) {
+    scenario_ = {{"name", story_.header.scenario_name.empty() ? "exported" : story_.header.scenario_name},
+                 {"description", fmt::format("Written by wavetank export. Its mesh is {}: wavetank run --from {} "
+                                             "scenario.yaml",
+                                             kMeshLog, kMeshLog)},
+                 {"seed", options.seed},
+                 {"profile", options.profile}};
+    std::map<std::string, std::map<std::string, Json>> last;  // by cluster, by kind and name
+    for (const sim::WorldCluster& c : options.clusters) last[c.name];
+    Story mesh = story_;
+    for (start_ = 0; start_ < story_.inputs.size(); ++start_) {
+      const replay::LogInput& input = story_.inputs[start_];
+      if (start_ > 0 && input.at - story_.inputs[start_ - 1].at > kPause) break;
+      const json& object = At(input.body, "object");
+      const json& meta = At(input.kind == "apply" ? object : input.body, "metadata");
+      if (input.kind == "apply") {
+        last[Text(input.body, "cluster")]
+            [Text(object, "kind") + " " + Text(meta, "namespace") + "/" + Text(meta, "name")] = Ordered(object);
+      } else if (input.kind == "delete") {
+        last[Text(input.body, "cluster")].erase(Text(input.body, "kind") + " " + Text(input.body, "namespace") + "/" +
+                                                Text(input.body, "name"));
+      }
+    }
+    for (const auto& [cluster, objects] : last) {
+      manifests_[cluster];
+      for (const auto& [name, object] : objects) manifests_[cluster].push_back(object);
+    }
+    mesh.inputs.resize(start_);
+    // The mesh has come up by then, and nothing has changed.
+    mesh.end = start_ < story_.inputs.size() ? story_.inputs[start_].at - 1s : story_.end;
+    if (!mesh.inputs.empty()) mesh.end = std::max(mesh.end, mesh.inputs.back().at);
+    return WriteStory(mesh, mesh_log_);
   }
 
   absl::Status Mesh(const sim::WorldOptions& options) {
@@ -217,8 +270,9 @@ class Export {
   }
 
   // What the action of that name would do, where there is one; else the input itself.
-  static Json Action(const replay::LogInput& input) {
+  Json Action(const replay::LogInput& input) const {
     const json& b = input.body;
+    if (recorded_) return {{"input", {{"kind", input.kind}, {"body", Ordered(b)}}}};
     const std::string named =
         Text(b, "namespace").empty() ? Text(b, "name") : Text(b, "namespace") + "/" + Text(b, "name");
     if (input.kind == "patch" && Text(b, "kind") == "Deployment" &&
@@ -244,7 +298,7 @@ class Export {
   bool IsThen(size_t index) const {
     const replay::LogInput& input = story_.inputs[index];
     const int64_t requests = Number(input.body, "requests");
-    if (input.kind != "traffic" || requests == 0) return false;
+    if (input.kind != "traffic" || requests == 0 || recorded_) return false;
     // Loops, ramps, arrivals by chance and a client's own retries take as long as they take.
     for (const char* more : {"token", "users", "poisson", "rampNs", "retries", "timeoutNs"}) {
       if (input.body.contains(more)) return false;
@@ -310,7 +364,11 @@ class Export {
     }
   }
 
+  static constexpr const char* kMeshLog = "mesh.wtlog";
+
   const Story& story_;
+  bool recorded_ = false;
+  std::string mesh_log_;  // of a recording
   Json scenario_;
   std::map<std::string, std::vector<Json>> manifests_;
   std::set<std::string> flows_;

@@ -1,7 +1,14 @@
-// Istio's annotations: names that it does not know, values that it does not take, places where nobody reads them
-// (istio: pkg/config/analysis/analyzers/annotations, istio.io/api/annotation).
+// What workloads say of themselves. Istio's annotations: names that it does not know, values that it does not take,
+// places where nobody reads them (istio: pkg/config/analysis/analyzers/annotations, istio.io/api/annotation); probes,
+// resources, the sidecar's image and interception, and what scales them.
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
@@ -9,7 +16,9 @@
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/inject/annotation_validation.h"
+#include "core/profile/releases.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace wavetank::check {
 namespace {
@@ -189,6 +198,310 @@ const std::vector<Rule>& AnnotationRules() {
        Unknown},
       {"IST0125", "InvalidAnnotation", Level::kError, "istiod refuses to inject the pod, and it is not made",
        "mend the value", "", Invalid},
+  };
+  return *rules;
+}
+
+namespace {
+
+using nlohmann::json;
+
+template <class Fn>
+void EachWorkload(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet"}) {
+      for (const kube::ObjectRef& object : mesh.List(*cluster, kind))
+        fn(*cluster, *object, At(object->body, {"spec", "template"}));
+    }
+  }
+}
+
+// Fn(pod, its owner) for the first pod of each workload of an application that has a sidecar.
+template <class Fn>
+void EachInjected(const Mesh& mesh, const MeshCluster& cluster, Fn fn) {
+  std::set<std::string> told;
+  for (const sim::PodProcess* pod : mesh.Pods(cluster)) {
+    if (!IsApplication(*pod) || !pod->bootstrap() || pod->router()) continue;
+    const kube::ObjectRef owner = OwnerOf(mesh, cluster, *pod);
+    if (told.insert(NameOf(*owner)).second) fn(*pod, *owner);
+  }
+}
+
+// Ports of a proxy's own that kubelets may ask (istio.io, application requirements).
+bool IsProxysHealthPort(int64_t port) { return port == 15020 || port == 15021 || port == 15090; }
+
+// kubernetes: pkg/kubelet/prober, ResolveContainerPort: a name must be one of the container's ports. A number that a
+// container which names its ports leaves out may be served all the same, and mostly is not.
+void ProbesMeetNobody(const Mesh& mesh, Findings& findings) {
+  EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
+    for (const json& container : Items(At(pod, {"spec", "containers"}))) {
+      std::set<std::string> names;
+      std::set<int64_t> numbers;
+      for (const json& port : Items(At(container, "ports"))) {
+        names.insert(Text(port, "name"));
+        numbers.insert(Number(port, "containerPort"));
+      }
+      const bool proxy = Text(container, "name") == "istio-proxy";
+      // A port that two probes agree on is one for health, which many do not declare.
+      std::map<int64_t, int> probed;
+      for (const char* probe : {"readinessProbe", "livenessProbe", "startupProbe"}) {
+        for (const char* how : {"httpGet", "tcpSocket"}) ++probed[NumberOf(At(container, {probe, how, "port"}))];
+      }
+      for (const char* probe : {"readinessProbe", "livenessProbe", "startupProbe"}) {
+        for (const char* how : {"httpGet", "tcpSocket"}) {
+          const json& port = At(container, {probe, how, "port"});
+          const int64_t number = port.is_string() ? std::atoll(TextOf(port).c_str()) : NumberOf(port);
+          const std::string said = fmt::format("{} of container {} asks port ", probe, Text(container, "name"));
+          if (port.is_string() && number == 0 && !names.contains(TextOf(port))) {
+            findings.Add(cluster, object,
+                         fmt::format("{}'{}', and no port of the container has that name", said, TextOf(port)));
+          } else if (number != 0 && !numbers.empty() && !numbers.contains(number) && !IsProxysHealthPort(number) &&
+                     (proxy || probed[number] < 2)) {
+            findings.Add(cluster, object,
+                         fmt::format("{}{}, and the container declares {}{}", said, number, fmt::join(numbers, ", "),
+                                     proxy ? "; a proxy answers /healthz/ready at 15021" : ""));
+          }
+        }
+      }
+    }
+  });
+}
+
+// A Kubernetes quantity as a number, as far as CPUs and memory need it.
+std::optional<double> Quantity(const json& value) {
+  const std::string text = value.is_string() ? TextOf(value) : value.is_number() ? value.dump() : std::string();
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (text.empty() || end == text.c_str()) return std::nullopt;
+  static constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"", 1},     {"m", 1e-3},    {"k", 1e3},        {"M", 1e6},           {"G", 1e9},
+      {"T", 1e12}, {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
+  for (const auto& [unit, factor] : kUnits) {
+    if (unit == end) return number * factor;
+  }
+  return std::nullopt;
+}
+
+// kubernetes: pkg/apis/core/validation, validateContainerResources... of pods, those that injection makes included.
+void LimitsBelowRequests(const Mesh& mesh, Findings& findings) {
+  EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
+    const auto compare = [&](const json& request, const json& limit, const std::string& what) {
+      const auto asked = Quantity(request), most = Quantity(limit);
+      const auto shown = [](const json& value) { return value.is_string() ? TextOf(value) : value.dump(); };
+      if (asked && most && *asked > *most)
+        findings.Add(cluster, object,
+                     fmt::format("{}: {} is requested, and the limit is {}", what, shown(request), shown(limit)));
+    };
+    for (const json& container : Items(At(pod, {"spec", "containers"}))) {
+      for (const char* resource : {"cpu", "memory"}) {
+        compare(At(container, {"resources", "requests", resource}), At(container, {"resources", "limits", resource}),
+                fmt::format("{} of container {}", resource, Text(container, "name")));
+      }
+    }
+    const json& annotations = At(pod, {"metadata", "annotations"});
+    for (const char* resource : {"CPU", "Memory"}) {
+      const std::string name = fmt::format("sidecar.istio.io/proxy{}", resource);
+      compare(At(annotations, name), At(annotations, name + "Limit"), fmt::format("{} and {}Limit", name, name));
+    }
+  });
+}
+
+// istiod: pkg/config/analysis/analyzers/injection/injection-image.go, by releases.
+void ProxyImageOfAnotherRelease(const Mesh& mesh, Findings& findings) {
+  const auto minor_of = [](const std::string& image) {
+    const size_t colon = image.rfind(':');
+    return colon == std::string::npos || image.find('/', colon) != std::string::npos
+               ? 0
+               : pilot::MinorOf(image.substr(colon + 1));
+  };
+  // An installer's own pods are of the release that the profile is, whatever a manifest's istiod says.
+  const int simulated = pilot::MinorOf(mesh.world().profile().istio);
+  EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
+    const MeshCluster* primary = mesh.Find(cluster.control_plane);
+    const kube::ObjectRef istiod =
+        primary == nullptr ? nullptr : WorkloadFor(mesh, *primary, primary->system_namespace, {{"app", "istiod"}});
+    if (istiod == nullptr) return;
+    int control = 0;
+    for (const json& container : Items(At(istiod->body, {"spec", "template", "spec", "containers"})))
+      control = std::max(control, minor_of(Text(container, "image")));
+    std::vector<std::string> images = {Text(At(pod, {"metadata", "annotations"}), "sidecar.istio.io/proxyImage")};
+    for (const json& container : Items(At(pod, {"spec", "containers"}))) {
+      if (Text(container, "name") == "istio-proxy") images.push_back(Text(container, "image"));
+    }
+    for (const std::string& image : images) {
+      const int minor = minor_of(image);
+      if (minor == 0 || control == 0 || minor == control || minor == simulated) continue;
+      findings.Add(cluster, object, fmt::format("its proxies are of image {}, and istiod is 1.{}", image, control));
+    }
+  });
+}
+
+// iptables lead nothing to a sidecar of that mode: it listens where a Sidecar with captureMode NONE tells it to.
+void InterceptionNone(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const MeshCluster* primary = mesh.Find(cluster->control_plane);
+    EachInjected(mesh, *cluster, [&](const sim::PodProcess& pod, const kube::Object& owner) {
+      const auto& annotations = pod.pod()->meta.annotations;
+      const auto mode = annotations.find("sidecar.istio.io/interceptionMode");
+      if (mode == annotations.end() || mode->second != "NONE" || primary == nullptr) return;
+      const auto& sidecars = primary->configs.Sidecars();
+      const bool listens = std::any_of(sidecars.begin(), sidecars.end(), [&](const config::SidecarRef& sidecar) {
+        return !sidecar->spec.ingress.empty() &&
+               HoldsFor(*primary, sidecar->meta.ns, sidecar->spec.workload_selector, pod);
+      });
+      if (listens) return;
+      findings.Add(*cluster, owner,
+                   "interceptionMode NONE, and no Sidecar with ingress listeners is for its pods: requests pass the "
+                   "sidecar by in both directions, and mesh TLS from other pods meets the bare application");
+    });
+  }
+}
+
+// istiod: pilot/pkg/serviceregistry/kube, PodTLSMode: the pod's label is the endpoint's, and injection sets it only
+// where it is missing.
+void TlsModeOfPod(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    EachInjected(mesh, *cluster, [&](const sim::PodProcess& pod, const kube::Object& owner) {
+      const auto& labels = pod.pod()->meta.labels;
+      const auto mode = labels.find("security.istio.io/tlsMode");
+      if (mode == labels.end() || mode->second == "istio" || mode->second.empty()) return;
+      findings.Add(
+          *cluster, owner,
+          fmt::format("its pods have a sidecar and the label security.istio.io/tlsMode={}: clients send to them "
+                      "in clear text, and those of other networks not at all",
+                      mode->second));
+    });
+  }
+}
+
+void ScalesNobody(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (cluster->recorded) continue;
+    for (const kube::ObjectRef& scaler : mesh.List(*cluster, "HorizontalPodAutoscaler")) {
+      const json& target = At(scaler->body, {"spec", "scaleTargetRef"});
+      const std::string kind = Text(target, "kind"), name = Text(target, "name");
+      if ((kind != "Deployment" && kind != "StatefulSet") || mesh.Get(*cluster, kind, scaler->meta.ns, name) != nullptr)
+        continue;
+      findings.Add(*cluster, *scaler, fmt::format("scales {} {}, which is not in {}", kind, name, scaler->meta.ns));
+    }
+  }
+}
+
+// kubernetes: staging/src/k8s.io/pod-security-admission, policy: baseline and restricted refuse NET_ADMIN, which
+// istio-init asks for; Istio's CNI plugin takes its place (istio.io, pod requirements).
+void PodSecurityForbidsInit(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::set<std::string> told;
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", pod->pod()->meta.ns);
+      if (ns == nullptr || !pod->bootstrap()) continue;
+      const auto level = ns->meta.labels.find("pod-security.kubernetes.io/enforce");
+      if (level == ns->meta.labels.end() || (level->second != "baseline" && level->second != "restricted")) continue;
+      for (const json& init : Items(At(pod->pod()->body, {"spec", "initContainers"}))) {
+        const json& added = Items(At(init, {"securityContext", "capabilities", "add"}));
+        const bool admin = std::any_of(added.begin(), added.end(), [](const json& c) { return c == "NET_ADMIN"; });
+        if (!admin || !told.insert(ns->meta.name).second) continue;
+        findings.Add(*cluster, *ns,
+                     fmt::format("pod-security.kubernetes.io/enforce={}, and container {} of injected pods asks for "
+                                 "NET_ADMIN: new pods are refused",
+                                 level->second, Text(init, "name")));
+      }
+    }
+  }
+}
+
+// kubernetes: pkg/quota: what would exceed a quota is refused when it is created; what is there stays.
+void QuotaRefuses(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& quota : mesh.List(*cluster, "ResourceQuota")) {
+      const json& hard = At(quota->body, {"spec", "hard"});
+      size_t balancers = 0;
+      for (const kube::ObjectRef& service : mesh.List(*cluster, "Service", quota->meta.ns))
+        balancers += kube::ParseService(*service).type == "LoadBalancer" ? 1 : 0;
+      const size_t pods = mesh.List(*cluster, "Pod", quota->meta.ns).size();
+      for (const auto& [name, used] :
+           {std::pair("pods", pods), std::pair("count/pods", pods), std::pair("services.loadbalancers", balancers)}) {
+        const auto most = Quantity(At(hard, name));
+        if (!most || static_cast<double>(used) <= *most) continue;
+        findings.Add(*cluster, *quota,
+                     fmt::format("{} is {}, and namespace {} has {}: the next ones are refused", name,
+                                 At(hard, name).is_string() ? TextOf(At(hard, name)) : At(hard, name).dump(),
+                                 quota->meta.ns, used));
+      }
+    }
+  }
+}
+
+// Names that Kubernetes' resolver or controllers look up, and nobody has.
+void NamesNobodyResolves(const Mesh& mesh, Findings& findings) {
+  EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
+    const json& spec = At(pod, "spec");
+    const std::string policy = Text(spec, "dnsPolicy");
+    const bool host = At(spec, "hostNetwork") == true;
+    if ((policy == "Default" || (policy == "ClusterFirst" && host)) && !IsSystemNamespace(mesh, object.meta.ns)) {
+      findings.Add(cluster, object,
+                   fmt::format("dnsPolicy {}{}: its pods ask the node's resolver, which knows no Service", policy,
+                               host ? " with hostNetwork" : ""));
+      findings.Explain({}, host ? "set dnsPolicy: ClusterFirstWithHostNet" : "leave dnsPolicy out");
+    }
+    const std::string governing = Text(At(object.body, "spec"), "serviceName");
+    if (object.kind != "StatefulSet" || governing.empty() || cluster.recorded ||
+        mesh.Get(cluster, "Service", object.meta.ns, governing) != nullptr)
+      return;
+    findings.Add(cluster, object,
+                 fmt::format("serviceName {} is no Service of {}: its pods have no names of their own in DNS",
+                             governing, object.meta.ns));
+    findings.Explain({}, "create that headless Service, or mend serviceName");
+  });
+}
+
+// istiod: pilot/pkg/serviceregistry/kube/controller/network.go reads that label of its system namespace, of pods and of
+// Services alone.
+void NetworkLabelOfNamespace(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& ns : mesh.List(*cluster, "Namespace")) {
+      const auto label = ns->meta.labels.find("topology.istio.io/network");
+      if (label == ns->meta.labels.end() || ns->meta.name == cluster->system_namespace ||
+          IsSystemNamespace(mesh, ns->meta.name) || label->second == cluster->label)
+        continue;
+      findings.Add(*cluster, *ns,
+                   fmt::format("topology.istio.io/network={} at an application's namespace: its pods stay in {}",
+                               label->second, cluster->label.empty() ? "no network" : cluster->label));
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Rule>& WorkloadRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT714", "ProbeMeetsNobody", Level::kWarning,
+       "a pod whose readiness is asked where nobody answers never gets a request; one whose liveness is, starts over",
+       "probe a port that the container listens on, by its number or by the name that it has there", "",
+       ProbesMeetNobody},
+      {"WT609", "LimitBelowRequest", Level::kError, "an API server refuses such pods",
+       "raise the limit, or ask for less", "", LimitsBelowRequests},
+      {"IST0105", "IstioProxyImageMismatch", Level::kWarning,
+       "proxies and istiod are tested one release apart, and an own image stays behind at the next upgrade",
+       "leave the image to injection (image: auto, no sidecar.istio.io/proxyImage), and create the pods anew", "",
+       ProxyImageOfAnotherRelease, false},
+      {"WT608", "InterceptionNone", Level::kError, "a sidecar that nothing is led to takes no part",
+       "leave the annotation sidecar.istio.io/interceptionMode out, or write a Sidecar with ingress listeners", "",
+       InterceptionNone},
+      {"WT610", "TlsModeOfPodOff", Level::kError, "a gateway between networks has endpoints with mesh TLS alone",
+       "take the label security.istio.io/tlsMode off: injection sets it", "", TlsModeOfPod},
+      {"WT716", "QuotaRefuses", Level::kWarning, "a pod or load balancer beyond its namespace's quota is refused",
+       "raise spec.hard of the ResourceQuota", "", QuotaRefuses, false},
+      {"WT717", "PodSecurityForbidsInit", Level::kError, "istio-init sets the pod's iptables, which takes NET_ADMIN",
+       "enforce privileged there, or install Istio's CNI plugin, which needs no such container", "",
+       PodSecurityForbidsInit},
+      {"WT718", "NetworkLabelMisplaced", Level::kWarning,
+       "a network is told by the label of istiod's own namespace, of gateways' Services and of pods",
+       "label istio-system, or the pods", "", NetworkLabelOfNamespace, false},
+      {"WT719", "NamesNobodyResolves", Level::kWarning, "a name that does not resolve is never called", "mend the name",
+       "", NamesNobodyResolves},
+      {"WT713", "ScalesNobody", Level::kWarning, "the workload that was meant keeps its replicas",
+       "mend spec.scaleTargetRef", "", ScalesNobody, false},
   };
   return *rules;
 }

@@ -6,6 +6,7 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/registry/multicluster/registries.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "scenarios/answers/pod_names.h"
@@ -44,6 +45,15 @@ std::set<std::string> NamesIn(const std::string& words) {
 // none has any, the only EnvoyFilter that holds for the proxy. Null: it cannot be told.
 kube::ObjectRef BehindRefusal(const Mesh& mesh, const MeshCluster& primary, const sim::PodProcess* pod,
                               const std::string& words) {
+  // Two services of one host make two filter chains for one SNI: of a host that is a Service's the entry is the second.
+  if (words.find("duplicate matcher") != std::string::npos) {
+    for (const config::ServiceEntryRef& entry : primary.configs.ServiceEntries()) {
+      for (const std::string& host : entry->spec.hosts) {
+        if (words.find("_._." + host) != std::string::npos)
+          return mesh.Get(primary, "ServiceEntry.networking.istio.io", entry->meta.ns, entry->meta.name);
+      }
+    }
+  }
   const std::set<std::string> names = NamesIn(words);
   kube::ObjectRef best, only;
   size_t most = 0, filters = 0;
@@ -92,7 +102,20 @@ void Refused(const Mesh& mesh, Findings& findings) {
 
 void NotSimulated(const Mesh& mesh, Findings& findings) {
   for (const scenario::WithoutEffect& without : scenario::WithoutEffectOf(mesh.world())) {
-    findings.Add({}, {}, {}, Describe(without));
+    const std::string message = Describe(without);
+    // Of a module the plugin that brings it, if there is but one.
+    const MeshCluster* at = nullptr;
+    kube::ObjectRef plugin;
+    size_t plugins = 0;
+    for (const auto& cluster : mesh.clusters()) {
+      for (const kube::ObjectRef& each : mesh.List(*cluster, "WasmPlugin.extensions.istio.io"))
+        ++plugins, at = cluster.get(), plugin = each;
+    }
+    if (plugins == 1 && message.find("ECDS") != std::string::npos) {
+      findings.Add(*at, *plugin, message);
+    } else {
+      findings.Add({}, {}, {}, message);
+    }
   }
 }
 
@@ -117,6 +140,102 @@ bool Explained(const Mesh& mesh, const RequestOutcome& request, const std::vecto
   });
 }
 
+struct Blamed {
+  const MeshCluster* cluster = nullptr;
+  kube::ObjectRef object;  // null: nothing is named
+};
+
+// The object of the client's istiod that a reason names, "(VirtualService sample/helloworld)", or that sets what it
+// speaks of.
+Blamed BlamedFor(const Mesh& mesh, const RequestOutcome& r) {
+  const MeshCluster* of = mesh.Find(r.cluster);
+  const MeshCluster* primary = of == nullptr ? nullptr : mesh.Find(of->control_plane);
+  if (primary == nullptr || primary->istiod == nullptr) return {};
+  for (const std::string& reason : r.reasons) {
+    for (const char* kind : {"VirtualService", "DestinationRule"}) {
+      const size_t at = reason.find(fmt::format("({} ", kind));
+      const size_t slash = at == reason.npos ? reason.npos : reason.find('/', at);
+      const size_t end = slash == reason.npos ? reason.npos : reason.find(')', slash);
+      if (end == reason.npos) continue;
+      const size_t begin = at + std::string_view(kind).size() + 2;
+      if (kube::ObjectRef object =
+              mesh.Get(*primary, fmt::format("{}.networking.istio.io", kind), reason.substr(begin, slash - begin),
+                       reason.substr(slash + 1, end - slash - 1));
+          object != nullptr)
+        return {primary, object};
+    }
+    if (reason.find("within the connect timeout") == reason.npos) continue;
+    for (const sim::PodProcess* pod : mesh.Pods(*of)) {
+      if (r.client != fmt::format("{}.{}@{}", pod->app(), pod->pod()->meta.ns, r.cluster)) continue;
+      for (const config::EnvoyFilterRef& filter : primary->configs.EnvoyFilters()) {
+        if (!HoldsFor(*primary, filter->meta.ns, filter->spec.workload_selector, *pod)) continue;
+        kube::ObjectRef object =
+            mesh.Get(*primary, "EnvoyFilter.networking.istio.io", filter->meta.ns, filter->meta.name);
+        if (object != nullptr && At(object->body, "spec")
+                                         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                                         .find("connect_timeout") != std::string::npos)
+          return {primary, object};
+      }
+    }
+    if (!At(primary->istiod->mesh_config().raw, "connectTimeout").is_null())
+      if (kube::ObjectRef map = MeshConfigMap(mesh, *primary);
+          map != nullptr && !mesh.Where(primary->name, *map).file.empty())
+        return {primary, map};
+  }
+  return {};
+}
+
+// A client's proxy holds endpoints of the host, and none of those that another network has: nothing fails, and that
+// side is never asked.
+void EndpointsMissing(const Mesh& mesh, Findings& findings) {
+  std::set<std::pair<std::string, std::string>> told;  // client's cluster and the Service there
+  for (const RequestOutcome& r : findings.requests()) {
+    const MeshCluster* here = mesh.Find(r.cluster);
+    const MeshCluster* primary = here == nullptr ? nullptr : mesh.Find(here->control_plane);
+    if (primary == nullptr || primary->istiod == nullptr || mesh.Get(*here, "Service", r.ns, r.service) == nullptr)
+      continue;
+    const pilot::ServiceRef service = ServiceOf(*primary, FullHost(r.service, r.ns));
+    if (service == nullptr || service->FindPort(r.port) == nullptr || primary->push->IsClusterLocal(*service) ||
+        Explained(mesh, r, findings.before()))
+      continue;
+    std::set<std::string> held;
+    for (const sim::PodProcess* pod : mesh.Pods(*here)) {
+      if (pod->envoy() == nullptr || r.client != fmt::format("{}.{}@{}", pod->app(), pod->pod()->meta.ns, r.cluster))
+        continue;
+      for (const envoysim::EndpointStatus& e : pod->envoy()->Endpoints()) {
+        if (e.cluster == fmt::format("outbound|{}||{}", r.port, service->hostname))
+          held.insert(e.address.substr(0, e.address.rfind(':')));
+      }
+      break;
+    }
+    if (held.empty()) continue;
+    for (const auto& far : mesh.clusters()) {
+      const kube::ObjectRef object = mesh.Get(*far, "Service", r.ns, r.service);
+      if (far.get() == here || far->network == here->network || far->label.empty() || object == nullptr) continue;
+      const kube::Service& typed = kube::ParseService(*object);
+      if (typed.cluster_ip == "None" || typed.internal_traffic_policy == "Local" || typed.type == "ExternalName")
+        continue;
+      std::vector<std::string> addresses;
+      for (const sim::PodProcess* pod : Behind(mesh, *far, *object)) {
+        if (pod->bootstrap() && pod->Trouble().empty()) addresses.push_back(kube::ParsePod(*pod->pod()).ip);
+      }
+      if (addresses.empty()) continue;
+      for (const auto& gateway :
+           primary->istiod->registries().networks().Gateways()->ForNetwork(pilot::NetworkId(far->label)))
+        addresses.push_back(gateway.addr);
+      const bool any =
+          std::any_of(addresses.begin(), addresses.end(), [&](const auto& each) { return held.contains(each); });
+      if (any || !told.insert({r.cluster, far->name + "/" + NameOf(*object)}).second) continue;
+      findings.Add(*far, *object,
+                   fmt::format("clients in {} know the Service and none of its pods here: {} is answered at home alone",
+                               r.cluster, r.client));
+      findings.Explain({}, fmt::format("`wavetank why MESH --proxy {} --host {}` shows which of istiod's filters left "
+                                       "them out",
+                                       r.client.substr(0, r.client.find('.')) + "@" + r.cluster, service->hostname));
+    }
+  }
+}
+
 void RequestsFail(const Mesh& mesh, Findings& findings) {
   for (const RequestOutcome& r : findings.requests()) {
     const bool retried = r.failed == 0 && r.retried * 4 >= r.sent;
@@ -128,6 +247,13 @@ void RequestsFail(const Mesh& mesh, Findings& findings) {
                       r.retried, r.sent, r.client, r.port)
                 : fmt::format("{} of {} requests from {} to port {} fail: {}", r.failed, r.sent, r.client, r.port,
                               fmt::join(r.reasons, "; "));
+    if (const Blamed blamed = BlamedFor(mesh, r); blamed.object != nullptr) {
+      findings.Add(*blamed.cluster, *blamed.object, message);
+      findings.Explain("what it sets is not kept by the way to some endpoint",
+                       fmt::format("mend it; `wavetank why MESH --from {} --to {}.{}:{}` shows the request hop by hop",
+                                   r.client.substr(0, r.client.find('.')) + "@" + r.cluster, r.service, r.ns, r.port));
+      continue;
+    }
     const MeshCluster* at = mesh.Find(r.cluster);
     kube::ObjectRef service = at == nullptr ? nullptr : mesh.Get(*at, "Service", r.ns, r.service);
     for (const auto& cluster : mesh.clusters()) {
@@ -151,6 +277,10 @@ const std::vector<Rule>& AnswerRules() {
        "try that part beside a real Envoy: `wavetank serve` (docs/serve.md)", "", NotSimulated},
       {"WT534", "RefusedByIstiod", Level::kError, "the object is not stored, and what was there before stays in force",
        "mend the field that the words name", "", RefusedByIstiod},
+      {"WT802", "EndpointsMissing", Level::kWarning,
+       "something that no other rule knows keeps the pods of another network from these clients",
+       "`wavetank why MESH --proxy CLIENT --host HOST` shows which of istiod's filters left them out", "",
+       EndpointsMissing},
       {"WT801", "RequestsFail", Level::kError, "something that no other rule knows stands between client and Service",
        "`wavetank why MESH --from CLIENT --to HOST:PORT` shows the request hop by hop", "", RequestsFail},
   };

@@ -170,6 +170,21 @@ void OnNetworkGateway(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// Its only condition is that a method or path be any, as all are.
+bool AsksNothing(const json& rule) {
+  if (rule.contains("from") || rule.contains("when")) return false;
+  for (const json& to : Items(At(rule, "to"))) {
+    const json& operation = At(to, "operation");
+    if (!operation.is_object() || operation.size() != 1) continue;
+    for (const char* field : {"methods", "paths"}) {
+      for (const json& each : Items(At(operation, field))) {
+        if (TextOf(each) == "*" || (TextOf(each) == "/*" && std::string_view(field) == "paths")) return true;
+      }
+    }
+  }
+  return false;
+}
+
 void NobodyAllowed(const Mesh& mesh, Findings& findings) {
   std::map<std::string, std::set<const sim::PodProcess*>> admitting;  // by cluster: pods that some rule admits to
   EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
@@ -180,7 +195,7 @@ void NobodyAllowed(const Mesh& mesh, Findings& findings) {
     const json& rules = Items(At(policy.body, {"spec", "rules"}));
     const std::string action = Text(At(policy.body, "spec"), "action");
     const bool all_denied = action == "DENY" && std::any_of(rules.begin(), rules.end(), [](const json& rule) {
-                              return rule.is_object() && rule.empty();
+                              return rule.is_object() && (rule.empty() || AsksNothing(rule));
                             });
     if (!all_denied && !(IsAllow(policy) && rules.empty())) return;
     std::set<std::string> apps;
@@ -193,6 +208,36 @@ void NobodyAllowed(const Mesh& mesh, Findings& findings) {
     findings.Add(cluster, policy,
                  fmt::format("{} admits nobody{}: requests from every cluster are answered 403", *apps.begin(),
                              apps.size() > 1 ? fmt::format(" (nor do {} more)", apps.size() - 1) : ""));
+  });
+}
+
+// A gateway between networks opens no TLS: applications see the client's own identity, from whatever network.
+void GatewayAsCaller(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  std::set<std::string> of_gateways, of_others;
+  for (const sim::PodProcess* pod : mesh.world().Pods()) {
+    if (!pod->bootstrap()) continue;
+    const bool between = pod->router() && pod->pod()->meta.labels.contains("topology.istio.io/network");
+    const std::string account = kube::ParsePod(*pod->pod()).service_account;
+    (between ? of_gateways : of_others)
+        .insert(fmt::format("/ns/{}/sa/{}", pod->pod()->meta.ns, account.empty() ? "default" : account));
+  }
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    const bool application = std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return !pod->router(); });
+    if (!application) return;
+    EachSource(policy, [&](const json& source) {
+      for (const json& principal : Items(At(source, "principals"))) {
+        const std::string text = TextOf(principal);
+        const size_t ns = text.find("/ns/");
+        if (ns == std::string::npos || !of_gateways.contains(text.substr(ns)) || of_others.contains(text.substr(ns)))
+          continue;
+        findings.Add(
+            cluster, policy,
+            fmt::format("principal {} is the gateway's between networks, as which no request comes: clients of "
+                        "other networks keep their own",
+                        text));
+      }
+    });
   });
 }
 
@@ -241,8 +286,10 @@ const std::vector<Rule>& AuthorizationRules() {
       {"WT562", "AuthorizationHttpOnTcp", Level::kWarning, "TCP has no methods, paths, hosts, headers or tokens",
        "name the Service's port http, or ask for ports and principals alone", "istio/istio#25832", HttpRulesOnTcp},
       {"WT563", "AuthorizationByAddress", Level::kWarning, "a gateway's connections come from the gateway",
-       "ask for principals or namespaces: mesh TLS carries them through gateways", "istio/istio#30895",
-       AddressesBehindGateways},
+       "ask for principals or namespaces: mesh TLS carries them through gateways", "istio/istio#30895", AddressesBehindGateways},
+      {"WT577", "AuthorizationByGateway", Level::kWarning,
+       "mesh TLS runs from sidecar to sidecar, through such gateways", "name the clients' own principals or namespaces",
+       "", GatewayAsCaller},
       {"WT564", "AuthorizationOnNetworkGateway", Level::kError, "an AUTO_PASSTHROUGH gateway sees TLS from outside",
        "select the applications, and let the gateway pass", "istio/istio#26626", OnNetworkGateway},
       {"WT565", "AuthorizationAdmitsNobody", Level::kWarning,

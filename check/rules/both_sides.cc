@@ -1,13 +1,17 @@
-// What both sides of a request have to agree on: PeerAuthentication against gateways between networks and against
-// DestinationRules; and what stands in one primary's cluster and is missed in another's, as each istiod reads the
-// configuration of its own cluster alone (istio.io, deployment models: multi-primary).
+// What both sides have to agree on: PeerAuthentication against gateways between networks and against DestinationRules;
+// and what one primary's cluster has and another's lacks or has otherwise, as each istiod reads the configuration of
+// its own cluster alone (istio.io, deployment models: multi-primary), so that one mesh behaves in two ways.
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/duration.h"
+#include "core/base/json/json_read.h"
+#include "core/base/json_access.h"
 #include "core/model/host_name.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
@@ -66,16 +70,6 @@ void ModesConflict(const Mesh& mesh, Findings& findings) {
       }
     }
   }
-}
-
-bool IsMeshPrimary(const MeshCluster& cluster) {
-  return cluster.primary && cluster.istiod != nullptr && cluster.push != nullptr;
-}
-
-// An application with a sidecar whose requests that istiod routes.
-bool HasClients(const Mesh& mesh, const MeshCluster& primary) {
-  const auto pods = mesh.ServedPods(primary);
-  return std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return pod->bootstrap() && !pod->router(); });
 }
 
 bool IsForMesh(const config::VirtualService& vs) {
@@ -205,6 +199,274 @@ const std::vector<Rule>& OneSideRules() {
       {"WT546", "PoliciesOnOneSide", Level::kWarning,
        "in a multi-primary mesh each istiod reads the policies of its own cluster, and guards the pods there",
        "apply it in every primary cluster that has such pods", "istio/istio#44863", PoliciesOnOneSide, false},
+  };
+  return *rules;
+}
+
+namespace {
+
+using nlohmann::json;
+
+// A scalar in its one form: hosts in full, durations in nanoseconds.
+json OneForm(const json& value, std::string_view field, std::string_view ns) {
+  if (!value.is_string()) return value;
+  const std::string text = TextOf(value);
+  if ((field == "host" || field == "hosts") && !ns.empty() && text.find('/') == text.npos) return FullHost(text, ns);
+  if (!text.empty() && text.back() == 's' && text.front() >= '0' && text.front() <= '9') {
+    if (const auto duration = ParseGoDuration(text)) return fmt::format("{} ns", duration->count());
+  }
+  return value;
+}
+
+// What an API server's client may write or leave out: fields of Proto JSON that say nothing, the order of names. Lists
+// of objects keep theirs: the first rule that matches counts; and so do ranks.
+json Canonical(const json& in, std::string_view field, std::string_view ns) {
+  if (in.is_object()) {
+    json out = json::object();
+    for (const auto& [key, value] : in.items()) {
+      if (value.is_null() || (value.is_string() && TextOf(value).empty()) || (value.is_array() && value.empty()))
+        continue;
+      out[key] = Canonical(value, key, ns);
+    }
+    return out;
+  }
+  if (!in.is_array()) return OneForm(in, field, ns);
+  json out = json::array();
+  bool scalars = true;
+  for (const json& each : in) {
+    scalars = scalars && each.is_primitive();
+    out.push_back(Canonical(each, field, ns));
+  }
+  if (scalars && field != "failoverPriority") std::sort(out.begin(), out.end());
+  return out;
+}
+
+struct Difference {
+  std::string path;  // "http[0].timeout"
+  json here, there;  // null: it is not there
+};
+
+std::optional<Difference> FirstDifference(const json& here, const json& there, const std::string& path) {
+  if (here == there) return std::nullopt;
+  const auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
+  if (here.is_object() && there.is_object()) {
+    for (const auto& [key, value] : here.items()) {
+      if (auto found = FirstDifference(value, At(there, key), below(key))) return found;
+    }
+    for (const auto& [key, value] : there.items()) {
+      if (!here.contains(key)) return Difference{below(key), nullptr, value};
+    }
+  }
+  const bool objects = here.is_array() && there.is_array() && !here.empty() && !there.empty() &&
+                       here.front().is_structured() && there.front().is_structured();
+  if (objects) {
+    for (size_t i = 0; i < std::max(here.size(), there.size()); ++i) {
+      static const auto* const kNone = new json;
+      const json& mine = i < here.size() ? here[i] : *kNone;
+      const json& theirs = i < there.size() ? there[i] : *kNone;
+      if (auto found = FirstDifference(mine, theirs, fmt::format("{}[{}]", path, i))) return found;
+    }
+  }
+  return Difference{path, here, there};
+}
+
+std::string Shown(const json& value) {
+  constexpr size_t kMost = 120;
+  if (value.is_null()) return "left out";
+  std::string out = value.is_string() ? TextOf(value) : value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (out.size() > kMost) out = out.substr(0, kMost) + "...";
+  return out;
+}
+
+// The value as it is written, where `difference` says.
+const json& Written(const json& spec, const std::string& path) {
+  const json* at = &spec;
+  for (size_t begin = 0; begin < path.size();) {
+    size_t end = path.find_first_of(".[", begin);
+    if (path[begin] == '[') {
+      end = path.find(']', begin);
+      const size_t index = std::stoul(path.substr(begin + 1, end - begin - 1));
+      if (!at->is_array() || index >= at->size()) return Null();
+      at = &(*at)[index];
+      begin = end + 1;
+    } else {
+      end = std::min(end, path.size());
+      if (!at->is_object() || !at->contains(path.substr(begin, end - begin))) return Null();
+      at = &(*at)[path.substr(begin, end - begin)];
+      begin = end;
+    }
+    if (begin < path.size() && path[begin] == '.') ++begin;
+  }
+  return *at;
+}
+
+// Some proxy of the primary is configured by it.
+bool HoldsForSomeone(const Mesh& mesh, const MeshCluster& primary, const kube::Object& object) {
+  if (object.kind == "VirtualService" || object.kind == "DestinationRule" || object.kind == "ServiceEntry")
+    return HasClients(mesh, primary);
+  kube::Labels selector;
+  for (const auto& [key, value] : Members(WorkloadSelectorOf(object))) selector[key] = TextOf(value);
+  const auto pods = mesh.ServedPods(primary);
+  return std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+    return pod->bootstrap() && HoldsFor(primary, object.meta.ns, selector, *pod);
+  });
+}
+
+std::string PlaceText(const Place& place) {
+  return place.file.empty() ? std::string() : fmt::format(" ({}:{})", place.file, place.line);
+}
+
+// Gateways and WorkloadEntries are each cluster's own.
+constexpr const char* kKindsOfTheMesh[] = {
+    "AuthorizationPolicy.security.istio.io", "DestinationRule.networking.istio.io",
+    "EnvoyFilter.networking.istio.io",       "PeerAuthentication.security.istio.io",
+    "ProxyConfig.networking.istio.io",       "RequestAuthentication.security.istio.io",
+    "ServiceEntry.networking.istio.io",      "Sidecar.networking.istio.io",
+    "Telemetry.telemetry.istio.io",          "VirtualService.networking.istio.io",
+    "WasmPlugin.extensions.istio.io"};
+
+void ConfigurationDiffers(const Mesh& mesh, Findings& findings) {
+  std::vector<const MeshCluster*> primaries;
+  for (const auto& cluster : mesh.clusters()) {
+    if (IsMeshPrimary(*cluster)) primaries.push_back(cluster.get());
+  }
+  for (const char* kind : kKindsOfTheMesh) {
+    for (size_t i = 0; i < primaries.size(); ++i) {
+      for (const kube::ObjectRef& object : mesh.List(*primaries[i], kind)) {
+        if (!HoldsForSomeone(mesh, *primaries[i], *object)) continue;
+        const json spec = Canonical(At(object->body, "spec"), "", object->meta.ns);
+        // Each is held against the first primary's that has it, so that three that differ are two findings.
+        const auto has = [&](const MeshCluster* c) {
+          return mesh.Get(*c, kind, object->meta.ns, object->meta.name) != nullptr;
+        };
+        if (std::any_of(primaries.begin(), primaries.begin() + static_cast<std::ptrdiff_t>(i), has)) continue;
+        for (size_t j = i + 1; j < primaries.size(); ++j) {
+          const MeshCluster& other = *primaries[j];
+          const kube::ObjectRef twin = mesh.Get(other, kind, object->meta.ns, object->meta.name);
+          if (twin == nullptr || !HoldsForSomeone(mesh, other, *twin)) continue;
+          const auto differs = FirstDifference(spec, Canonical(At(twin->body, "spec"), "", twin->meta.ns), "");
+          if (!differs) continue;
+          const std::string path = differs->path.empty() ? "spec" : "spec." + differs->path;
+          // Sorted lists are told whole, all else as it was written.
+          findings.Add(*primaries[i], *object,
+                       fmt::format("{} is {} here and {} in {}{}: proxies of the two clusters do different things",
+                                   path, Shown(Written(At(object->body, "spec"), differs->path)),
+                                   Shown(Written(At(twin->body, "spec"), differs->path)), other.name,
+                                   PlaceText(mesh.Where(other.name, *twin))));
+        }
+      }
+    }
+  }
+}
+
+// Fields of the mesh config that change what proxies do, with what istiod has where they are left out
+// (istiod: pkg/config/mesh/mesh.go, DefaultMeshConfig). What names the cluster, its network or its istiod is each
+// cluster's own; trust domains are WT302's.
+struct MeshField {
+  const char* path;
+  const char* otherwise;  // JSON
+};
+constexpr MeshField kFieldsOfTheMesh[] = {
+    {"outboundTrafficPolicy.mode", "\"ALLOW_ANY\""},
+    {"enableAutoMtls", "true"},
+    {"rootNamespace", "\"istio-system\""},
+    {"h2UpgradePolicy", "\"DO_NOT_UPGRADE\""},
+    {"connectTimeout", "\"10s\""},
+    {"protocolDetectionTimeout", "\"0s\""},
+    {"defaultServiceExportTo", "[\"*\"]"},
+    {"defaultVirtualServiceExportTo", "[\"*\"]"},
+    {"defaultDestinationRuleExportTo", "[\"*\"]"},
+    {"localityLbSetting", "null"},
+    {"pathNormalization.normalization", "\"DEFAULT\""},
+    {"defaultHttpRetryPolicy", "null"},
+    {"meshMTLS.minProtocolVersion", "null"},
+    {"verifyCertificateAtClient", "false"},
+    {"tcpKeepalive", "null"},
+    {"accessLogFile", "null"},
+    {"defaultConfig.holdApplicationUntilProxyStarts", "false"},
+    {"defaultConfig.interceptionMode", "\"REDIRECT\""},
+};
+
+// As it is written, or what holds without it.
+json FieldOf(const MeshCluster& cluster, const MeshField& field) {
+  const json* at = &cluster.istiod->mesh_config().raw;
+  std::string_view path = field.path;
+  while (!path.empty()) {
+    const size_t dot = std::min(path.find('.'), path.size());
+    at = &At(*at, path.substr(0, dot));
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  const bool says = !at->is_null() && !(at->is_string() && TextOf(*at).empty());
+  return says ? *at : json::parse(field.otherwise);
+}
+
+void MeshConfigsDiffer(const Mesh& mesh, Findings& findings) {
+  const MeshCluster* first = nullptr;
+  for (const auto& cluster : mesh.clusters()) {
+    if (!IsMeshPrimary(*cluster)) continue;
+    if (first == nullptr) {
+      first = cluster.get();
+      continue;
+    }
+    for (const MeshField& field : kFieldsOfTheMesh) {
+      const json mine = FieldOf(*cluster, field), theirs = FieldOf(*first, field);
+      if (Canonical(mine, "", "") == Canonical(theirs, "", "")) continue;
+      // It is told where somebody wrote it.
+      const kube::ObjectRef here = MeshConfigMap(mesh, *cluster), there = MeshConfigMap(mesh, *first);
+      const bool written = here != nullptr && !mesh.Where(cluster->name, *here).file.empty();
+      const bool at_first = !written && there != nullptr && !mesh.Where(first->name, *there).file.empty();
+      findings.Add(at_first ? *first : *cluster, at_first ? there : here,
+                   fmt::format("the mesh config's {} is {} here and {} in {}: proxies of the two clusters do different "
+                               "things",
+                               field.path, Shown(at_first ? theirs : mine), Shown(at_first ? mine : theirs),
+                               at_first ? cluster->name : first->name));
+      break;
+    }
+  }
+}
+
+// What holds for pods here would hold for pods there, and stands there under no name. Kinds whose absence fails no
+// request at once: WT537 and WT546 tell of the others.
+void OnOneSide(const Mesh& mesh, Findings& findings) {
+  static constexpr const char* kKinds[] = {"EnvoyFilter.networking.istio.io", "RequestAuthentication.security.istio.io",
+                                           "ServiceEntry.networking.istio.io", "Sidecar.networking.istio.io",
+                                           "WasmPlugin.extensions.istio.io"};
+  for (const auto& cluster : mesh.clusters()) {
+    if (!IsMeshPrimary(*cluster)) continue;
+    for (const char* kind : kKinds) {
+      for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
+        if (mesh.Where(cluster->name, *object).file.empty() || !HoldsForSomeone(mesh, *cluster, *object)) continue;
+        for (const auto& other : mesh.clusters()) {
+          if (other == cluster || !IsMeshPrimary(*other) || !HoldsForSomeone(mesh, *other, *object)) continue;
+          // Of another name it may say the same.
+          if (!mesh.List(*other, kind, object->meta.ns).empty()) continue;
+          findings.Add(
+              *cluster, *object,
+              fmt::format("holds for proxies in {} alone: {} has no {} in namespace {}, and has proxies that it "
+                          "would hold for",
+                          cluster->name, other->name, object->kind, object->meta.ns));
+          break;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Rule>& DifferenceRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT547", "ConfigurationDiffersAcrossPrimaries", Level::kWarning,
+       "in a multi-primary mesh each istiod reads the configuration of its own cluster, so one name means two things",
+       "apply the same object in every primary cluster, or give what is each cluster's own a name of its own",
+       "istio/istio#44863", ConfigurationDiffers, false},
+      {"WT709", "MeshConfigsDiffer", Level::kWarning,
+       "each istiod follows the mesh config of its own cluster, and so do the proxies that it serves",
+       "install the primaries of one mesh with the same meshConfig", "", MeshConfigsDiffer, false},
+      {"WT710", "ConfigurationOnOneSide", Level::kInfo,
+       "in a multi-primary mesh each istiod reads the configuration of its own cluster, and configures the proxies "
+       "there",
+       "apply it in every primary cluster that has such proxies", "istio/istio#44863", OnOneSide, false},
   };
   return *rules;
 }

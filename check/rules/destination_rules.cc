@@ -140,6 +140,84 @@ void TlsModeCutsGateways(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// Thresholds of 0 are off (envoy: api/envoy/config/cluster/v3/outlier_detection.proto; istiod: applyOutlierDetection
+// enforces what is above 0), and below minHealthPercent Envoy panics: it sends to all, the ejected included.
+void EjectsNobody(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      if (!policy.outlier_detection) return;
+      const config::OutlierDetection& o = *policy.outlier_detection;
+      const bool off = o.consecutive_5xx_errors == 0u && o.consecutive_gateway_errors.value_or(0) == 0 &&
+                       o.consecutive_errors == 0 &&
+                       (!o.split_external_local_origin_errors || o.consecutive_local_origin_failures == 0u);
+      if (off) {
+        findings.Add(
+            cluster, rule.meta,
+            fmt::format("outlierDetection{} has consecutive5xxErrors 0 and counts nothing else: it ejects nobody", of));
+        return;
+      }
+      std::set<std::string> addresses;
+      for (const auto& [far, endpoint] : EndpointsOf(cluster, rule)) addresses.insert(endpoint->address);
+      const size_t hosts = addresses.size();
+      if (o.min_health_percent == 0 || hosts < 2) return;
+      const auto left = static_cast<int>((hosts - 1) * 100 / hosts);
+      if (left >= o.min_health_percent) return;
+      findings.Add(
+          cluster, rule.meta,
+          fmt::format("outlierDetection{} has minHealthPercent {}, and one of {} endpoints ejected leaves {} %: "
+                      "all are sent to again, the ejected one included",
+                      of, o.min_health_percent, hosts, left));
+    });
+  });
+}
+
+// istiod: cluster_builder.go, applyLoadBalancer: PASSTHROUGH makes an ORIGINAL_DST cluster.
+void PassthroughLeavesOthers(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    const std::string far = RemoteNetwork(mesh, cluster, rule);
+    if (far.empty()) return;
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      if (policy.load_balancer && policy.load_balancer->simple == config::LoadBalancerSettings::Simple::kPassthrough)
+        findings.Add(cluster, rule.meta,
+                     fmt::format("loadBalancer{} PASSTHROUGH: requests go to the address that the client has, which "
+                                 "kube-proxy balances over this cluster's pods; those in {} get none",
+                                 of, far));
+    });
+  });
+}
+
+// A sidecar reads such files from its own container (istio.io, DestinationRule: clientCertificate, caCertificates);
+// mounts come by the annotation sidecar.istio.io/userVolumeMount.
+void FilesNobodyMounts(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    const auto look = [&](const std::optional<ClientTlsSettings>& tls, const std::string& of) {
+      if (!tls || tls->mode == ClientTlsSettings::Mode::kIstioMutual || !tls->credential_name.empty()) return;
+      std::vector<std::string> files;
+      for (const std::string* file : {&tls->client_certificate, &tls->private_key, &tls->ca_certificates}) {
+        if (file->starts_with('/') && !file->starts_with("/etc/ssl/") && !file->starts_with("/var/run/secrets/"))
+          files.push_back(*file);
+      }
+      if (files.empty()) return;
+      const auto pods = mesh.ServedPods(cluster);
+      const sim::PodProcess* client = nullptr;
+      for (const sim::PodProcess* pod : pods) {
+        if (!pod->bootstrap() || pod->pod()->body.dump().find("userVolumeMount") != std::string::npos) continue;
+        if (pod->router() || !IsApplication(*pod)) continue;
+        if (SeenBySomeone(mesh, cluster, rule.spec.export_to, rule.meta.ns)) client = pod;
+      }
+      if (client == nullptr) return;
+      findings.Add(cluster, rule.meta,
+                   fmt::format("tls{} reads {}, which the sidecar of {} does not have: its clusters wait for it, and a "
+                               "proxy that starts never gets ready",
+                               of, fmt::join(files, ", "), client->name()));
+    };
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      look(policy.tls, of);
+      for (const auto& port : policy.port_level_settings) look(port.tls, fmt::format(" of port {}{}", port.port, of));
+    });
+  });
+}
+
 bool LacksRoots(const ClientTlsSettings& tls) {
   const bool original = tls.mode == ClientTlsSettings::Mode::kSimple || tls.mode == ClientTlsSettings::Mode::kMutual;
   return original && tls.ca_certificates.empty() && tls.credential_name.empty();
@@ -280,10 +358,13 @@ void SubsetsOfOneName(const Mesh& mesh, Findings& findings) {
 // istiod looks in the client's namespace, the service's and its own.
 void RuleOutOfSight(const Mesh& mesh, Findings& findings) {
   EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
-    if (!SeenBySomeone(mesh, cluster, rule.spec.export_to, rule.meta.ns)) {
-      return findings.Add(
-          cluster, rule.meta,
-          fmt::format("exportTo {}: no proxy there that could heed it", fmt::join(rule.spec.export_to, ", ")));
+    const bool by_default = rule.spec.export_to.empty();
+    const auto& export_to = by_default ? cluster.push->mesh().default_destination_rule_export_to : rule.spec.export_to;
+    if (!SeenBySomeone(mesh, cluster, export_to, rule.meta.ns)) {
+      return findings.Add(cluster, rule.meta,
+                          fmt::format("{} {}: no proxy there that could heed it",
+                                      by_default ? "meshConfig.defaultDestinationRuleExportTo" : "exportTo",
+                                      fmt::join(export_to, ", ")));
     }
     if (rule.meta.ns == cluster.root_namespace) return;
     const pilot::ServiceRef service = ServiceOf(cluster, FullHost(rule.spec.host, rule.meta.ns));
@@ -395,8 +476,20 @@ void PortSettingsReplace(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& DestinationRuleRules() {
   static const auto* const rules = new std::vector<Rule>{
-      {"WT511", "DestinationRuleHostUnknown", Level::kWarning, "clients keep the defaults", "mend the host's name",
-       "istio/istio#19195", HostUnknown},
+      {"WT540", "EjectsNobody", Level::kWarning,
+       "a host that fails goes on getting its share, and failover never happens",
+       "set consecutive5xxErrors above 0, and leave minHealthPercent out", "", EjectsNobody, false},
+      {"WT548", "TlsFilesMissing", Level::kError, "Envoy waits for a secret that its agent cannot read",
+       "mount the files into the sidecars (sidecar.istio.io/userVolume, userVolumeMount); for hosts in the mesh leave "
+       "tls "
+       "out",
+       "", FilesNobodyMounts},
+      {"WT549", "PassthroughLeavesOthers", Level::kWarning,
+       "who is sent where the client says is not balanced by the mesh",
+       "use ROUND_ROBIN, LEAST_REQUEST or RANDOM, or leave loadBalancer.simple out", "", PassthroughLeavesOthers,
+       false},
+      {"WT511", "DestinationRuleHostUnknown", Level::kWarning, "clients keep the defaults", "mend the host's name", "istio/istio#19195",
+       HostUnknown},
       {"WT512", "SubsetSelectsNothing", Level::kWarning, "requests for the subset find no endpoint",
        "mend the subset's labels or the pods'", "", SubsetSelectsNothing},
       {"WT535", "SubsetsOfOneName", Level::kError,

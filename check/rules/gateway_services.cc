@@ -162,6 +162,20 @@ void GatewayWithoutPods(const Mesh& mesh, Findings& findings) {
                        "namespace that is not istio-injection=disabled, and create the pods anew");
       return;
     }
+    // istiod: manifests/charts/gateway: the template of gateways is asked for by the pods' annotation.
+    const bool sidecar = !pods.empty() && std::all_of(pods.begin(), pods.end(), [](const auto* pod) {
+      return pod->bootstrap().has_value() && !pod->router();
+    });
+    if (sidecar) {
+      findings.Add(
+          cluster, *workload,
+          fmt::format("its pods are injected as sidecars, and nothing else is behind gateway Service {}: their "
+                      "annotation inject.istio.io/templates is not gateway",
+                      object.meta.name));
+      findings.Explain("a Gateway's configuration is for proxies that run as gateways",
+                       "annotate the pods' template inject.istio.io/templates: gateway");
+      return;
+    }
     findings.Add(cluster, *workload,
                  wanted == 0
                      ? fmt::format("wants 0 replicas, and no other pod is behind gateway Service {}", object.meta.name)
@@ -258,7 +272,14 @@ void GatewayPortMissing(const Mesh& mesh, Findings& findings) {
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
     const int wanted = PortForOthers(object);
     for (const kube::ServicePort& port : service.ports) {
-      if (port.port == wanted) return;
+      if (port.port != wanted) continue;
+      if (port.protocol.empty() || port.protocol == "TCP") return;
+      findings.Add(cluster, object,
+                   fmt::format("other networks are sent to TCP port {} of this gateway, and the Service has it for {} "
+                               "alone",
+                               wanted, port.protocol));
+      return findings.Explain("the load balancer leads nothing there that is TCP",
+                              fmt::format("say protocol: TCP for port {}, or leave it out", wanted));
     }
     findings.Add(
         cluster, object,
@@ -427,6 +448,77 @@ void SourceRanges(const Mesh& mesh, Findings& findings) {
   });
 }
 
+struct Annotation {
+  std::string_view name;
+  std::string_view value;  // a part of it; empty: any
+};
+
+// Of the clouds' load balancers: GKE, AKS, EKS (both controllers), OCI, each in its provider's documentation.
+constexpr Annotation kInternal[] = {{"networking.gke.io/load-balancer-type", "nternal"},
+                                    {"cloud.google.com/load-balancer-type", "nternal"},
+                                    {"service.beta.kubernetes.io/azure-load-balancer-internal", "true"},
+                                    {"service.beta.kubernetes.io/aws-load-balancer-internal", "true"},
+                                    {"service.beta.kubernetes.io/aws-load-balancer-internal", "0.0.0.0/0"},
+                                    {"service.beta.kubernetes.io/aws-load-balancer-scheme", "internal"},
+                                    {"service.beta.kubernetes.io/oci-load-balancer-internal", "true"}};
+constexpr Annotation kOpensTls[] = {{"service.beta.kubernetes.io/aws-load-balancer-ssl-cert", ""},
+                                    {"service.beta.kubernetes.io/aws-load-balancer-backend-protocol", "http"},
+                                    {"service.beta.kubernetes.io/aws-load-balancer-backend-protocol", "ssl"},
+                                    {"service.beta.kubernetes.io/do-loadbalancer-tls-ports", "15443"},
+                                    {"service.beta.kubernetes.io/oci-load-balancer-ssl-ports", "15443"}};
+
+// "NAME: VALUE" of the first of them that the object has; empty: none.
+template <size_t N>
+std::string HasOneOf(const kube::Object& object, const Annotation (&of)[N]) {
+  for (const Annotation& each : of) {
+    const auto it = object.meta.annotations.find(std::string(each.name));
+    if (it != object.meta.annotations.end() && it->second.find(each.value) != std::string::npos)
+      return fmt::format("{}: {}", it->first, it->second);
+  }
+  return {};
+}
+
+void InternalAddress(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
+    const std::string annotation = HasOneOf(object, kInternal);
+    const std::string asked = Text(At(object.body, "spec"), "loadBalancerClass");
+    if (service.type != "LoadBalancer" || (annotation.empty() && asked.empty())) return;
+    findings.Add(cluster, object,
+                 annotation.empty()
+                     ? fmt::format("loadBalancerClass {}: without a controller of that class it gets no address, and "
+                                   "whether other networks reach it is the class's to say",
+                                   asked)
+                     : fmt::format("{}: its address is one of its own network, and clients are in others", annotation));
+  });
+}
+
+void LoadBalancerOpensTls(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
+    const std::string annotation = HasOneOf(object, kOpensTls);
+    if (annotation.empty()) return;
+    const auto ports = object.meta.annotations.find("service.beta.kubernetes.io/aws-load-balancer-ssl-ports");
+    const std::string wanted = fmt::format("{}", PortForOthers(object));
+    if (ports != object.meta.annotations.end()) {
+      std::string name;
+      for (const kube::ServicePort& port : kube::ParseService(object).ports) {
+        if (port.port == PortForOthers(object)) name = port.name;
+      }
+      const std::vector<std::string> listed = absl::StrSplit(ports->second, ',');
+      const bool ours = std::any_of(listed.begin(), listed.end(), [&](const std::string& each) {
+        return each == "*" || each == wanted || (!name.empty() && each == name);
+      });
+      if (!ours) return;
+    }
+    findings.Add(
+        cluster, object,
+        fmt::format("{}: the load balancer opens TLS of port {}, and the gateway gets it without SNI and without "
+                    "the clients' certificates",
+                    annotation, wanted));
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& GatewayServiceRules() {
@@ -445,6 +537,14 @@ const std::vector<Rule>& GatewayServiceRules() {
       {"WT119", "GatewaySourceRanges", Level::kWarning, "addresses of other clusters' nodes and NATs change",
        "let the ranges cover every cluster's egress, or leave them out: mesh TLS authenticates clients", "",
        SourceRanges},
+      {"WT128", "GatewayInternalAddress", Level::kInfo,
+       "a private address leads nowhere from another network, unless routes (peering, VPN) do",
+       "see that the other networks are routed there, or take the annotation or class away", "", InternalAddress,
+       false},
+      {"WT129", "LoadBalancerOpensTls", Level::kError,
+       "AUTO_PASSTHROUGH routes by the SNI of mesh TLS, which runs from sidecar to sidecar",
+       "let the load balancer pass TCP on: take the annotation away, or leave port 15443 out of it", "",
+       LoadBalancerOpensTls},
       {"WT102", "GatewayWithoutAddress", Level::kError, "without an address a gateway counts as none",
        "make it a LoadBalancer that gets an address, or set spec.externalIPs", "istio/istio#31453, #45516",
        GatewayWithoutAddress},

@@ -1,8 +1,9 @@
-// Istio's Gateways among each other, and their certificates.
+// Istio's Gateways among each other, and their certificates; Ingresses and routes of the Gateway API.
 #include <algorithm>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/json_access.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -88,10 +89,47 @@ void GatewayPortsNobodyOffers(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Ingresses and routes of the Gateway API name what is there.
+void RoutesToNobody(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (cluster->recorded) continue;
+    const auto look = [&](const kube::Object& object, const std::string& ns, const std::string& name) {
+      if (name.empty() || mesh.Get(*cluster, "Service", ns, name) != nullptr) return;
+      findings.Add(*cluster, object, fmt::format("leads to Service {}/{}, which is not there", ns, name));
+    };
+    for (const kube::ObjectRef& ingress : mesh.List(*cluster, "Ingress.networking.k8s.io")) {
+      for (const auto& rule : Items(At(ingress->body, {"spec", "rules"}))) {
+        for (const auto& path : Items(At(rule, {"http", "paths"})))
+          look(*ingress, ingress->meta.ns, Text(At(path, {"backend", "service"}), "name"));
+      }
+    }
+    for (const char* kind : {"HTTPRoute.gateway.networking.k8s.io", "TCPRoute.gateway.networking.k8s.io",
+                             "TLSRoute.gateway.networking.k8s.io", "GRPCRoute.gateway.networking.k8s.io"}) {
+      for (const kube::ObjectRef& route : mesh.List(*cluster, kind)) {
+        for (const auto& rule : Items(At(route->body, {"spec", "rules"}))) {
+          for (const auto& backend : Items(At(rule, "backendRefs"))) {
+            if (Text(backend, "kind", "Service") == "Service" && Text(backend, "group").empty())
+              look(*route, Text(backend, "namespace", route->meta.ns), Text(backend, "name"));
+          }
+        }
+        for (const auto& parent : Items(At(route->body, {"spec", "parentRefs"}))) {
+          const std::string name = Text(parent, "name"), ns = Text(parent, "namespace", route->meta.ns);
+          if (Text(parent, "kind", "Gateway") != "Gateway" ||
+              mesh.Get(*cluster, "Gateway.gateway.networking.k8s.io", ns, name) != nullptr)
+            continue;
+          findings.Add(*cluster, *route, fmt::format("is for Gateway {}/{}, which is not there", ns, name));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& GatewayRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT584", "RouteToNobody", Level::kError, "a route whose ends are not there leads nobody anywhere",
+       "name what is there", "", RoutesToNobody},
       {"IST0145", "ConflictingGateways", Level::kError, "one of the servers is not heard",
        "join them, or give them hosts of their own", "istio/istio#23235, #27481", Conflicting},
       {"IST0161", "InvalidGatewayCredential", Level::kError, "the listener has no certificate and resets connections",

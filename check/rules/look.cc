@@ -58,6 +58,14 @@ bool HoldsFor(const MeshCluster& primary, std::string_view of, const std::option
   return HoldsFor(primary, of, selector ? *selector : *kAll, pod);
 }
 
+const nlohmann::json& WorkloadSelectorOf(const kube::Object& object) {
+  const nlohmann::json& spec = At(object.body, "spec");
+  if (object.kind == "Gateway") return At(spec, "selector");
+  if (object.kind == "Sidecar" || object.kind == "EnvoyFilter") return At(spec, {"workloadSelector", "labels"});
+  if (object.kind == "DestinationRule") return At(spec, {"workloadSelector", "matchLabels"});
+  return At(spec, {"selector", "matchLabels"});
+}
+
 bool IsRemoteSecret(const MeshCluster& cluster, const kube::Object& secret) {
   const auto label = secret.meta.labels.find(security::kMultiClusterLabel);
   return label != secret.meta.labels.end() && label->second == "true" && secret.meta.ns == cluster.system_namespace;
@@ -210,6 +218,15 @@ kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const 
 
 bool IsApplication(const sim::PodProcess& pod) {
   return !pod.app().empty() && pod.app() != "istiod" && !IsSystemNamespace(pod.pod()->meta.ns);
+}
+
+bool IsMeshPrimary(const MeshCluster& cluster) {
+  return cluster.primary && cluster.istiod != nullptr && cluster.push != nullptr;
+}
+
+bool HasClients(const Mesh& mesh, const MeshCluster& primary) {
+  const auto pods = mesh.ServedPods(primary);
+  return std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return pod->bootstrap() && !pod->router(); });
 }
 
 bool HasSeveralNetworks(const Mesh& mesh) {

@@ -37,6 +37,9 @@ bool HoldsFor(const MeshCluster& primary, std::string_view of, const kube::Label
 bool HoldsFor(const MeshCluster& primary, std::string_view of, const std::optional<kube::Labels>& selector,
               const sim::PodProcess& pod);
 
+// The labels by which an object of Istio's selects workloads; null: it selects none.
+const nlohmann::json& WorkloadSelectorOf(const kube::Object& object);
+
 // Some of the comma-separated CIDRs or addresses contains the address.
 bool AnyCovers(std::string_view cidrs, std::string_view address);
 
@@ -70,6 +73,11 @@ kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const 
 
 // An application's, not Istio's or Kubernetes' own.
 bool IsApplication(const sim::PodProcess& pod);
+
+// A primary whose istiod runs, so that it configures the proxies of its own cluster; and one of whose proxies are those
+// of applications, which send requests as it says.
+bool IsMeshPrimary(const MeshCluster& cluster);
+bool HasClients(const Mesh& mesh, const MeshCluster& primary);
 
 // Some pod of another physical network runs a proxy, so that traffic between networks is wanted at all.
 bool HasSeveralNetworks(const Mesh& mesh);

@@ -219,6 +219,65 @@ void ClosedWayOut(const Mesh& mesh, Findings& findings) {
   }
 }
 
+bool LeadsOutOfCluster(const json& rule, int port) {
+  const json& peers = Items(At(rule, "to"));
+  const bool anywhere = peers.empty() || std::any_of(peers.begin(), peers.end(),
+                                                     [](const json& peer) { return !At(peer, "ipBlock").is_null(); });
+  return anywhere && HasPort(rule, port);
+}
+
+// What isolated pods need beside what they were isolated for: names (kube-dns, port 53), an istiod the API servers, a
+// gateway the pods behind it.
+void ForgottenNeeds(const Mesh& mesh, Findings& findings) {
+  constexpr int kDns = 53;
+  for (const auto& cluster : mesh.clusters()) {
+    const auto policies = mesh.List(*cluster, "NetworkPolicy.networking.k8s.io");
+    std::set<std::string> told;
+    const auto tell = [&](const kube::Object& policy, const std::string& message, const char* remedy) {
+      if (!told.insert(NameOf(policy) + remedy).second) return;
+      findings.Add(*cluster, policy, message);
+      findings.Explain({}, remedy);
+    };
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      const Isolation out = IsolationOf(policies, *pod, "Egress", "egress");
+      if (out.policy == nullptr) continue;
+      const auto any = [&](const auto& test) {
+        return std::any_of(out.rules.begin(), out.rules.end(), [&](const json* rule) { return test(*rule); });
+      };
+      if (!any([](const json& rule) { return HasPort(rule, kDns); })) {
+        tell(*out.policy, fmt::format("keeps {} from port 53: no name resolves for it", pod->name()),
+             "let the pods out to kube-dns, UDP and TCP port 53");
+      }
+      if (pod->app() == "istiod" && !any([](const json& rule) { return LeadsOutOfCluster(rule, 6443); }) &&
+          !any([](const json& rule) { return LeadsOutOfCluster(rule, 443); })) {
+        tell(*out.policy,
+             fmt::format("keeps istiod {} from API servers, its own and those of remote clusters: no pod has such an "
+                         "address",
+                         pod->name()),
+             "let istiod out to the API servers' addresses (an ipBlock), ports 443 and 6443");
+      }
+      if (!pod->router()) continue;
+      for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+        if (IsSystemNamespace(mesh, object->meta.ns)) continue;
+        for (const sim::PodProcess* behind : Behind(mesh, *cluster, *object)) {
+          const kube::Object& to = *behind->pod();
+          const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", to.meta.ns);
+          const bool open = any([&](const json& rule) {
+            json turned = rule;
+            turned["from"] = At(rule, "to");
+            return HasPeer(turned, *out.policy, ns.get(), to.meta.ns, to.meta.labels);
+          });
+          if (open) continue;
+          tell(*out.policy,
+               fmt::format("keeps gateway {} from the pods of Service {}/{}, which it leads to", pod->name(),
+                           object->meta.ns, object->meta.name),
+               "let the gateway out to the applications' namespaces");
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& NetworkPolicyRules() {
@@ -231,6 +290,8 @@ const std::vector<Rule>& NetworkPolicyRules() {
       {"WT123", "NetworkPolicyForgetsGateway", Level::kError,
        "an application's callers from other networks are a gateway",
        "admit the gateway's pods, by their namespace and labels", "", ForgottenGateway},
+      {"WT130", "NetworkPolicyForgetsNeeds", Level::kError, "what no policy lets out of an isolated pod is dropped",
+       "let the pods out to what they need", "", ForgottenNeeds},
       {"WT124", "NetworkPolicyClosesWayOut", Level::kError,
        "pods of another network are reached at its gateway's address, whatever the Service's",
        "let the pods out to the other networks' gateways, port 15443", "", ClosedWayOut},

@@ -32,16 +32,26 @@ void PortLevelMtlsOfServicePort(const Mesh& mesh, Findings& findings) {
   EachPeerPolicy(mesh, [&](const MeshCluster& cluster, const PeerPolicy& policy) {
     for (const auto& [number, mode] : policy.spec.port_level_mtls) {
       const int port = static_cast<int>(number);
-      std::set<int> targets;
+      std::set<int> targets, declared;
       std::string of;
       for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
         if (!HoldsFor(cluster, policy.meta.ns, policy.spec.selector, *pod)) continue;
+        for (const kube::ContainerPort& each : kube::ParsePod(*pod->pod()).ports) declared.insert(each.container_port);
         for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
           for (const kube::ServicePort& each : kube::ParseService(*object).ports) {
             targets.insert(each.Target());
             if (each.port == port && of.empty()) of = object->meta.ns + "/" + object->meta.name;
           }
         }
+      }
+      if (of.empty() && !targets.empty() && !targets.contains(port) && !declared.contains(port)) {
+        findings.Add(
+            cluster, policy.meta,
+            fmt::format("portLevelMtls has {}, which no container of its pods declares and no Service leads to: "
+                        "they listen on {}",
+                        port, fmt::join(targets, ", ")));
+        findings.Explain({}, "name the port that the pods listen on, or take it out");
+        continue;
       }
       if (of.empty() || targets.contains(port)) continue;
       findings.Add(cluster, policy.meta,
@@ -170,6 +180,30 @@ void HostWithoutPort(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// istiod: pilot/pkg/security/authz/model: methods and paths are compared as HTTP has them.
+void NeverMatches(const Mesh& mesh, Findings& findings) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto&) {
+    EachOperation(policy, [&](const json& operation) {
+      for (const char* field : {"paths", "notPaths"}) {
+        for (const json& each : Items(At(operation, field))) {
+          const std::string text = TextOf(each);
+          if (text.empty() || text.starts_with('/') || text.starts_with('*')) continue;
+          findings.Add(cluster, policy,
+                       fmt::format("operation.{}: '{}' does not begin with a slash, as every path does", field, text));
+        }
+      }
+      for (const char* field : {"methods", "notMethods"}) {
+        for (const json& each : Items(At(operation, field))) {
+          const std::string text = TextOf(each);
+          if (std::none_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; })) continue;
+          findings.Add(cluster, policy,
+                       fmt::format("operation.{}: '{}' is no method: they are written in capitals", field, text));
+        }
+      }
+    });
+  });
+}
+
 // The first thing that a policy asks of a token; empty: none.
 std::string TokenAskedFor(const kube::Object& policy) {
   for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
@@ -188,6 +222,30 @@ void TokensNobodyChecks(const Mesh& mesh, Findings& findings) {
   EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
     const std::string asked = TokenAskedFor(policy);
     if (asked.empty() || cluster.push == nullptr) return;
+    // "ISSUER/SUBJECT" of issuers that nothing reads tokens of.
+    std::set<std::string> issuers;
+    for (const config::RequestAuthenticationRef& tokens : cluster.configs.RequestAuthentications()) {
+      for (const auto& rule : tokens->spec.jwt_rules) issuers.insert(rule.issuer);
+    }
+    for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
+      for (const json& from : Items(At(rule, "from"))) {
+        for (const json& each : Items(At(from, {"source", "requestPrincipals"}))) {
+          const std::string text = TextOf(each);
+          const bool known = issuers.empty() || std::any_of(issuers.begin(), issuers.end(), [&](const auto& issuer) {
+                               const size_t star = text.find('*');
+                               return text.starts_with('*') || (star == text.size() - 1 && star < issuer.size()
+                                                                    ? issuer.starts_with(text.substr(0, star))
+                                                                    : text.starts_with(issuer + "/"));
+                             });
+          if (known) continue;
+          findings.Add(cluster, policy,
+                       fmt::format("requestPrincipals has {}, and tokens are read of issuer{} {} alone", text,
+                                   issuers.size() == 1 ? "" : "s", fmt::join(issuers, ", ")));
+          findings.Explain("a principal is ISSUER/SUBJECT, the issuer letter by letter as the token has it",
+                           "mend the issuer there or in the RequestAuthentication");
+        }
+      }
+    }
     for (const sim::PodProcess* pod : pods) {
       const kube::Object& object = *pod->pod();
       if (!cluster.push->authn().GetJwtPoliciesForWorkload(object.meta.ns, object.meta.labels).empty()) continue;
@@ -302,6 +360,8 @@ const std::vector<Rule>& PolicyRules() {
       {"WT569", "AuthorizationStarWithin", Level::kWarning,
        "a pattern that never matches lets in, or keeps out, nobody",
        "match by a prefix or a suffix, or name each value", "istio/istio#46910", StarWithin},
+      {"WT576", "AuthorizationNeverMatches", Level::kWarning, "what never matches lets in, or keeps out, nobody",
+       "write paths from their slash on, and methods in capitals", "", NeverMatches},
       {"WT570", "TokensNobodyChecks", Level::kError,
        "an ALLOW refuses everyone, a DENY by what a token lacks everyone, too",
        "add a RequestAuthentication for these workloads", "", TokensNobodyChecks},

@@ -1,7 +1,8 @@
-// Secrets by which an istiod reads other clusters.
+// Secrets by which an istiod reads other clusters, and the Service by which everybody reaches istiod.
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
@@ -235,10 +236,47 @@ void OneWay(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// What proxies, the API server and people call istiod by (istiod: manifests/charts/istio-control/istio-discovery,
+// service.yaml; ports of pilot/cmd/pilot-discovery).
+void IstiodServiceMisleads(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary) continue;
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service", cluster->system_namespace)) {
+      if (object->meta.name != "istiod") continue;
+      const kube::Service& service = kube::ParseService(*object);
+      if (!service.has_selector) continue;  // of another cluster's istiod
+      const kube::ObjectRef workload = WorkloadFor(mesh, *cluster, cluster->system_namespace, {{"app", "istiod"}});
+      if (workload != nullptr && WorkloadFor(mesh, *cluster, cluster->system_namespace, service.selector) == nullptr) {
+        findings.Add(*cluster, *object, fmt::format("selects {}, which no istiod has", LabelText(service.selector)));
+        findings.Explain({}, "give it the labels of istiod's pods");
+        continue;
+      }
+      for (const auto& [number, target, whose] :
+           {std::tuple(15012, 15012, "proxies get no configuration and no certificates"),
+            std::tuple(443, 15017, "the API server cannot ask its webhooks: pods are refused")}) {
+        const auto port = std::find_if(service.ports.begin(), service.ports.end(),
+                                       [n = number](const auto& each) { return each.port == n; });
+        if (port == service.ports.end()) {
+          findings.Add(*cluster, *object, fmt::format("has no port {}: {}", number, whose));
+        } else if (port->target_port_name.empty() && port->Target() != target) {
+          findings.Add(
+              *cluster, *object,
+              fmt::format("port {} leads to {}, and istiod listens at {}: {}", number, port->Target(), target, whose));
+        } else {
+          continue;
+        }
+        findings.Explain({}, fmt::format("write {{port: {}, targetPort: {}}}", number, target));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& RemoteSecretRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT211", "IstiodServiceMisleads", Level::kError, "everybody finds istiod by its Service",
+       "install the Service as the chart has it", "", IstiodServiceMisleads},
       {"WT201", "RemoteSecretNotWatched", Level::kError,
        "istiod watches Secrets with the label istio/multiCluster=true in its own namespace only",
        "apply what `istioctl create-remote-secret` prints, in istiod's namespace", "istio/istio#49780", NotWatched},

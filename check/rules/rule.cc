@@ -52,7 +52,8 @@ const std::vector<const Rule*>& AllRules() {
                              &SidecarRules(),       &EnvoyFilterRules(),    &AnswerRules(),          &MutualTlsRules(),
                              &ServiceEntryRules(),  &GatewayRules(),        &InjectionRules(),       &VersionRules(),
                              &AuthorizationRules(), &NetworkPolicyRules(),  &AnnotationRules(),      &ProviderRules(),
-                             &PolicyRules(),        &SettingRules(),        &RightsRules(),          &OneSideRules()}) {
+                             &PolicyRules(),        &SettingRules(),        &RightsRules(),          &OneSideRules(),
+                             &DifferenceRules(),    &WorkloadRules()}) {
       for (const Rule& rule : *list) out->push_back(&rule);
     }
     std::sort(out->begin(), out->end(), [](const Rule* a, const Rule* b) { return a->code < b->code; });

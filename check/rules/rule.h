@@ -103,6 +103,8 @@ const std::vector<Rule>& PolicyRules();
 const std::vector<Rule>& SettingRules();
 const std::vector<Rule>& RightsRules();
 const std::vector<Rule>& OneSideRules();
+const std::vector<Rule>& DifferenceRules();
+const std::vector<Rule>& WorkloadRules();
 // All of them, by code.
 const std::vector<const Rule*>& AllRules();
 const Rule* FindRule(std::string_view code);  // null: there is none

@@ -89,6 +89,122 @@ void Unreachable(const Mesh& mesh, Findings& findings) {
   });
 }
 
+bool BeginsTls(const MeshCluster& cluster, const std::string& host, uint32_t port) {
+  for (const config::DestinationRuleRef& rule : cluster.configs.DestinationRules()) {
+    const std::string of = FullHost(rule->spec.host, rule->meta.ns);
+    if ((of != host && !pilot::HostSubsetOf(host, of)) || !rule->spec.traffic_policy) continue;
+    if (rule->spec.traffic_policy->tls) return true;
+    for (const auto& each : rule->spec.traffic_policy->port_level_settings) {
+      if (each.port == port && each.tls) return true;
+    }
+  }
+  return false;
+}
+
+// Clients begin TLS towards port 443 by themselves, and a proxy that takes it for HTTP answers 400 or closes.
+void PlainAtTlsPort(const Mesh& mesh, Findings& findings) {
+  EachEntry(mesh, [&](const MeshCluster& cluster, const auto& entry) {
+    for (const config::PortSpec& port : entry.spec.ports) {
+      const pilot::Protocol protocol = pilot::ParseProtocol(port.protocol);
+      const bool plain = port.number == 443 && pilot::IsHttp(protocol) && port.target_port == 0;
+      const bool tls = port.number == 80 && pilot::IsTls(protocol);
+      const bool originates = std::any_of(entry.spec.hosts.begin(), entry.spec.hosts.end(),
+                                          [&](const auto& host) { return BeginsTls(cluster, host, port.number); });
+      if ((!plain && !tls) || originates) continue;
+      findings.Add(
+          cluster, entry.meta,
+          plain ? std::string("port 443 is called HTTP, and no DestinationRule begins TLS there: what clients "
+                              "send is TLS of their own, which no HTTP listener reads")
+                : fmt::format("port 80 is called {}: plain HTTP has no SNI, and finds no filter chain", port.protocol));
+    }
+  });
+}
+
+// istiod: pilot/pkg/serviceregistry/serviceentry/conversion.go, getTLSModeFromWorkloadEntry: by its label, or as it has
+// an account; pilot/pkg/xds/ep_filters.go leaves out what a gateway would have to send in clear text.
+bool HasMeshTls(const config::WorkloadEntry& entry) {
+  const auto mode = entry.labels.find("security.istio.io/tlsMode");
+  return mode == entry.labels.end() ? !entry.service_account.empty() : mode->second == "istio";
+}
+
+void EndpointWithoutMeshTls(const Mesh& mesh, Findings& findings) {
+  const auto message = [](const config::WorkloadEntry& entry) {
+    return fmt::format(
+        "endpoint {} is in network {} and has neither a serviceAccount nor the label "
+        "security.istio.io/tlsMode=istio: clients of other networks are not told of it",
+        entry.address, entry.network);
+  };
+  EachEntry(mesh, [&](const MeshCluster& cluster, const auto& entry) {
+    if (entry.spec.resolution != ServiceEntry::Resolution::kStatic) return;
+    for (const auto& endpoint : entry.spec.endpoints) {
+      if (endpoint.network.empty() || endpoint.network == cluster.label || HasMeshTls(endpoint)) continue;
+      findings.Add(cluster, entry.meta, message(endpoint));
+    }
+  });
+  for (const auto& cluster : mesh.clusters()) {
+    if (!IsMeshPrimary(*cluster)) continue;
+    for (const auto& entry : cluster->configs.WorkloadEntries()) {
+      if (entry->spec.network.empty() || entry->spec.network == cluster->label || HasMeshTls(entry->spec)) continue;
+      findings.Add(*cluster, entry->meta, message(entry->spec));
+    }
+  }
+}
+
+// A WorkloadEntry is an endpoint of the Services and ServiceEntries of its namespace that select its labels.
+void WorkloadEntryOfNobody(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!IsMeshPrimary(*cluster)) continue;
+    const auto accounts = [&](const std::string& ns) { return mesh.List(*cluster, "ServiceAccount", ns); };
+    for (const auto& entry : cluster->configs.WorkloadEntries()) {
+      kube::Labels labels = entry->meta.labels;
+      for (const auto& [key, value] : entry->spec.labels) labels[key] = value;
+      std::set<std::string> ports;  // names of whatever selects it
+      bool selected = false;
+      for (const kube::ObjectRef& object : mesh.List(*cluster, "Service", entry->meta.ns)) {
+        const kube::Service& service = kube::ParseService(*object);
+        if (!service.has_selector || !Selects(service.selector, labels)) continue;
+        selected = true;
+        for (const auto& port : service.ports) ports.insert(port.name);
+      }
+      for (const config::ServiceEntryRef& each : cluster->configs.ServiceEntries()) {
+        if (each->meta.ns != entry->meta.ns || !each->spec.workload_selector ||
+            !Selects(*each->spec.workload_selector, labels))
+          continue;
+        selected = true;
+        for (const auto& port : each->spec.ports) ports.insert(port.name);
+      }
+      if (!selected) {
+        findings.Add(*cluster, entry->meta,
+                     fmt::format("no Service and no ServiceEntry of namespace {} selects {}", entry->meta.ns,
+                                 labels.empty() ? "an entry without labels" : LabelText(labels)));
+        continue;
+      }
+      for (const auto& [name, number] : entry->spec.ports) {
+        if (ports.contains(name)) continue;
+        findings.Add(*cluster, entry->meta,
+                     fmt::format("ports has '{}', and what selects it has ports named {}: {} is never asked", name,
+                                 fmt::join(ports, ", "), number));
+        findings.Explain("ports of a WorkloadEntry are told by the name of the Service's port",
+                         "name it as the Service's port is named");
+      }
+      const std::string& account = entry->spec.service_account;
+      const auto there = accounts(entry->meta.ns);
+      // Who brings no ServiceAccounts at all, has them elsewhere.
+      if (account.empty() || account == "default" || there.empty() || cluster->recorded ||
+          std::all_of(there.begin(), there.end(), [](const auto& each) { return each->meta.name == "default"; }) ||
+          mesh.Get(*cluster, "ServiceAccount", entry->meta.ns, account) != nullptr)
+        continue;
+      findings.Add(
+          *cluster, entry->meta,
+          fmt::format("serviceAccount {} is not in {}: the machine gets no token and no certificate of that name, "
+                      "which clients ask for",
+                      account, entry->meta.ns));
+      findings.Explain("clients compare the certificate with the account of the entry",
+                       "create the ServiceAccount, or mend serviceAccount");
+    }
+  }
+}
+
 void NetworkOfDnsEntry(const Mesh& mesh, Findings& findings) {
   EachEntry(mesh, [&](const MeshCluster& cluster, const auto& entry) {
     if (entry.spec.resolution != ServiceEntry::Resolution::kDns &&
@@ -271,6 +387,13 @@ void ThroughGateway(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& ServiceEntryRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT559", "PlainAtTlsPort", Level::kWarning, "a port's protocol tells what clients send there, not the server",
+       "call the port HTTPS or TLS; or HTTP with a DestinationRule that begins TLS", "", PlainAtTlsPort},
+      {"WT560", "WorkloadEntryOfNobody", Level::kWarning, "an entry is nothing by itself",
+       "mend its labels, or add a ServiceEntry with that workloadSelector", "", WorkloadEntryOfNobody},
+      {"WT579", "EndpointWithoutMeshTls", Level::kError, "a gateway between networks takes mesh TLS alone",
+       "give the endpoint its serviceAccount, or the label security.istio.io/tlsMode: istio", "",
+       EndpointWithoutMeshTls},
       {"WT554", "EntryCoversServices", Level::kWarning, "a listener for a range takes what has no listener of its own",
        "give the entry addresses outside of the cluster's Services", "", CoversServices},
       {"WT558", "EntryThroughGateway", Level::kError,

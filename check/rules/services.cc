@@ -75,6 +75,16 @@ void PortNamesDiffer(const Mesh& mesh, Findings& findings) {
 void KindsDiffer(const Mesh& mesh, Findings& findings) {
   EachOtherSide(mesh, [&](const Found& a, const Found& b) {
     const auto headless = [](const kube::Service& s) { return s.cluster_ip == "None"; };
+    const bool alias = b.service->type == "ExternalName";
+    if (alias != (a.service->type == "ExternalName")) {
+      const Found& named = alias ? b : a;
+      const Found& other = alias ? a : b;
+      findings.Add(*named.cluster, *named.object,
+                   fmt::format("is an alias of {} here (ExternalName), and has pods in {}: clients here are led out of "
+                               "the mesh, and its pods elsewhere are not theirs",
+                               Text(At(named.object->body, "spec"), "externalName"), other.cluster->name));
+      return findings.Explain({}, "make it the same type in every cluster, or give the alias a name of its own");
+    }
     if (headless(*a.service) == headless(*b.service)) return;
     findings.Add(*b.cluster, *b.object,
                  fmt::format("is {} here and {} in {}", headless(*b.service) ? "headless" : "not headless",
@@ -256,7 +266,13 @@ void NameUnknown(const Mesh& mesh, Findings& findings) {
       const auto client = std::find_if(pods.begin(), pods.end(), [&, ns = &name.first](const auto* pod) {
         return IsApplication(*pod) && pod->bootstrap() && pod->pod()->meta.ns == *ns;
       });
-      if (client == pods.end() || (*client)->ResolveName(FullHost(name.second, name.first)).ok()) continue;
+      // Clients of other namespaces, where requests were sent.
+      const auto& sent = findings.requests();
+      const bool asked = std::any_of(sent.begin(), sent.end(), [&, key = &name](const RequestOutcome& r) {
+        return r.cluster == cluster->name && r.ns == key->first && r.service == key->second && r.failed == r.sent &&
+               !r.reasons.empty() && r.reasons.front().find("no such host") != std::string::npos;
+      });
+      if (!asked && (client == pods.end() || (*client)->ResolveName(FullHost(name.second, name.first)).ok())) continue;
       findings.Add(*found[0].cluster, *found[0].object,
                    fmt::format("is not in {}, where {} does not resolve: clients there never reach it", cluster->name,
                                FullHost(name.second, name.first)));
@@ -287,6 +303,26 @@ void HeadlessWithoutPodsHere(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pilot/pkg/networking/core/v1alpha3/cluster_builder.go, convertResolution: ORIGINAL_DST, to the address that
+// the client asked its own cluster's DNS for.
+void HeadlessOverNetworks(const Mesh& mesh, Findings& findings) {
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    const Found* first = nullptr;
+    for (const Found& f : found) {
+      if (f.service->cluster_ip != "None" || Behind(mesh, *f.cluster, *f.object).empty()) continue;
+      if (first == nullptr) {
+        first = &f;
+      } else if (f.cluster->network != first->cluster->network) {
+        findings.Add(
+            *f.cluster, *f.object,
+            fmt::format("is headless, with pods in {} and {}: clients of either reach those of their own cluster "
+                        "alone",
+                        first->cluster->name, f.cluster->name));
+      }
+    }
+  }
+}
+
 void InternalLocal(const Mesh& mesh, Findings& findings) {
   for (const auto& [name, found] : Namesakes(mesh)) {
     for (const Found& f : found) {
@@ -303,8 +339,24 @@ void Hidden(const Mesh& mesh, Findings& findings) {
     const auto it = f.object->meta.annotations.find("networking.istio.io/exportTo");
     return it == f.object->meta.annotations.end() ? std::string() : it->second;
   };
+  std::set<std::string> hidden;
   for (const auto& [name, found] : Namesakes(mesh)) {
     for (const Found& f : found) {
+      const MeshCluster* primary = mesh.Find(f.cluster->control_plane);
+      if (exported(f).empty() && primary != nullptr && primary->push != nullptr && !hidden.contains(f.cluster->name)) {
+        const auto& to = primary->push->mesh().default_service_export_to;
+        if (std::find(to.begin(), to.end(), "*") == to.end() && !to.empty()) {
+          hidden.insert(f.cluster->name);
+          findings.Add(
+              *primary, MeshConfigMap(mesh, *primary),
+              fmt::format("defaultServiceExportTo '{}': {}/{} and all Services of {} that say nothing else are "
+                          "unknown outside of their namespace, to gateways between networks as well",
+                          fmt::join(to, ", "), name.first, name.second, f.cluster->name));
+          findings.Explain({},
+                           "leave meshConfig.defaultServiceExportTo out, or annotate Services "
+                           "networking.istio.io/exportTo: \"*\"");
+        }
+      }
       if (exported(f) == "~")
         findings.Add(*f.cluster, *f.object, "exportTo '~': no proxy of the mesh knows the Service");
     }
@@ -410,6 +462,9 @@ const std::vector<Rule>& ServiceRules() {
       {"WT407", "ServiceNameUnknownElsewhere", Level::kWarning, "a name must resolve before a sidecar can route it",
        "create the Service in every cluster that has clients of it, or switch on DNS proxying (ISTIO_META_DNS_CAPTURE)",
        "istio/istio#31760, #17087", NameUnknown},
+      {"WT417", "HeadlessOverNetworks", Level::kInfo,
+       "a sidecar sends requests for a headless Service where its client's DNS says",
+       "give the clients a Service with an address, if any pod will do", "", HeadlessOverNetworks, false},
       {"WT408", "InternalTrafficPolicyLocal", Level::kWarning, "istiod keeps such endpoints within their node",
        "leave internalTrafficPolicy out, or run a pod on every node that has clients", "istio/istio#42377",
        InternalLocal},

@@ -94,6 +94,57 @@ void ClusterLocalHosts(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Without it a sidecar sends mesh TLS to those alone for whom a DestinationRule says so (istiod: cluster_builder.go,
+// buildAutoMtlsSettings).
+void AutoMtlsOff(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  for (const auto& cluster : mesh.clusters()) {
+    if (!IsMeshPrimary(*cluster) || cluster->push->mesh().enable_auto_mtls || !HasClients(mesh, *cluster)) continue;
+    const auto& rules = cluster->configs.DestinationRules();
+    const bool for_all = std::any_of(rules.begin(), rules.end(), [](const config::DestinationRuleRef& rule) {
+      return rule->spec.host.starts_with("*") && rule->spec.traffic_policy && rule->spec.traffic_policy->tls &&
+             rule->spec.traffic_policy->tls->mode == config::ClientTlsSettings::Mode::kIstioMutual;
+    });
+    if (for_all) continue;
+    findings.Add(*cluster, MeshConfigMap(mesh, *cluster),
+                 fmt::format("enableAutoMtls is false, and no DestinationRule asks for ISTIO_MUTUAL towards all hosts: "
+                             "clients of {} send to gateways of other networks in clear text, which close",
+                             cluster->name));
+  }
+}
+
+void WasmOutOfReach(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!IsMeshPrimary(*cluster)) continue;
+    for (const kube::ObjectRef& plugin : mesh.List(*cluster, "WasmPlugin.extensions.istio.io")) {
+      const json& spec = At(plugin->body, "spec");
+      const std::string url = Text(spec, "url"), secret = Text(spec, "imagePullSecret");
+      if (!secret.empty() && !cluster->recorded && mesh.Get(*cluster, "Secret", plugin->meta.ns, secret) == nullptr) {
+        findings.Add(*cluster, *plugin,
+                     fmt::format("imagePullSecret {} is not in {}: the module is asked for without it", secret,
+                                 plugin->meta.ns));
+      }
+      if (!url.starts_with("file://")) continue;
+      const std::string path = url.substr(std::string_view("file://").size());
+      const auto pods = mesh.ServedPods(*cluster);
+      const auto without = std::find_if(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+        kube::Labels selector;
+        const json& labels = WorkloadSelectorOf(*plugin);
+        if (labels.is_object()) {
+          for (const auto& [key, value] : labels.items()) selector[key] = TextOf(value);
+        }
+        return pod->bootstrap() && HoldsFor(*cluster, plugin->meta.ns, selector, *pod) &&
+               pod->pod()->body.dump(-1, ' ', false, json::error_handler_t::replace).find("userVolumeMount") ==
+                   std::string::npos &&
+               At(At(pod->pod()->body, "spec"), "volumes").dump().find(path) == std::string::npos;
+      });
+      if (without == pods.end() || (*without)->router()) continue;
+      findings.Add(*cluster, *plugin,
+                   fmt::format("url {}: nothing is mounted into the sidecar of {}", url, (*without)->name()));
+    }
+  }
+}
+
 // istiod: pkg/config/analysis/analyzers/webhook
 void WebhooksOfNobody(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
@@ -149,15 +200,6 @@ void DrainsBlocked(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// The labels that an object selects workloads by; null: it selects none.
-const json& SelectorOf(const kube::Object& object) {
-  const json& spec = At(object.body, "spec");
-  if (object.kind == "Gateway") return At(spec, "selector");
-  if (object.kind == "Sidecar" || object.kind == "EnvoyFilter") return At(spec, {"workloadSelector", "labels"});
-  if (object.kind == "DestinationRule") return At(spec, {"workloadSelector", "matchLabels"});
-  return At(spec, {"selector", "matchLabels"});
-}
-
 void NoWorkloads(const Mesh& mesh, Findings& findings) {
   static constexpr const char* kKinds[] = {"AuthorizationPolicy.security.istio.io",
                                            "DestinationRule.networking.istio.io",
@@ -174,7 +216,7 @@ void NoWorkloads(const Mesh& mesh, Findings& findings) {
     const auto pods = mesh.ServedPods(*cluster);
     for (const char* kind : kKinds) {
       for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
-        const json& selector = SelectorOf(*object);
+        const json& selector = WorkloadSelectorOf(*object);
         if (!selector.is_object() || selector.empty()) continue;
         kube::Labels labels;
         for (const auto& [key, value] : selector.items()) labels[key] = TextOf(value);
@@ -200,6 +242,12 @@ const std::vector<Rule>& SettingRules() {
       {"WT705", "DrainsBlocked", Level::kWarning,
        "a node's upgrade stands still until somebody deletes the pods or the budget",
        "keep minAvailable below the replicas, or maxUnavailable at 1 or more", "istio/istio#12602", DrainsBlocked},
+      {"WT715", "AutoMtlsOff", Level::kError, "between networks there is nothing but mesh TLS",
+       "leave meshConfig.enableAutoMtls out, or write a DestinationRule of ISTIO_MUTUAL for *.local", "", AutoMtlsOff},
+      {"WT578", "WasmOutOfReach", Level::kWarning,
+       "a proxy whose module cannot be fetched refuses requests (failStrategy)",
+       "create the Secret in the plugin's namespace; mount a file by sidecar.istio.io/userVolumeMount", "",
+       WasmOutOfReach},
       {"WT706", "MeshConfigUnreadable", Level::kError, "istiod goes on with what it had, and one that starts does not",
        "mend the field", "istio/istio#61563, #48991", MeshConfigUnreadable},
       {"WT707", "NamespaceNotDiscovered", Level::kError, "what istiod does not read, no proxy is told of",

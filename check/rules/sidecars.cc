@@ -1,5 +1,6 @@
 // Sidecars: which holds for a pod, and what they hide from it.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -8,6 +9,7 @@
 #include "core/model/host_name.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace wavetank::check {
 namespace {
@@ -154,12 +156,65 @@ void IngressMissesPort(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// istiod: pilot/pkg/model/sidecar.go: egress listeners with a port are of that port alone; one without takes the rest.
+void EgressMissesPort(const Mesh& mesh, Findings& findings) {
+  EachSidecar(mesh, [&](const MeshCluster& cluster, const auto& sidecar) {
+    const auto& egress = sidecar.spec.egress;
+    const bool rest = std::any_of(egress.begin(), egress.end(), [](const auto& e) { return !e.port.has_value(); });
+    if (egress.empty() || rest) return;
+    for (const pilot::ServiceRef& service : cluster.push->GetAllServices()) {
+      if (service->attributes.ns != sidecar.meta.ns || !Imports(sidecar.spec, sidecar.meta.ns, *service)) continue;
+      for (const pilot::Port& port : service->ports) {
+        const bool listens = std::any_of(egress.begin(), egress.end(),
+                                         [&](const auto& e) { return static_cast<int>(e.port->number) == port.port; });
+        if (listens) continue;
+        return findings.Add(cluster, sidecar.meta,
+                            fmt::format("egress has listeners of named ports alone, and none is for port {} of {}: "
+                                        "requests there pass the mesh by, without mesh TLS, and reach no other network",
+                                        port.port, service->hostname));
+      }
+    }
+  });
+}
+
+// What an ingress listener hands on comes to a port of the pod's own.
+void IngressToNowhere(const Mesh& mesh, Findings& findings) {
+  EachSidecar(mesh, [&](const MeshCluster& cluster, const auto& sidecar) {
+    for (const auto& ingress : sidecar.spec.ingress) {
+      const size_t colon = ingress.default_endpoint.rfind(':');
+      if (colon == std::string::npos || ingress.default_endpoint.starts_with("unix:")) continue;
+      const int to = std::atoi(ingress.default_endpoint.c_str() + colon + 1);
+      for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+        if (!pod->bootstrap() || pod->pod()->meta.ns != sidecar.meta.ns) continue;
+        if (sidecar.spec.workload_selector && !Selects(*sidecar.spec.workload_selector, pod->pod()->meta.labels))
+          continue;
+        std::set<int> declared;
+        for (const kube::ContainerPort& port : kube::ParsePod(*pod->pod()).ports) {
+          if (!port.name.starts_with("http-envoy-prom")) declared.insert(port.container_port);
+        }
+        if (declared.empty() || declared.contains(to)) continue;
+        findings.Add(
+            cluster, sidecar.meta,
+            fmt::format("ingress port {} leads to {}, and the containers of {} declare {}: where nothing "
+                        "listens, connections are refused",
+                        ingress.port.number, ingress.default_endpoint, pod->name(), fmt::join(declared, ", ")));
+        break;
+      }
+    }
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& SidecarRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT523", "SidecarIngressMissesPort", Level::kWarning, "named ingress listeners replace those of the Services",
        "add a listener for the port, or leave ingress out", "istio/istio#40919", IngressMissesPort},
+      {"WT524", "SidecarEgressMissesPort", Level::kError,
+       "a port that no listener is for goes to the passthrough cluster", "add a listener without a port for the rest",
+       "", EgressMissesPort},
+      {"WT581", "SidecarIngressToNowhere", Level::kError, "the sidecar hands requests on to its defaultEndpoint",
+       "name the port that the application listens on", "", IngressToNowhere},
       {"IST0110", "ConflictingSidecarWorkloadSelectors", Level::kError, "one Sidecar holds for a pod",
        "let one select it", "", TwoSelectOnePod},
       {"IST0111", "MultipleSidecarsWithoutWorkloadSelectors", Level::kError, "one Sidecar holds for a namespace",

@@ -182,15 +182,37 @@ void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
       if (!pod->bootstrap()) continue;  // that it was not admitted WT700 says
       const std::string trouble = pod->Trouble();
-      if (trouble.empty()) continue;
+      // Of one that refused what it was sent WT532 tells what it was, of one that waits for files WT548.
+      const bool waits = trouble.find("config not received") != std::string::npos;
+      const bool told = waits && std::any_of(findings.before().begin(), findings.before().end(), [&](const Finding& f) {
+                          return (f.rule->code == "WT532" || f.rule->code == "WT548") && f.cluster == cluster->name;
+                        });
+      // Nor of one whose istiod's Service leads elsewhere (WT211).
+      if (trouble.empty() || told || findings.Has("WT211", cluster->control_plane)) continue;
       const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
       auto& [object, why] = by_owner[{cluster->name, NameOf(*owner)}];
       object = owner;
       if (std::find(why.begin(), why.end(), trouble) == why.end()) why.push_back(trouble);
     }
   }
-  for (const auto& [key, entry] : by_owner)
-    findings.Add(*mesh.Find(key.first), *entry.first, fmt::format("its pod is not ready: {}", entry.second.front()));
+  for (const auto& [key, entry] : by_owner) {
+    const MeshCluster& cluster = *mesh.Find(key.first);
+    findings.Add(cluster, *entry.first, fmt::format("its pod is not ready: {}", entry.second.front()));
+    // The address may be the mesh config's own.
+    const kube::ObjectRef map = MeshConfigMap(mesh, cluster);
+    const auto data = map == nullptr ? std::map<std::string, std::string>() : kube::ConfigMapData(*map);
+    const auto text = data.find("mesh");
+    if (text == data.end() || entry.second.front().find("dial") == std::string::npos) continue;
+    const std::string address = cluster.istiod == nullptr
+                                    ? std::string()
+                                    : Text(At(cluster.istiod->mesh_config().raw, "defaultConfig"), "discoveryAddress");
+    const Place place = mesh.Where(cluster.name, *map);
+    if (address.empty() || place.file.empty()) continue;
+    findings.Explain({},
+                     fmt::format("mend meshConfig.defaultConfig.discoveryAddress, which is {} ({}:{}): istiod serves "
+                                 "proxies at istiod.{}.svc:15012",
+                                 address, place.file, place.line, cluster.system_namespace));
+  }
 }
 
 void PodsPending(const Mesh& mesh, Findings& findings) {

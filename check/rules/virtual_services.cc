@@ -50,6 +50,14 @@ bool HasSubset(const MeshCluster& cluster, const std::string& host, const std::s
   return false;
 }
 
+// istiod: pkg/config/model ResolveShortnameToFQDN: a name without a dot alone is completed.
+void ExplainDots(const MeshCluster& cluster, const std::string& host, Findings& findings) {
+  for (const char* rest : {".svc.cluster.local", ".cluster.local"}) {
+    if (!KnowsHost(cluster, host + rest)) continue;
+    return findings.Explain("istiod completes names without a dot alone", fmt::format("write {}{}", host, rest));
+  }
+}
+
 void Destinations(const Mesh& mesh, Findings& findings) {
   EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
     std::set<std::string> told;
@@ -57,9 +65,11 @@ void Destinations(const Mesh& mesh, Findings& findings) {
       const std::string host = FullHost(d.host, vs.meta.ns);
       if (d.host.empty()) return;
       if (!KnowsHost(cluster, host)) {
-        if (told.insert(host).second)
+        if (told.insert(host).second) {
           findings.Add(cluster, vs.meta,
                        fmt::format("{} route: host {} is of no service that istiod knows", where, host));
+          ExplainDots(cluster, host, findings);
+        }
       } else if (!d.subset.empty() && !HasSubset(cluster, host, d.subset) && told.insert(host + d.subset).second) {
         findings.Add(cluster, vs.meta,
                      fmt::format("{} route: subset {} of {} is defined by no DestinationRule", where, d.subset, host));
@@ -127,6 +137,21 @@ void UnknownPort(const Mesh& mesh, Findings& findings) {
     EachDestination(vs.spec, [&](const config::Destination& d, const char* where) {
       const std::string host = FullHost(d.host, vs.meta.ns);
       const pilot::ServiceRef service = ServiceOf(cluster, host);
+      if (d.port == 0 && service != nullptr && service->ports.size() == 1 && OfMesh(vs.spec)) {
+        // istiod: pilot/pkg/networking/core/v1alpha3/httproute.go looks destinations up among the services of the port
+        // that is asked for: one that lacks it gets that port's number all the same.
+        for (const std::string& name : vs.spec.hosts) {
+          const pilot::ServiceRef asked = ServiceOf(cluster, FullHost(name, vs.meta.ns));
+          if (asked == nullptr || asked->ports.size() != 1 || service->FindPort(asked->ports[0].port) != nullptr)
+            continue;
+          findings.Add(
+              cluster, vs.meta,
+              fmt::format("{} route: {} is asked for at port {}, {} has port {} alone, and the route names none", where,
+                          name, asked->ports[0].port, host, service->ports[0].port));
+          return findings.Explain("istiod takes the port that the client asked for",
+                                  fmt::format("name it: port: {{number: {}}}", service->ports[0].port));
+        }
+      }
       if (d.port == 0 || service == nullptr || service->FindPort(static_cast<int>(d.port)) != nullptr) return;
       findings.Add(cluster, vs.meta, fmt::format("{} route: {} has no port {}", where, host, d.port));
     });
@@ -170,6 +195,55 @@ void UnreachableRules(const Mesh& mesh, Findings& findings) {
   });
 }
 
+void StarsAreLiteral(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const auto& http : vs.spec.http) {
+      for (const auto& match : http.match) {
+        const auto look = [&](const config::StringMatch& m, const std::string& field) {
+          if (m.kind == config::StringMatch::Kind::kRegex || m.value.find('*') == std::string::npos) return;
+          findings.Add(cluster, vs.meta,
+                       fmt::format("{} {} '{}': the star is a letter like others, which no request has there", field,
+                                   m.kind == config::StringMatch::Kind::kPrefix ? "prefix" : "exact", m.value));
+        };
+        if (match.uri) look(*match.uri, "uri");
+        if (match.authority) look(*match.authority, "authority");
+        for (const auto& [name, value] : match.headers) look(value, "header " + name);
+      }
+    }
+  });
+}
+
+// A gateway between networks takes TLS with an SNI of its own making, which no route of a client's makes.
+void RoutesToNetworkGateway(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    std::set<std::string> told;
+    EachDestination(vs.spec, [&](const config::Destination& d, const char* where) {
+      const std::string host = FullHost(d.host, vs.meta.ns);
+      for (const kube::ObjectRef& service : NetworkGatewayServices(mesh, cluster)) {
+        if (FullHost(service->meta.name, service->meta.ns) != host || !told.insert(host).second) continue;
+        findings.Add(cluster, vs.meta,
+                     fmt::format("{} route: {} is a gateway between networks, which resets what comes without the SNI "
+                                 "that istiod gives endpoints behind it",
+                                 where, host));
+      }
+    });
+  });
+}
+
+void MirrorsToItself(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const auto& http : vs.spec.http) {
+      if (!http.mirror || http.route.size() != 1) continue;
+      const config::Destination& to = http.route.front().destination;
+      if (FullHost(to.host, vs.meta.ns) != FullHost(http.mirror->host, vs.meta.ns) ||
+          to.subset != http.mirror->subset || to.port != http.mirror->port)
+        continue;
+      findings.Add(cluster, vs.meta,
+                   fmt::format("mirrors to {}, where the requests go already: it is called twice for each", to.host));
+    }
+  });
+}
+
 void HostsOfGateways(const Mesh& mesh, Findings& findings) {
   EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
     for (const std::string& name : vs.spec.gateways) {
@@ -198,6 +272,7 @@ void UnknownHosts(const Mesh& mesh, Findings& findings) {
       if (KnowsHost(cluster, full)) continue;
       findings.Add(cluster, vs.meta,
                    fmt::format("host {} is of no service that istiod knows: no request of the mesh has it", full));
+      ExplainDots(cluster, full, findings);
     }
   });
 }
@@ -249,7 +324,10 @@ void SourcesUnknown(const Mesh& mesh, Findings& findings) {
       findings.Add(cluster, vs.meta,
                    fmt::format("a match is for clients with {}{}, and no pod that its istiod serves is one",
                                match.source_labels.empty() ? "" : "labels " + LabelText(match.source_labels),
-                               match.source_namespace.empty() ? "" : " in namespace " + match.source_namespace));
+                               match.source_namespace.empty()
+                                   ? ""
+                                   : fmt::format("{}namespace {}", match.source_labels.empty() ? "" : " in ",
+                                                 match.source_namespace)));
     };
     for (const auto& http : vs.spec.http) std::for_each(http.match.begin(), http.match.end(), look);
     for (const auto& tls : vs.spec.tls) std::for_each(tls.match.begin(), tls.match.end(), look);
@@ -402,6 +480,12 @@ const std::vector<Rule>& VirtualServiceRules() {
        "add the host to the Gateway's server", "", HostsOfGateways},
       {"WT502", "VirtualServiceHostUnknown", Level::kWarning, "the rules are never asked", "mend the host's name", "",
        UnknownHosts},
+      {"WT520", "StarIsLiteral", Level::kWarning, "exact and prefix are compared letter by letter",
+       "write a prefix without the star, or a regex", "", StarsAreLiteral},
+      {"WT582", "RouteToNetworkGateway", Level::kError, "mesh TLS runs from sidecar to sidecar, through such gateways",
+       "route to the Service itself: istiod sends what is far through the gateway", "", RoutesToNetworkGateway},
+      {"WT583", "MirrorToItself", Level::kWarning, "a mirrored request is a request to whom it comes to",
+       "mirror to another host or subset", "", MirrorsToItself, false},
       {"WT510", "VirtualServiceOutOfSight", Level::kWarning, "rules that no proxy is shown are asked by none",
        "export it to the clients' namespaces, or leave exportTo out", "", RoutesOutOfSight},
   };

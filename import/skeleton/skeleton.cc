@@ -750,11 +750,17 @@ class Builder {
         put(cluster, KubeconfigFor(cluster, turn));
       }
     }
-    if (held.empty() || (input.clusters.empty() && turn > 1)) {
+    // One that was not there and changed no cluster has come: it names what another Secret does, or nothing that an
+    // istiod can read. istiod pushes for it all the same.
+    const bool there = turn > 1 && !secrets_gone_.contains({istiod, input.ns, input.name});
+    const bool comes = input.clusters.empty() && !there;
+    if (!comes && (held.empty() || (input.clusters.empty() && turn > 1))) {
       held.clear();
-      if (turn > 1) Remove(at, istiod, "Secret", input.ns, input.name);
+      if (there) Remove(at, istiod, "Secret", input.ns, input.name);
+      secrets_gone_.insert({istiod, input.ns, input.name});
       return;
     }
+    secrets_gone_.erase({istiod, input.ns, input.name});
     Add(at, istiod, RemoteSecretObject(input.ns, input.name, held, turn));
   }
 
@@ -874,6 +880,7 @@ class Builder {
   // Kubeconfigs by cluster, of a Secret in an istiod's cluster.
   std::map<std::tuple<std::string, std::string, std::string>, std::vector<std::pair<std::string, std::string>>>
       secrets_;
+  std::set<std::tuple<std::string, std::string, std::string>> secrets_gone_;  // remote Secrets that were there once
   std::map<std::string, int64_t> turns_;
   std::map<std::string, size_t> unsaid_;
   std::set<std::string> have_first_endpoints_;                                   // hosts

@@ -37,6 +37,8 @@ function draw() {
   if (traffics.some(t => t.series.length)) main.append(timelineFigure(), latencyFigure());
   const failures = failureTable();
   if (failures) main.append(make("h2", {}, "Errors"), failures);
+  const remedies = remedyTable();
+  if (remedies) main.append(make("h3", {}, "What check finds behind them"), remedies);
   const topology = topologyFigure();
   if (topology) main.append(make("h2", {}, "Topology"), topology);
   const overview = results.steps.map((s, i) => Object.assign([String(i + 1), make("a", {href: "#step-" + (i + 1)}, s.name), time(s.startMs), s.convergence.proxies.length ? time(s.convergence.totalMs) : "–",

@@ -78,6 +78,22 @@ function latencyFigure() {
     options: {responsive: true, maintainAspectRatio: false, plugins: {legend: {position: "bottom", labels: {color: ink("--ink"), boxWidth: 12}}},
       scales: {x: timeAxis(), y: valueAxis("ms", {type: "logarithmic"})}}});
 }
+// What check knows of the mesh behind the errors, and what mends it; of several steps the same finding is one row. What
+// was there before the step's change comes after what came with it.
+function remedyTable() {
+  const rows = new Map();
+  for (const f of results.findings) {
+    const key = JSON.stringify([f.code, f.cluster, f.object, f.message]), row = rows.get(key);
+    if (row) row.steps.push(f.step);
+    else rows.set(key, {...f, steps: [f.step]});
+  }
+  if (rows.size === 0) return null;
+  const sorted = [...rows.values()].sort((a, b) => a.before - b.before);
+  const t = table(["finding", "where", "what", "remedy", "step"], sorted.slice(0, 30).map(f => [
+    `${f.code} ${f.name}`, [f.object, f.cluster].filter(x => x).join(" in ") || "–", f.message, make("strong", {}, f.remedy), f.steps.join("; ")]));
+  t.id = "remedies";
+  return t;
+}
 // What failed in the whole run, and why; the same cause of the same flow is one row.
 function failureTable() {
   const rows = new Map();

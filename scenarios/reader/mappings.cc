@@ -24,7 +24,7 @@ FieldRow AtLeast(int64_t low, FieldRow field) {
 void AddMesh(std::vector<MappingRow>& all) {
   all.push_back({"scenario",
                  "A Wavetank scenario",
-                 {row::Text("name", "Name").Required(),
+                 {row::Text("name", "Name; the file's, or of scenario.yaml its folder's, if left out"),
                   row::Text("description", "What the scenario is about"),
                   row::Text("extends", "Another scenario file: what this one leaves out, but for steps and throughout"),
                   row::Mapping("incident", "incident", "What was reported in public, for the library of incidents"),
@@ -193,7 +193,7 @@ void AddSteps(std::vector<MappingRow>& all) {
   all.push_back(
       {"step",
        "One wave",
-       {row::Text("name", "Name").Required(),
+       {row::Text("name", "Name; `step 2`, by its place, if left out"),
         row::Text("at", "Since the start of the timeline (10s), or since an earlier step began ('scaled to 3'+2s)"),
         row::Text("after", "`converged`, or a duration since the step before had ended"),
         row::Mapping("repeat", "repeat", ""), row::Mappings("do", "action", "Actions, in order, at one instant"),

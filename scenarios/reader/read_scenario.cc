@@ -97,7 +97,9 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
     for (const Setting& setting : settings) s.settings.push_back(setting.Text());
   }
   const Root root(document, base->get());
-  s.name = root["name"].Text();
+  const std::filesystem::path file(s.file);
+  const bool in_folder = file.filename() == "scenario.yaml" && file.has_parent_path();
+  s.name = root["name"].Text((in_folder ? file.parent_path().filename() : file.stem()).string());
   s.description = root["description"].Text();
   s.seed = static_cast<uint64_t>(root["seed"].Integer(1, 0, INT64_MAX));
   s.profile = root["profile"].Text(s.profile);

@@ -116,7 +116,7 @@ Step ReadStep(const Field& f, const Scenario& scenario) {
   CheckMapping(f, MappingNamed("step"), &scenario);
   Step step;
   step.line = f.line();
-  step.name = f["name"].Text();
+  step.name = f["name"].Text(fmt::format("step {}", scenario.steps.size() + 1));
   if (step.name == kThroughout && scenario.throughout)
     f["name"].Fail("is what results call the traffic throughout", "call the step otherwise");
   if (f["at"].present()) ReadInstant(f, scenario, &step);

@@ -104,8 +104,15 @@ bool IsSketch(const fakekube::ApiServer& api) {
   bool stub = false, told = false;  // an istiod that is told nothing, or something
   ForEachIstiod(api, [&](const json& pod, const std::string&) {
     stub = true;
-    for (const json& container : Items(At(pod, {"spec", "containers"})))
-      told = told || (Text(container, "name") == "discovery" && !Items(At(container, "env")).empty());
+    for (const json& container : Items(At(pod, {"spec", "containers"}))) {
+      if (Text(container, "name") != "discovery") continue;
+      // What an installation always tells; a sketch may turn a switch of istiod's and leave the rest to be filled in
+      // (istiod: manifests/charts/istio-control/istio-discovery/templates/deployment.yaml).
+      for (const json& variable : Items(At(container, "env"))) {
+        const std::string name = Text(variable, "name");
+        told = told || name == "CLUSTER_ID" || name == "POD_NAMESPACE" || name == "REVISION";
+      }
+    }
   });
   if (told) return false;
   return stub || (api.List(kWebhookKind).empty() && api.Get("Service", {kSystemNamespace, "istiod"}) == nullptr);

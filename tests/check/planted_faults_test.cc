@@ -195,7 +195,6 @@ constexpr PlantedFault kFaults[] = {
     {"distribute-to-nowhere", "WT525"},
     {"rule-selects-nobody", "IST0127"},
     {"external-selector-without-mtls", "WT557"},
-    {"sidecar-export-hidden", "WT801"},
     {"app-protocol-against-name", "WT411"},
     {"remote-server-is-loopback", "WT206"},
     {"rule-exported-elsewhere", "WT526"},
@@ -230,6 +229,67 @@ constexpr PlantedFault kFaults[] = {
     {"two-telemetries", "IST0160"},
     {"injection-typo", "WT606"},
     {"job-with-sidecar", "WT607"},
+    {"virtual-services-differ", "WT547"},
+    {"authorization-differs", "WT547"},
+    {"mesh-configs-differ", "WT709"},
+    {"entry-on-one-side", "WT710"},
+    {"gateway-port-udp", "WT111"},
+    {"gateway-as-sidecar", "WT109"},
+    {"gateway-internal", "WT128"},
+    {"gateway-opens-tls", "WT129"},
+    {"gateway-probe", "WT714"},
+    {"probe-port-name", "WT714"},
+    {"proxy-image", "IST0105"},
+    {"scales-nobody", "WT713"},
+    {"tls-mode-label", "WT610"},
+    {"interception-none", "WT608"},
+    {"limit-below-request", "WT609"},
+    {"external-name-on-one-side", "WT403"},
+    {"headless-over-networks", "WT417"},
+    {"namespace-on-one-side", "WT407"},
+    {"tls-files-missing", "WT548"},
+    {"outlier-never-ejects", "WT540"},
+    {"outlier-panics", "WT540"},
+    {"passthrough-balancer", "WT549"},
+    {"destination-port-of-another", "WT503"},
+    {"star-in-exact", "WT520"},
+    {"mirror-to-itself", "WT583"},
+    {"route-to-network-gateway", "WT582"},
+    {"host-with-a-dot", "WT502"},
+    {"sidecar-egress-port", "WT524"},
+    {"sidecar-default-endpoint", "WT581"},
+    {"plain-at-443", "WT559"},
+    {"endpoint-without-mesh-tls", "WT579"},
+    {"workload-of-nobody", "WT560"},
+    {"workload-port-name", "WT560"},
+    {"workload-account", "WT560"},
+    {"auto-mtls-off", "WT715"},
+    {"services-exported-to-nobody", "WT409"},
+    {"rules-exported-to-nobody", "WT526"},
+    {"connect-timeout-of-mesh", "WT801"},
+    {"connect-timeout-by-filter", "WT801"},
+    {"port-mtls-of-nobody", "WT542"},
+    {"path-without-slash", "WT576"},
+    {"method-in-small-letters", "WT576"},
+    {"principal-of-gateway", "WT577"},
+    {"deny-any-method", "WT565"},
+    {"issuer-of-nobody", "WT570"},
+    {"pull-secret-missing", "WT578"},
+    {"discovery-port", "WT708"},
+    {"entry-of-a-service", "WT532"},
+    {"dns-closed", "WT130"},
+    {"istiod-closed-in", "WT130"},
+    {"gateway-closed-in", "WT130"},
+    {"quota-of-load-balancers", "WT716"},
+    {"pod-security-baseline", "WT717"},
+    {"istiod-service-port", "WT211"},
+    {"istiod-webhook-port", "WT211"},
+    {"istiod-service-selector", "WT211"},
+    {"network-label-at-namespace", "WT718"},
+    {"resolver-of-the-node", "WT719"},
+    {"governing-service-missing", "WT719"},
+    {"ingress-to-nobody", "WT584"},
+    {"route-of-no-gateway", "WT584"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
@@ -391,6 +451,89 @@ TEST(Lint, RulesAndPoliciesOfBothSidesAreNoFault) {
            "{consecutive5xxErrors: 3, maxEjectionPercent: 10}}}\n---\napiVersion: security.istio.io/v1beta1\n"
            "kind: PeerAuthentication\nmetadata: {name: default, namespace: sample}\nspec: {mtls: {mode: STRICT}}\n";
   }
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
+}
+
+// What has one name on both sides and means two things: the first field that differs, with both values and both places.
+TEST(Lint, NamesTheFirstFieldThatDiffersBetweenPrimaries) {
+  const LintResult result = LintFault("virtual-services-differ");
+  const Finding* found = FindingOf(result, "WT547");
+  ASSERT_NE(found, nullptr) << testing::PrintToString(Codes(result));
+  EXPECT_EQ(found->cluster + " " + found->object, "cluster1 VirtualService sample/helloworld");
+  EXPECT_THAT(found->message, testing::HasSubstr("spec.http[0].timeout is 5s here and 10s in cluster2 ("));
+  EXPECT_THAT(found->message, testing::HasSubstr("virtual-services-differ/cluster2.yaml:2)"));
+}
+
+TEST(Lint, TheSameRuleInOtherSpellingIsNoDifference) {
+  const std::string folder = testing::TempDir() + "/spelt-otherwise";
+  fs::create_directories(folder);
+  const std::string head =
+      "apiVersion: networking.istio.io/v1beta1\nkind: VirtualService\n"
+      "metadata: {name: helloworld, namespace: sample}\nspec: ";
+  std::ofstream(folder + "/cluster1.yaml")
+      << head << "{hosts: [helloworld], http: [{timeout: 5s, route: [{destination: {host: helloworld}}]}]}\n";
+  std::ofstream(folder + "/cluster2.yaml")
+      << head
+      << "{hosts: [helloworld.sample.svc.cluster.local], exportTo: [], http: [{route: [{destination: {host: "
+         "helloworld.sample.svc.cluster.local}}], timeout: 5000ms}]}\n";
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
+}
+
+// Of failures that an object of Istio's sets off, that object is the place.
+TEST(Lint, FailingRequestsAreToldAtWhatMakesThemFail) {
+  const std::map<std::string, std::string> place = {{"connect-timeout-of-mesh", "ConfigMap istio-system/istio"},
+                                                    {"connect-timeout-by-filter", "EnvoyFilter sample/ef"},
+                                                    {"requests-fail", "DestinationRule sample/helloworld"}};
+  for (const auto& [fault, object] : place) {
+    const LintResult result = LintFault(fault);
+    const Finding* found = FindingOf(result, "WT801");
+    ASSERT_NE(found, nullptr) << fault << testing::PrintToString(Codes(result));
+    EXPECT_EQ(found->object, object) << fault;
+  }
+}
+
+// An Envoy that refuses is told once, and not as pods whose istiod is out of reach.
+TEST(Lint, AProxyThatWaitsForWhatItRefusedIsNoTroubleOfItsAgent) {
+  EXPECT_EQ(FindingOf(LintFault("tls-files-missing"), "WT708"), nullptr);
+}
+
+TEST(Lint, APodOfAnotherNetworkIsNotBlamedOnThatNetworksGateway) {
+  const std::string folder = testing::TempDir() + "/pod-of-another-network";
+  fs::create_directories(folder);
+  std::ifstream file(kRoot + "/scenarios/manifests/helloworld-v2.yaml");
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::string yaml = text.str();
+  const std::string labels = "      labels: {app: helloworld, version: v2";
+  const size_t at = yaml.rfind(labels);
+  ASSERT_NE(at, std::string::npos);
+  yaml.insert(at + labels.size(), ", topology.istio.io/network: network1");
+  std::ofstream(folder + "/cluster2.yaml") << yaml;
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NE(FindingOf(*result, "WT126"), nullptr);
+  for (const Finding& finding : result->findings) EXPECT_EQ(finding.cluster, "cluster2") << finding.message;
+}
+
+// As SPIRE's server in Istio's samples has it: a port for health that nobody declares.
+TEST(Lint, TwoProbesOfAnUndeclaredPortAreNoFault) {
+  std::ifstream file(kRoot + "/scenarios/manifests/helloworld-v2.yaml");
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::string yaml = text.str();
+  const std::string image = "          image: example/helloworld:v2\n";
+  const size_t at = yaml.find(image);
+  ASSERT_NE(at, std::string::npos);
+  yaml.insert(at + image.size(),
+              "          readinessProbe: {httpGet: {path: /ready, port: 8080}}\n"
+              "          livenessProbe: {httpGet: {path: /live, port: 8080}}\n");
+  const std::string folder = testing::TempDir() + "/health-port";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/cluster2.yaml") << yaml;
   const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(Codes(*result), testing::IsEmpty());

@@ -205,6 +205,27 @@ TEST_F(ImportedMesh, ADumpOfSomeClustersTakesNothingFromWhatLogsTell) {
   }
 }
 
+// istiod pushes for a remote Secret that changes no cluster: another one's names it already, or nobody can read it.
+TEST_F(ImportedMesh, ARemoteSecretThatChangesNoClusterIsThere) {
+  std::vector<std::string> lines = Reads("west");
+  lines.emplace_back("10.000000 processing secret event for secret istio-system/again");
+  lines.emplace_back("10.000100 Number of remote clusters: 1");
+  lines.push_back(Pushed("10.100000", "Secret/istio-system/again", false));
+  const Imported imported = Read({Put("istiod-east.log", LogOf("east", lines))});
+  const auto mesh = MakeSkeleton(imported.evidence);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  const bool comes = std::any_of(mesh->inputs.begin(), mesh->inputs.end(), [](const replay::LogInput& input) {
+    return input.kind == "apply" && input.body["object"]["kind"] == "Secret" &&
+           input.body["object"]["metadata"]["name"] == "again" && input.at > Time{} + 1s;
+  });
+  EXPECT_TRUE(comes);
+  const Judgement judgement = Run(*mesh);
+  for (const JudgedClaim& claim : judgement.claims) {
+    if (claim.claim.dump().find("istio-system/again") == std::string::npos) continue;
+    EXPECT_EQ(claim.verdict, Verdict::kAgrees) << Words(judgement);
+  }
+}
+
 // It holds what lines say has gone since, and was not made anew.
 TEST_F(ImportedMesh, ADumpOfBeforeTheLogsEndBringsNothingBack) {
   std::vector<std::string> lines = Reads("west");

@@ -120,8 +120,16 @@ TEST_F(IstiodEnvironment, ItsClusterIdIsTheManifests) {
 
 TEST_F(IstiodEnvironment, WithoutClusterIdItIsKubernetes) {
   Begin();
-  Istiod(json::array({{{"name", "PILOT_TRACE_SAMPLING"}, {"value", "1"}}}));
+  Istiod(json::array({{{"name", "POD_NAMESPACE"}, {"value", "istio-system"}}}));
   EXPECT_EQ(world_->IstiodOf("cluster1")->istiod().options().cluster_id.str(), "Kubernetes");
+}
+
+// Every installation tells its istiod more than a switch.
+TEST_F(IstiodEnvironment, ASwitchAloneLeavesTheRestToBeFilledIn) {
+  Begin();
+  Istiod(json::array({{{"name", "PILOT_TRACE_SAMPLING"}, {"value", "1"}}}));
+  EXPECT_EQ(world_->IstiodOf("cluster1")->istiod().options().cluster_id.str(), "cluster1");
+  EXPECT_THAT(world_->MendedLines(), Contains(HasSubstr("mended clusterID (cluster1)")));
 }
 
 TEST_F(IstiodEnvironment, AnIstiodThatIsToldNothingIsMendedAndThatIsSaid) {

@@ -173,6 +173,44 @@ TEST_F(LogQuestions, ExportTellsTheSameStory) {
   ExpectRefused(Call(fmt::format("export {} {}", log_, folder)), {folder, "name a new folder"});
 }
 
+// Clusters of an import have no controllers, so the mesh stays a log; what changed stands in the scenario.
+TEST_F(LogQuestions, ExportOfAnImportRunsFromItsMesh) {
+  for (const char* cluster : {"cluster1", "cluster2"})
+    Write(std::string(cluster) + ".log", Call(fmt::format("logs {} istiod@{}", log_, cluster)).output);
+  const std::string imported = (folder_ / "imported.wtlog").string(), folder = (folder_ / "of-import").string();
+  const std::string one = (folder_ / "cluster1.log").string(), two = (folder_ / "cluster2.log").string();
+  const Ran read =
+      Call(fmt::format("import --cluster cluster1={} --cluster cluster2={} {} {} -o {}", one, two, one, two, imported));
+  ASSERT_EQ(read.code, 0) << read.error;
+  const Ran ran = Call(fmt::format("export {} {}", imported, folder));
+  ASSERT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, HasSubstr("claims stand among the steps"));
+  EXPECT_THAT(Read(folder + "/cluster2.yaml"), HasSubstr("kind: "));
+  const json again = Json(fmt::format("run {0} --from {0}/mesh.wtlog --json", folder));
+  EXPECT_THAT(ran.output, HasSubstr(again["runs"][0]["digest"].get<std::string>()));
+}
+
+TEST_F(LogQuestions, ForkTakesStepsWithoutNames) {
+  const std::string steps =
+      Write("nameless.yaml",
+            "steps:\n  - do: [{label: {cluster: cluster1, kind: Service, namespace: sample, name: helloworld, set: {a: "
+            "b}}}]\n"
+            "  - do: [{scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 2}}]\n");
+  const json run = Json(fmt::format("fork {} {} --at scaled+1s --json", log_, steps));
+  EXPECT_EQ(run["scenario"], "nameless");
+  EXPECT_EQ(run["steps"][0]["name"], "step 1");
+  EXPECT_EQ(run["steps"][1]["name"], "step 2");
+}
+
+// As `why` has it for a log: what check finds behind the errors, and what mends it.
+TEST_F(LogQuestions, TheReportHasTheRemedyOfItsErrors) {
+  const std::string report = (folder_ / "report").string();
+  Call(fmt::format("run {} --report {}", scenario_, report));
+  const std::string page = Read(report + "/report.html");
+  EXPECT_THAT(page, testing::ContainsRegex("\"findings\":\\[\\{"));
+  EXPECT_THAT(page, HasSubstr("\"remedy\":\""));
+}
+
 TEST_F(LogQuestions, WhyWalksBackToTheInput) {
   const json chains = Json(fmt::format("why {} --push 2 --json", log_));
   ASSERT_FALSE(chains.empty());
