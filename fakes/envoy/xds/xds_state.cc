@@ -57,6 +57,8 @@ void XdsState::End() {
   warming_clusters_.clear();
   warming_listeners_.clear();
   extensions_.clear();
+  asked_extensions_.clear();
+  latest_extensions_.clear();
   draining_listeners_.clear();
   dns_.clear();
   pending_cds_ = pending_lds_ = Pending{};
