@@ -34,6 +34,7 @@
 #include "sim/remote/client_bucket.h"
 #include "sim/remote/own_account.h"
 #include "sim/remote/remote_reader.h"
+#include "sim/remote/watched_namespace.h"
 #include "sim/upgrade/release_of_pod.h"
 #include "sim/webhooks/istio_webhook.h"
 
@@ -213,8 +214,10 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
       if (!w.network_->ReachesApiServer(from, to.place_.site, to.place_.network)) return std::nullopt;
       return line.Transit(w.Now());
     };
-    return fakekube::MakeClient(to.cluster_->api(), *host, fmt::format("{}->{}", name, to.config_.name),
-                                world.options_.seed, std::move(latency), std::move(permit));
+    auto client = fakekube::MakeClient(to.cluster_->api(), *host, fmt::format("{}->{}", name, to.config_.name),
+                                       world.options_.seed, std::move(latency), std::move(permit));
+    if (watches.empty()) return client;
+    return std::make_unique<WatchedNamespace>(std::move(client), watches);
   }
 
   // What that cluster's API server lets the bearer of the kubeconfig do. What it refused last is remembered.
@@ -368,6 +371,7 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   std::shared_ptr<OwnAccount> own;  // whose rights at_home asks for
   fakekube::ClientPermit at_home;   // null: all is allowed
   std::map<std::string, Authorizer> authorizers;
+  std::string watches;  // ISTIO_WATCH_NAMESPACE; empty: all namespaces
   std::unique_ptr<kube::Client> config_cluster;
   std::unique_ptr<PodFiles> files;  // mounted into its container
   std::map<std::string, std::unique_ptr<Reviewer>> reviewers;
@@ -837,8 +841,10 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
   run.patches_validation = settings.patches_validation;  // istiod: pilot/pkg/bootstrap/validation.go
   if (world_.options_.timing.contains("istiod.connection_age")) settings.connection_age.reset();
 
-  if (run.own != nullptr && !options.watch_namespace.empty() &&
-      pilot::ReleaseOf(options.profile).istio.starts_with("1.18.")) {
+  // Since 1.19 definitions are looked for everywhere (istiod: pkg/kube/kclient/client.go, ToOpts()).
+  if (!pilot::ReleaseOf(options.profile).istio.starts_with("1.18.")) {
+    run.watches = options.watch_namespace;
+  } else if (run.own != nullptr && !options.watch_namespace.empty()) {
     run.own->LooksForDefinitionsInANamespace();
   }
   // istiod: pilot/pkg/config/kube/crdclient/client.go, knownCRDs().
@@ -909,6 +915,10 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   absl::StatusOr<pilot::IstiodSettings> settings = SettingsOf(name, *run);
   const absl::Status failure = settings.status();
   if (!settings.ok()) settings = pilot::IstiodSettings{};
+  if (!run->watches.empty()) {
+    run->config_cluster = run->ClientOf(*this, run->at_home);
+    surroundings.config_cluster = run->config_cluster.get();
+  }
   run->cluster_id = settings->options.cluster_id.str();
   run->external = settings->options.external;
   ContestElections();

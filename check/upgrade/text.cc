@@ -63,7 +63,8 @@ void AddRefusals(const ordered_json& list, const char* indent, std::string* out)
   }
 }
 
-void AddProxies(const ordered_json& proxies, std::string* out) {
+// `explained`: whether it was looked which change of the release is behind what differs.
+void AddProxies(const ordered_json& proxies, bool explained, std::string* out) {
   for (const ordered_json& group : proxies) {
     *out += fmt::format("   {}  {} prox{}, {}, served by {}\n", TextAt(group, "group"), group["proxies"].get<int>(),
                         group["proxies"] == 1 ? "y" : "ies", FromTo(group["releases"]), FromTo(group["istiods"]));
@@ -82,8 +83,9 @@ void AddProxies(const ordered_json& proxies, std::string* out) {
       *out += fmt::format("      {:<38} {}\n", "(Services that came or went with it)", group["brought"].get<int64_t>());
     }
     if (group["others"] > 0) {
-      *out += fmt::format("      {:<38} {}{}\n", "(no change of a release)", Joined(group["otherNames"], ", "),
-                          group["others"] > group["otherNames"].size() ? ", ..." : "");
+      *out +=
+          fmt::format("      {:<38} {}{}\n", explained ? "(no change of a release)" : "(for whatever reason)",
+                      Joined(group["otherNames"], ", "), group["others"] > group["otherNames"].size() ? ", ..." : "");
     }
   }
 }
@@ -124,6 +126,36 @@ void AddOrders(const ordered_json& report, std::string* out) {
   }
 }
 
+// Where the orders that are not told step by step lose requests, or are refused something, and why.
+void AddOtherOrders(const ordered_json& report, std::string* out) {
+  std::string told;
+  for (size_t i = 0; i < report["orders"].size(); ++i) {
+    const ordered_json& order = report["orders"][i];
+    if (i == report["best"].get<size_t>()) continue;
+    std::string steps;
+    int number = 0;
+    for (const ordered_json& step : order["steps"]) {
+      std::string losses;
+      for (const ordered_json& flow : step.value("flows", ordered_json::array())) {
+        if (flow["failed"] == 0 && !flow["moved"].get<bool>()) continue;
+        losses += fmt::format("      {}: {}{}\n", TextAt(flow, "flow"),
+                              flow["failed"] == 0 ? std::string("none failed")
+                                                  : fmt::format("{} of {} FAILED", flow["failed"].get<int64_t>(),
+                                                                flow["sent"].get<int64_t>()),
+                              flow["moved"].get<bool>() ? ", answered elsewhere; " + Shares(flow) : "");
+        for (const ordered_json& reason : flow["reasons"]) {
+          losses += fmt::format("         {} ({})\n", TextAt(reason, "why"), reason["requests"].get<int64_t>());
+        }
+      }
+      AddRefusals(step["refused"], "      ", &losses);
+      ++number;
+      if (!losses.empty()) steps += fmt::format("   {}. {}\n{}", number, TextAt(step, "step"), losses);
+    }
+    if (!steps.empty()) told += fmt::format("{}\n{}", TextAt(order, "order"), steps);
+  }
+  if (!told.empty()) *out += "\nWhat other orders lose\n" + told;
+}
+
 void AddBehaviours(const ordered_json& behaviours, std::string* out) {
   if (behaviours.is_null()) return;
   *out += fmt::format("\nWhat is another in {} groups of proxies once all are through, by behaviour change\n",
@@ -159,12 +191,13 @@ std::string UpgradeText(const ordered_json& report) {
   int number = 0;
   for (const ordered_json& step : best["steps"]) {
     out += fmt::format("{}. {}  ({})\n", ++number, TextAt(step, "step"), InSeconds(step["tookNs"].get<int64_t>()));
-    AddProxies(step["proxies"], &out);
+    AddProxies(step["proxies"], !report["behaviours"].is_null(), &out);
     AddRefusals(step["refused"], "   ", &out);
     if (step.contains("flows")) AddFlows(step["flows"], &out);
   }
   if (!TextAt(best, "stuck").empty()) out += fmt::format("It is stuck there: {}\n", TextAt(best, "stuck"));
 
+  AddOtherOrders(report, &out);
   out += "\nSkew\n";
   for (const ordered_json& skew : report["skews"]) {
     out += fmt::format("   proxies of {} on istiods of {}: {}\n", TextAt(skew, "proxy"), TextAt(skew, "istiod"),

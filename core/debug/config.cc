@@ -12,7 +12,9 @@
 #include "core/kube/object.h"
 #include "core/kube/types.h"
 #include "core/kube/yaml.h"
+#include "core/profile/changes.h"
 #include "core/registry/crd_client.h"
+#include "core/xds/discovery_server.h"
 
 namespace wavetank::debug {
 namespace {
@@ -196,6 +198,65 @@ Json Telemetryz(const pilot::Istiod& istiod) {
   return {{"telemetries",
            {{"namespace_to_telemetries", ByNamespace(istiod, "Telemetry", false)},
             {"root_namespace", istiod.mesh_config().root_namespace}}}};
+}
+
+// istiod: pilot/pkg/model/telemetry.go, applicableTelemetries(), as Go prints computedTelemetries.
+Json TelemetryzOf(const pilot::Istiod& istiod, const pilot::Connection& connection) {
+  const pilot::Proxy& proxy = connection.proxy();
+  const std::string& root = istiod.mesh_config().root_namespace;
+  const auto name = [](const Json* of) {
+    return Json{{"Namespace", of == nullptr ? Json("") : of->at("namespace")},
+                {"Name", of == nullptr ? Json("") : of->at("name")}};
+  };
+  // The place of a namespace's Telemetry among the names.
+  const bool by_proxy = istiod.options().profile.Has(pilot::Change::kTypedDumps);  // 1.30.3; 1.30.1 not yet
+  const std::string_view own = by_proxy ? "Proxy" : "Namespace";
+  const auto names = [&] {
+    Json out{{"Root", name(nullptr)}};
+    if (by_proxy) out["Proxy"] = name(nullptr);
+    out["Namespace"] = out["Workload"] = name(nullptr);
+    return out;
+  };
+  Json out = names(), metrics = Json::array(), logging = Json::array(), tracing = Json::array();
+  const auto add = [&](std::string_view level, const Json& telemetry) {
+    out[std::string(level)] = name(&telemetry);
+    const Json& spec = telemetry.at("spec");
+    for (const Json& one : spec.value("metrics", Json::array())) metrics.push_back(one);
+    for (const Json& one : spec.value("tracing", Json::array())) tracing.push_back(one);
+    if (const Json logs = spec.value("accessLogging", Json::array()); !logs.empty()) {
+      Json entry = names();
+      if (level != "Proxy") entry[std::string(level)] = name(&telemetry);  // it names the Service's namespace there
+      entry["Logging"] = logs;
+      logging.push_back(std::move(entry));
+    }
+  };
+  const auto labels_of = [](const Json& telemetry) {
+    const Json selector = telemetry.at("spec").value("selector", Json::object());
+    return selector.value("matchLabels", Json::object());
+  };
+  const Json all = ByNamespace(istiod, "Telemetry", false);
+  const auto add_wide = [&](const std::string& ns, std::string_view level) {
+    for (const Json& one : all.value(ns, Json::array())) {
+      if (labels_of(one).empty()) return add(level, one);
+    }
+  };
+  if (!root.empty()) add_wide(root, "Root");
+  if (proxy.metadata.ns != root) add_wide(proxy.metadata.ns, own);
+  for (const Json& one : all.value(proxy.metadata.ns, Json::array())) {
+    const Json labels = labels_of(one);
+    bool selects = !labels.empty();
+    for (const auto& [key, value] : labels.items()) {
+      const auto has = proxy.labels.find(key);
+      selects &= has != proxy.labels.end() && has->second == value.get<std::string>();
+    }
+    if (!selects) continue;
+    add("Workload", one);
+    break;
+  }
+  out["Metrics"] = std::move(metrics);
+  out["Logging"] = std::move(logging);
+  out["Tracing"] = std::move(tracing);
+  return out;
 }
 
 Json PushContextz(const pilot::Istiod& istiod) {

@@ -4,8 +4,9 @@
 #include "nlohmann/json.hpp"
 
 namespace wavetank::pilot {
+class Connection;
 class Istiod;
-}
+}  // namespace wavetank::pilot
 
 namespace wavetank::debug {
 
@@ -17,6 +18,8 @@ nlohmann::ordered_json Resourcesz();
 nlohmann::ordered_json Mesh(const pilot::Istiod& istiod);
 nlohmann::ordered_json Authorizationz(const pilot::Istiod& istiod);
 nlohmann::ordered_json Telemetryz(const pilot::Istiod& istiod);
+// What holds for one proxy.
+nlohmann::ordered_json TelemetryzOf(const pilot::Istiod& istiod, const pilot::Connection& connection);
 // AuthorizationPolicies and gateways of the push context in force.
 nlohmann::ordered_json PushContextz(const pilot::Istiod& istiod);
 // Injection templates by name, as the ConfigMap holds them; without one, of a default installation's none is known as

@@ -186,8 +186,21 @@ Reply AmbientzPage(const Istiod&, const Request& request) {
   return WriteJson({{"workloads", nullptr}, {"services", nullptr}, {"policies", nullptr}}, request);
 }
 
+// istiod from 1.19 on: telemetryz.
+Reply TelemetryzPage(const Istiod& istiod, const Request& request) {
+  const std::string id = request.Get("proxyID");
+  if (id.empty() || !istiod.options().profile.Has(Change::kSyncVersions)) {
+    return WriteJson(Telemetryz(istiod), request);
+  }
+  const Connection* const connection = FindConnection(istiod, id);
+  return connection == nullptr ? NotConnected() : WriteJson(TelemetryzOf(istiod, *connection), request);
+}
+
 Reply KrtzPage(const Istiod&, const Request&) {
-  return Plain(501, "a simulated istiod has no krt collections; its state is on the other pages\n");
+  return Plain(501,
+               "krtz is not available: a simulated istiod computes without krt collections. What they hold is at "
+               "/debug/configz (configurations), /debug/registryz (services), /debug/endpointShardz (endpoints), "
+               "/debug/clusterz (clusters and whether they are read)\n");
 }
 
 Reply ResourceszPage(const Istiod&, const Request& request) { return WriteJson(Resourcesz(), request); }
@@ -248,7 +261,7 @@ const std::vector<Entry>& Table() {
       {{"/debug/resourcesz", "Debug support for watched resources"}, ResourceszPage},
       {{"/debug/sidecarz", "Debug sidecar scope for a proxy"}, OfProxy<SidecarzPage>},
       {{"/debug/syncz", "Synchronization status of all Envoys connected to this Pilot instance"}, Whole<Syncz>},
-      {{"/debug/telemetryz", "Debug Telemetry configuration"}, Whole<Telemetryz>}};
+      {{"/debug/telemetryz", "Debug Telemetry configuration"}, TelemetryzPage}};
   return *table;
 }
 

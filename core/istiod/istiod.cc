@@ -724,6 +724,7 @@ void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster, bool
         ClusterExtras& of = extras[id];
         of.namespaces = std::make_unique<security::NamespaceController>(
             host, cluster, id.str(), options.seed, [this] { return security_server->bundle_pem(); });
+        of.namespaces->LimitTo(options.watch_namespace);
         of.namespaces->Start();
       },
       [this, id] {

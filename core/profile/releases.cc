@@ -267,7 +267,8 @@ const std::vector<ProfileRow>& ProfileRows() {
       {Change::kDualStackBootstrap, "bootstrap-dual-stack",
        "listeners in the bootstrap of a proxy with ISTIO_DUAL_STACK stand at both wildcards", "1.20", "", ""},
       {Change::kSyncVersions, "debug-sync-versions",
-       "istio.io/debug/syncz tells each proxy's Istio version and namespace (VERSION of `istioctl proxy-status`)",
+       "istio.io/debug/syncz tells each proxy's Istio version and namespace (VERSION of `istioctl proxy-status`); "
+       "/debug/telemetryz takes a proxyID",
        "1.19", "", "https://github.com/istio/istio/pull/45577"},
       {Change::kSyncOfWatched, "debug-sync-of-watched",
        "istio.io/debug/syncz tells of each type that a proxy watches when it was sent and what was refused, and "

@@ -85,6 +85,7 @@ void NamespaceController::OnBundleChanged() {
 
 void NamespaceController::Enqueue(std::string ns) {
   if (!namespaces_.synced() || !config_maps_.synced() || IsIgnoredNamespace(ns)) return;
+  if (!only_.empty() && ns != only_) return;  // istiod: namespacecontroller.go, the handler of namespaces
   const auto [it, fresh] = work_.try_emplace(ns);
   if (!fresh) {
     it->second.again = true;

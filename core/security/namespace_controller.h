@@ -38,6 +38,8 @@ class NamespaceController {
                       std::function<std::string()> ca_bundle);
   ~NamespaceController();
 
+  // ISTIO_WATCH_NAMESPACE: no namespace but this one is given anything. To be called before Start().
+  void LimitTo(std::string ns) { only_ = std::move(ns); }
   void Start();
   // To be called when the bundle changed.
   void OnBundleChanged();
@@ -57,6 +59,7 @@ class NamespaceController {
     int retries = 0;
     bool again = false;  // something happened since it was queued
   };
+  std::string only_;                  // empty: all
   std::map<std::string, Work> work_;  // by namespace: queued, being written or waiting for a retry
   int64_t writes_ = 0;
   std::shared_ptr<char> alive_ = std::make_shared<char>();

@@ -7,6 +7,7 @@
 #include "core/istiod/istiod.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "oracles/control_plane/asked_besides.h"
 #include "oracles/control_plane/held_mesh.h"
 #include "oracles/control_plane/mesh_comparison.h"
@@ -43,8 +44,11 @@ void Restart(sim::World& world, HeldCollector& held) {
 
 OursAfterStep LookAtOurs(sim::World& world, HeldCollector& held, const DiffOptions& options) {
   OursAfterStep out;
-  if (!world.RunUntilSettled(world.Now() + kOursLimit, options.ours_quiet))
-    out.not_judged = fmt::format("ours did not come to rest within {} virtual minutes", kOursLimit / 1min);
+  if (!world.RunUntilSettled(world.Now() + kOursLimit, options.ours_quiet)) {
+    const std::vector<std::string> busy = world.AtWork();
+    out.not_judged = fmt::format("ours did not come to rest within {} virtual minutes{}{}", kOursLimit / 1min,
+                                 busy.empty() ? "" : ": ", fmt::join(busy, "; "));
+  }
   AskBesides(world, held, kAnswerLimit);
   out.mesh = held.Look(world);
   return out;

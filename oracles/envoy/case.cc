@@ -219,15 +219,19 @@ std::string Serialise(XdsType type, const Json& json) {
       return Parse("envoy.config.listener.v3.Listener", json);
     case XdsType::kRds:
       return Parse("envoy.config.route.v3.RouteConfiguration", json);
-    case XdsType::kSds:
-    case XdsType::kEcds:  // cases hold none
+    case XdsType::kEcds:
+      return Parse("envoy.config.core.v3.TypedExtensionConfig", json);
+    case XdsType::kSds:  // cases hold none
       break;
   }
   return {};
 }
 
-constexpr std::pair<const char*, XdsType> kTypes[] = {
-    {"clusters", XdsType::kCds}, {"endpoints", XdsType::kEds}, {"listeners", XdsType::kLds}, {"routes", XdsType::kRds}};
+constexpr std::pair<const char*, XdsType> kTypes[] = {{"clusters", XdsType::kCds},
+                                                      {"endpoints", XdsType::kEds},
+                                                      {"listeners", XdsType::kLds},
+                                                      {"routes", XdsType::kRds},
+                                                      {"extensions", XdsType::kEcds}};
 
 World ParseWorld(const Json& json) {
   World world;

@@ -9,7 +9,8 @@
 //                                  [[KEY, VALUE], ...], "requests": 2, "window": 60, "name": NAME},
 //      ...]},
 //                                  // backends that are a rate limit service (fakes/envoy/apps/rate_limiter.h)
-//      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...]},
+//      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...],
+//                    "extensions": [...]},   // by ECDS
 //      "redirect": {"127.77.0.200": 15001},  // connections from there end at that port, as Istio's iptables rules do
 //      it "dns": {"a.example": "127.77.0.11", "b.example": {"ms": 100, "ttl": 1, "answer": ["127.77.0.11", ...] |
 //              "nxdomain" | "empty" | "servfail" | "silent"}},   // name_server.h; all other names are unknown

@@ -4,6 +4,10 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/codegen/service_type.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <unistd.h>
 
 #include <utility>
@@ -87,6 +91,45 @@ class Listener {
   std::unique_ptr<grpc::Server> server_;
 };
 
+// Whether the istiod of a cluster believes a client's certificate: by the roots of the certificate's own trust domain,
+// so that TLS itself verifies none. istiod: pilot/pkg/bootstrap/server.go, initSecureDiscoveryService,
+// VerifyPeerCertificate
+class ClientVerifier final : public grpc::experimental::ExternalCertificateVerifier {
+ public:
+  ClientVerifier(Loop& loop, std::string cluster) : loop_(loop), cluster_(std::move(cluster)) {}
+
+  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request,
+              std::function<void(grpc::Status)> /*later*/, grpc::Status* now) override {
+    *now = grpc::Status::OK;
+    const auto text = [](const grpc::string_ref& of) { return std::string(of.data(), of.size()); };
+    const std::string leaf = text(request->peer_cert());
+    if (leaf.empty()) return true;  // without a certificate a token says who calls
+    // At a server OpenSSL's chain is of what comes above the leaf.
+    const auto read =
+        x509::ParseCertificates(leaf + "\n" + text(request->peer_cert_full_chain()), "a client's certificate");
+    if (!read.ok()) {
+      *now = {grpc::StatusCode::UNAUTHENTICATED, std::string(read.status().message())};
+      return true;
+    }
+    const std::optional<absl::Status> found = loop_.Call([&](sim::World& world) -> absl::Status {
+      sim::IstiodProcess* const istiod = world.IstiodOf(cluster_);
+      if (istiod == nullptr) return absl::UnavailableError("the cluster has no istiod");
+      return istiod->istiod().VerifyClient(*read);
+    });
+    if (!found) {
+      *now = {grpc::StatusCode::UNAVAILABLE, "the server is going down"};
+    } else if (!found->ok()) {
+      *now = {grpc::StatusCode::UNAUTHENTICATED, std::string(found->message())};
+    }
+    return true;
+  }
+  void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
+
+ private:
+  Loop& loop_;
+  const std::string cluster_;
+};
+
 class ListeningServer final : public GrpcServer {
  public:
   ListeningServer(Frontend& frontend, WorkloadSecrets& secrets, GrpcListeners where)
@@ -133,12 +176,19 @@ class ListeningServer final : public GrpcServer {
 
  private:
   absl::Status StartSecure(std::string* address) {
-    // A client certificate is verified if there is one, as istiod does; without it a token must say who calls.
-    grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
-    tls.pem_root_certs = serving_.roots_pem;
-    tls.pem_key_cert_pairs.push_back({serving_.key_pem, serving_.chain_pem});
+    // A client certificate is verified if there is one (ClientVerifier), as istiod does; without it a token must say
+    // who calls.
+    namespace tls = grpc::experimental;
+    tls::TlsServerCredentialsOptions options(std::make_shared<tls::StaticDataCertificateProvider>(
+        serving_.roots_pem, std::vector<tls::IdentityKeyCertPair>{
+                                {.private_key = serving_.key_pem, .certificate_chain = serving_.chain_pem}}));
+    options.watch_root_certs();
+    options.watch_identity_key_cert_pairs();
+    options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
+    options.set_certificate_verifier(
+        tls::ExternalCertificateVerifier::Create<ClientVerifier>(frontend_.loop(), where_.cluster));
     secure_ = std::make_unique<Listener>(ServiceContext{&frontend_, &secrets_, where_.cluster, true});
-    return secure_->Start(frontend_.limits(), grpc::SslServerCredentials(tls), {address}, {});
+    return secure_->Start(frontend_.limits(), tls::TlsServerCredentials(options), {address}, {});
   }
 
   // A new certificate or new roots need a new listener in this gRPC: clients are hung up on and come again. (istiod

@@ -12,6 +12,7 @@
 #include "sim/inputs/kinds/install.h"
 #include "sim/inputs/kinds/objects.h"
 #include "sim/inputs/kinds/pods.h"
+#include "sim/inputs/kinds/web.h"
 #include "tests/await.h"
 #include "tests/serve/live.h"
 
@@ -428,6 +429,47 @@ TEST(SecretsOfANewCa, AreWhatTlsAsksForAndShows) {
   Identity ignored;
   EXPECT_EQ(FetchFrom(*server, SecureChannel(*server, before), "sleep", &ignored).error_code(),
             grpc::StatusCode::UNAVAILABLE);
+}
+
+// istiod: pilot/pkg/bootstrap/server.go, createPeerCertVerifier; pkg/spiffe/spiffe.go, VerifyPeerCert
+class SpiffeBundles : public Secrets {
+ protected:
+  static Identity Shown(const x509::CertificateAuthority& ca, const std::string& san, const std::string& roots) {
+    const auto key = x509::KeyPair::Derive(99, "leaf");
+    x509::CertificateSpec spec;
+    spec.sans = {san};
+    spec.not_before = CalendarTime() - 1h;
+    spec.not_after = CalendarTime() + 1h;
+    const auto leaf = x509::Certificate::Issue(spec, key->public_key(), *ca.certificate, *ca.key);
+    EXPECT_TRUE(leaf.ok()) << leaf.status();
+    return {"", key->ExportPrivateKeyPem(), (*leaf)->ToPem() + ca.certificate->ToPem(), roots};
+  }
+};
+
+TEST_F(SpiffeBundles, AClientIsBelievedByTheRootsOfItsOwnTrustDomain) {
+  const auto other = x509::MakeRootCa(99, "other", Time{}, 24h * 3650);
+  const Identity own = IdentityOf("sleep");
+  const std::string& roots = own.roots;
+  const Identity theirs = Shown(other, "spiffe://other.example/ns/sample/sa/sleep", roots);
+  std::vector<std::string> chain;
+  EXPECT_EQ(Sign(Secure(theirs), "", &chain).error_code(), grpc::StatusCode::UNAVAILABLE);
+
+  const nlohmann::json key{{"use", "x509-svid"}, {"x5c", {absl::Base64Escape(other.certificate->der())}}};
+  ASSERT_TRUE(Do(*server_, sim::inputs::ServeKeySet{"https://spiffe.example/bundle", {{"keys", {key}}}, ""}).ok());
+  nlohmann::json istiod = *server_->loop().Call([](sim::World& world) {
+    return world.cluster("cluster1").api().Get("Deployment", {"istio-system", "istiod"})->body;
+  });
+  istiod["/spec/template/spec/containers/0/env"_json_pointer].push_back(
+      {{"name", "SPIFFE_BUNDLE_ENDPOINTS"}, {"value", "other.example|https://spiffe.example/bundle"}});
+  ASSERT_TRUE(Do(*server_, sim::inputs::ApplyObject{"cluster1", istiod}).ok());
+  ASSERT_TRUE(Await([&] { return Sign(Secure(theirs), "", &chain).ok(); }, 50ms));
+  EXPECT_EQ((*x509::Certificate::FromPem(chain.front(), "leaf"))->sans().uris,
+            std::vector<std::string>{"spiffe://other.example/ns/sample/sa/sleep"});
+
+  // Their CA has no say in this trust domain.
+  const Identity forged = Shown(other, "spiffe://cluster.local/ns/sample/sa/sleep", roots);
+  EXPECT_EQ(Sign(Secure(forged), "", &chain).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(Sign(Secure(own), "", &chain).ok());
 }
 
 // These end their server, so each has one of its own.

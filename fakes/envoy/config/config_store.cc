@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "envoy/config/cluster/v3/cluster.pb.h"
+#include "envoy/config/core/v3/extension.pb.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/route/v3/route.pb.h"
@@ -142,6 +143,16 @@ const Decoded<RouteTable>& ConfigStore::Routes(std::string_view resource) {
         resource, out, [](const Proto& p) { return p.name(); },
         [&](const Proto& p) { return CompileRoutes(p, hash, extensions_, /*validate=*/false); });
     MarkUndecodable(out);
+  });
+}
+
+const Decoded<ExtensionFilter>& ConfigStore::Extension(std::string_view resource, const DiscoveredFilter& place) {
+  using Proto = envoy::config::core::v3::TypedExtensionConfig;
+  const std::string key = std::to_string(place.id) + ":" + std::string(resource);
+  return Get(&filters_, key, [&](const Hash128&, Decoded<ExtensionFilter>* out) {
+    DecodeAs<Proto>(
+        resource, out, [](const Proto& p) { return p.name(); },
+        [&](const Proto& p) { return CompileExtension(p, place.stat_prefix, extensions_); });
   });
 }
 

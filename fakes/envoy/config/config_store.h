@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "core/base/bytes.h"
 #include "fakes/envoy/config/cluster_config.h"
+#include "fakes/envoy/config/discovered_filter.h"
 #include "fakes/envoy/config/listener_config.h"
 #include "fakes/envoy/config/route_config.h"
 #include "fakes/envoy/extensions/extensions.h"
@@ -105,6 +106,8 @@ class ConfigStore {
   const Decoded<EndpointTable>& Endpoints(std::string_view resource);
   const Decoded<ListenerConfig>& Listener(std::string_view resource);
   const Decoded<RouteTable>& Routes(std::string_view resource);
+  // As that place has it.
+  const Decoded<ExtensionFilter>& Extension(std::string_view resource, const DiscoveredFilter& place);
 
   // One shared set per content. `items` must be sorted by name, without duplicates.
   template <typename T>
@@ -177,6 +180,7 @@ class ConfigStore {
   Cache<EndpointTable> endpoints_;
   Cache<ListenerConfig> listeners_;
   Cache<RouteTable> routes_;
+  Cache<ExtensionFilter> filters_;
   Sets<ClusterConfig> cluster_sets_;
   Sets<EndpointTable> endpoint_sets_;
   Sets<ListenerConfig> listener_sets_;

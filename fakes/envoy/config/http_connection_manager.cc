@@ -16,25 +16,39 @@ namespace {
 
 namespace hcm = envoy::extensions::filters::network::http_connection_manager::v3;
 
-// Adds one filter to the chain. `terminal`: the name of the one that ends it, if it came already.
-absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& extensions, HttpConnectionManager* out,
-                           std::string* terminal) {
-  if (filter.has_config_discovery()) {
-    const auto& source = filter.config_discovery();
-    for (const std::string& url : source.type_urls())
-      extensions.NoteWithoutEffect("HTTP filter by ECDS", url.substr(url.rfind('/') + 1));
-    if (!source.config_source().has_ads()) return absl::OkStatus();  // a file's, or another server's
-    DiscoveredFilter& found = out->discovered.emplace_back();
-    found.name = filter.name();
-    found.type_urls.assign(source.type_urls().begin(), source.type_urls().end());
-    found.waits = !source.has_default_config() || !source.apply_default_config_without_warming();
-    if (source.config_source().has_initial_fetch_timeout())
-      found.initial_fetch_timeout = ToDuration(source.config_source().initial_fetch_timeout());
+// Adds a place that ECDS fills.
+absl::Status AddDiscovered(const hcm::HttpFilter& filter, bool last, const Extensions& extensions,
+                           HttpConnectionManager* out) {
+  const auto& source = filter.config_discovery();
+  const bool disabled = filter.disabled() && extensions.release().Has(EnvoyChange::kFiltersAreDisabled);
+  // Envoy: filter_chain_helper.h, processFilter
+  if (last && disabled) {
+    return absl::InvalidArgumentError(fmt::format(
+        "Error: the last (terminal) filter ({}) in the chain cannot be disabled by default.", filter.name()));
+  }
+  absl::StatusOr<DiscoveredFilter> found =
+      CompileDiscovered(filter.name(), "http." + out->stat_prefix + ".", source, last, extensions);
+  if (!found.ok()) return found.status();
+  if (!source.config_source().has_ads()) {  // a file's, or another server's, which nobody reads here
+    for (const std::string& type : found->types) extensions.NoteWithoutEffect("HTTP filter by ECDS", type);
     return absl::OkStatus();
   }
-  if (absl::Status known = extensions.Check(filter.name(), filter.typed_config()); !known.ok()) {
-    return filter.is_optional() ? absl::OkStatus() : known;
-  }
+  found->place = out->filters.size();
+  out->filters.push_back({filter.name(), {}, nullptr, disabled});
+  out->disables_filters |= disabled;
+  out->filters_see_replies = true;  // for all that is known
+  out->discovered.push_back(*std::move(found));
+  return absl::OkStatus();
+}
+
+// Adds one filter to the chain. `terminal`: the name of the one that ends it, if it came already.
+absl::Status CompileFilter(const hcm::HttpFilter& filter, bool last, const Extensions& extensions,
+                           HttpConnectionManager* out, std::string* terminal) {
+  if (filter.has_config_discovery() && terminal->empty()) return AddDiscovered(filter, last, extensions, out);
+  const absl::Status known = filter.has_config_discovery()
+                                 ? absl::OkStatus()  // it comes after the one that ends the chain
+                                 : extensions.Check(filter.name(), filter.typed_config());
+  if (!known.ok()) return filter.is_optional() ? absl::OkStatus() : known;
   if (filter.name().empty()) {
     return absl::InvalidArgumentError(
         "Proto constraint validation failed (HttpFilterValidationError.Name: value length must be at least "
@@ -72,10 +86,12 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& exte
 absl::Status CompileFilters(const hcm::HttpConnectionManager& proto, const Extensions& extensions,
                             HttpConnectionManager* out) {
   std::string terminal;
-  for (const auto& filter : proto.http_filters()) {
-    if (absl::Status s = CompileFilter(filter, extensions, out, &terminal); !s.ok()) return s;
+  for (int i = 0; i < proto.http_filters_size(); ++i) {
+    const bool last = i + 1 == proto.http_filters_size();
+    if (absl::Status s = CompileFilter(proto.http_filters(i), last, extensions, out, &terminal); !s.ok()) return s;
   }
-  if (terminal.empty() && !proto.http_filters().empty()) {
+  // One that ECDS gives is judged when it comes.
+  if (terminal.empty() && !proto.http_filters().empty() && !proto.http_filters().rbegin()->has_config_discovery()) {
     const std::string& last = proto.http_filters().rbegin()->name();
     return absl::InvalidArgumentError(fmt::format(
         "Error: non-terminal filter named {} of type {} is the last filter in a http filter chain.", last, last));

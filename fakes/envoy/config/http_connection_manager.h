@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
 #include "fakes/envoy/access_log/access_log.h"
+#include "fakes/envoy/config/discovered_filter.h"
 #include "fakes/envoy/config/filter_registry.h"
 #include "fakes/envoy/config/route_config.h"
 #include "fakes/envoy/http/arrival.h"
@@ -21,23 +22,15 @@ class HttpConnectionManager;
 
 namespace wavetank::envoysim {
 
-// A filter whose configuration comes by ECDS, over ADS. What it does is not modelled: it passes everything.
-struct DiscoveredFilter {
-  std::string name;                      // of the resource, too
-  std::vector<std::string> type_urls;    // of what may come
-  bool waits = true;                     // its listener does not accept before it has come: there is no default
-  Duration initial_fetch_timeout = 15s;  // 0: for good
-};
-
 struct HttpConnectionManager {
   std::string stat_prefix;
   std::shared_ptr<const RouteTable> routes;  // inline; nullptr: by RDS
   std::string rds_name;
   Duration rds_initial_fetch_timeout = 15s;
-  std::vector<HttpFilterLink> filters;  // those that do something, the router last
-  std::vector<DiscoveredFilter> discovered;
-  bool filters_see_replies = false;  // some of them
-  bool disables_filters = false;     // the same: until a route enables them
+  std::vector<HttpFilterLink> filters;       // those that do something, the router last
+  std::vector<DiscoveredFilter> discovered;  // by place; their links in `filters` have no filter
+  bool filters_see_replies = false;          // some of them
+  bool disables_filters = false;             // the same: until a route enables them
   ArrivalRules arrival;
   // HttpConnectionManager.ServerHeaderTransformation, and the line that it writes.
   enum class ServerHeader : uint8_t { kOverwrite, kAppendIfAbsent, kPassThrough };

@@ -97,7 +97,7 @@ PortPredicate CompilePredicate(const listener_v3::ListenerFilterChainMatchPredic
   return out;
 }
 
-// What ECDS gives is not modelled: such a filter passes everything.
+// What ECDS gives filters of other kinds is not modelled: they pass everything.
 void NoteDiscovered(std::string_view kind, const envoy::config::core::v3::ExtensionConfigSource& source,
                     const Extensions& extensions) {
   for (const std::string& url : source.type_urls()) {
@@ -189,13 +189,11 @@ void NoteNeeds(const FilterChain& chain, ListenerConfig* out) {
       const bool waiting =
           std::any_of(out->extensions.begin(), out->extensions.end(), [](const auto& e) { return e.waits; });
       if (filter.waits) TakeLonger(filter.initial_fetch_timeout, !waiting, &out->ecds_initial_fetch_timeout);
-      const auto same = std::find_if(out->extensions.begin(), out->extensions.end(),
-                                     [&](const DiscoveredFilter& e) { return e.name == filter.name; });
-      if (same == out->extensions.end()) {
-        out->extensions.push_back(filter);
-      } else {
-        same->waits |= filter.waits;
-      }
+      // What is alike in all that matters to the listener counts once: gateways have a chain for each service.
+      const bool known = std::any_of(out->extensions.begin(), out->extensions.end(), [&](const DiscoveredFilter& e) {
+        return e.name == filter.name && e.types == filter.types && e.last == filter.last && e.waits == filter.waits;
+      });
+      if (!known) out->extensions.push_back(filter);
     }
   }
   if (chain.http.has_value() && !chain.http->rds_name.empty()) {
@@ -302,8 +300,6 @@ absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(const list
     out->chains.push_back(*std::move(chain));
   }
   std::sort(out->route_names.begin(), out->route_names.end());
-  std::sort(out->extensions.begin(), out->extensions.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
   return out;
 }
 

@@ -66,7 +66,7 @@ struct ListenerConfig {
   std::optional<uint32_t> default_chain;     // index into chains
   std::vector<std::string> route_names;      // RDS, sorted
   Duration rds_initial_fetch_timeout{};      // the longest of them; 0: for good
-  std::vector<DiscoveredFilter> extensions;  // ECDS, sorted by name
+  std::vector<DiscoveredFilter> extensions;  // ECDS, in their order
   Duration ecds_initial_fetch_timeout{};     // as of routes, of those that wait
   std::vector<std::string> secrets;
   std::vector<ClusterUse> validated;       // of inline routes: clusters that must be there

@@ -38,6 +38,8 @@ void DataPlaneView::End(StopKind kind) {
   listening_.reset();
   by_address_.reset();
   routes_.reset();
+  extensions_.clear();
+  chains_.clear();
   ++epoch_;
 }
 
@@ -60,7 +62,38 @@ void DataPlaneView::SetListening(std::shared_ptr<const NamedSet<ListenerConfig>>
   listening_since_ = host().Now();
   listening_ = std::move(listening);
   by_address_ = plane_.configs().Of(process_.release()).ByAddress(listening_);
+  chains_.clear();
   ++epoch_;
+}
+
+void DataPlaneView::SetExtension(const std::string& name, std::shared_ptr<const ExtensionFilter> filter) {
+  if (filter != nullptr) {
+    extensions_[name] = std::move(filter);
+  } else {
+    extensions_.erase(name);
+  }
+  chains_.clear();
+}
+
+// Envoy: source/common/http/filter_chain_helper.cc, createFilterChainForFactories; config_discovery_impl.cc,
+// applyLastOrDefaultConfig
+DataPlaneView::Filters DataPlaneView::FiltersOf(const HttpConnectionManager& manager) {
+  Filters& known = chains_[&manager];
+  if (known != nullptr) return known;
+  std::vector<HttpFilterLink> chain = manager.filters;
+  for (const DiscoveredFilter& each : manager.discovered) {
+    HttpFilterLink& link = chain[each.place];
+    const auto given = extensions_.find(each.name);
+    const bool fits = given != extensions_.end() && each.Takes(*given->second).ok();
+    std::shared_ptr<const ExtensionFilter> filter;
+    if (fits) filter = plane_.configs().Of(process_.release()).Extension(given->second->bytes, each).value;
+    if (filter == nullptr) filter = each.otherwise;
+    link.filter = filter == nullptr ? MissingFilter() : filter->link.filter;
+    if (filter != nullptr) link.canonical = filter->link.canonical;
+  }
+  std::erase_if(chain, [](const HttpFilterLink& link) { return link.filter == nullptr; });
+  known = std::make_shared<const std::vector<HttpFilterLink>>(std::move(chain));
+  return known;
 }
 
 void DataPlaneView::SetRoutes(std::shared_ptr<const NamedSet<RouteTable>> routes) {

@@ -107,6 +107,14 @@ class DataPlaneView {
   const std::shared_ptr<const NamedSet<RouteTable>>& routes() const { return routes_; }
   void SetRoutes(std::shared_ptr<const NamedSet<RouteTable>> routes);
 
+  // What ECDS gives filters, by name; nullptr: nothing any more.
+  void SetExtension(const std::string& name, std::shared_ptr<const ExtensionFilter> filter);
+  const std::map<std::string, std::shared_ptr<const ExtensionFilter>>& extensions() const { return extensions_; }
+  // The chain of a connection manager that leaves filters to ECDS, as it is now. Requests keep the one that they began
+  // with.
+  using Filters = std::shared_ptr<const std::vector<HttpFilterLink>>;
+  Filters FiltersOf(const HttpConnectionManager& manager);
+
   // --- for dumps and tests
 
   std::vector<EndpointStatus> Endpoints() const;
@@ -144,6 +152,9 @@ class DataPlaneView {
   StringMap<std::unique_ptr<HttpStats>> http_stats_;
   StringMap<std::unique_ptr<ListenerStats>> listener_stats_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<FilterState>> filter_states_;
+  std::map<std::string, std::shared_ptr<const ExtensionFilter>> extensions_;
+  // By their managers, which listeners in force or connections hold; void with every change of either.
+  absl::flat_hash_map<const HttpConnectionManager*, Filters> chains_;
   Time listening_since_{};
   DownstreamConnection* connections_ = nullptr;  // list
   uint32_t epoch_ = 1;

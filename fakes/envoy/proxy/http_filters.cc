@@ -35,13 +35,13 @@ class Router::FilteredStream final : public HttpStream {
   }
   void ClearRouteCache() override { Reroute(&s_); }
   const RouteFilterConfig* RouteConfig() const override {
-    const HttpFilterLink& link = s_.manager->filters[s_.next_filter - 1];
+    const HttpFilterLink& link = s_.filters()[s_.next_filter - 1];
     if (const RouteFilterConfig* config = Configured(link.name, nullptr)) return config;
     // Before 1.29 the canonical name did, too.
     return s_.envoy->release().Has(EnvoyChange::kRouteFiltersByName) ? nullptr : Configured(link.canonical, nullptr);
   }
   std::vector<const RouteFilterConfig*> RouteConfigs(std::string_view field) const override {
-    const HttpFilterLink& link = s_.manager->filters[s_.next_filter - 1];
+    const HttpFilterLink& link = s_.filters()[s_.next_filter - 1];
     std::vector<const RouteFilterConfig*> out;
     Configured(field.empty() ? link.name : field, &out);
     if (field.empty() && out.empty() && !s_.envoy->release().Has(EnvoyChange::kRouteFiltersByName)) {
@@ -102,8 +102,8 @@ class Router::FilteredStream final : public HttpStream {
   }
   std::vector<const HttpFilter*> chain() const override {
     std::vector<const HttpFilter*> out;
-    for (size_t i = 0; i < s_.manager->filters.size(); ++i) {
-      if (s_.left_out.empty() || !s_.left_out[i]) out.push_back(s_.manager->filters[i].filter.get());
+    for (size_t i = 0; i < s_.filters().size(); ++i) {
+      if (s_.left_out.empty() || !s_.left_out[i]) out.push_back(s_.filters()[i].filter.get());
     }
     return out;
   }
@@ -184,10 +184,11 @@ class Router::FilteredStream final : public HttpStream {
 
 // Envoy: http/filter_chain_helper.cc, createFilterChainForFactories; config_impl.cc, filterDisabled
 void Router::ChooseFilters(Stream* s) {
+  if (!s->manager->discovered.empty()) s->own_filters = s->envoy->FiltersOf(*s->manager);
   const bool of_routes = s->route != nullptr && s->table->disables_filters;
   if (!s->manager->disables_filters && !of_routes) return;
   if (s->route != nullptr && s->route->clusters_configure_filters) ChooseCluster(s);
-  const std::vector<HttpFilterLink>& filters = s->manager->filters;
+  const std::vector<HttpFilterLink>& filters = s->filters();
   s->left_out.resize(filters.size());
   for (size_t i = 0; i < filters.size(); ++i) {
     const RouteFilterEntry* said = nullptr;
@@ -207,7 +208,7 @@ void Router::RunFilters(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   FilteredStream stream(*this, id);
   stream.set_lead(lead);
-  const std::vector<HttpFilterLink>& filters = s.manager->filters;
+  const std::vector<HttpFilterLink>& filters = s.filters();
   while (s.next_filter < filters.size()) {
     const size_t at = s.next_filter++;
     if (!s.left_out.empty() && s.left_out[at]) {
@@ -231,8 +232,8 @@ void Router::RunReplyFilters(StreamId id, Reply* reply, std::string_view details
   head.trailers = reply->trailers;
   const size_t reached = s.next_filter;
   FilteredStream stream(*this, id);
-  for (size_t i = s.manager->filters.size(); i-- > 0;) {
-    const HttpFilter& filter = *s.manager->filters[i].filter;
+  for (size_t i = s.filters().size(); i-- > 0;) {
+    const HttpFilter& filter = *s.filters()[i].filter;
     if (!filter.sees_replies() || (!s.left_out.empty() && s.left_out[i])) continue;
     s.next_filter = i + 1;
     filter.OnReply(stream, head);

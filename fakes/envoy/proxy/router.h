@@ -82,6 +82,8 @@ class Router final : public ExchangeOwner, public PoolUser {
     ExchangeId exchange = kNoExchange;
     const RequestSpec* spec = nullptr;
     const HttpConnectionManager* manager = nullptr;
+    std::shared_ptr<const std::vector<HttpFilterLink>> own_filters;  // where ECDS gives some; else the manager's
+    const std::vector<HttpFilterLink>& filters() const { return own_filters ? *own_filters : manager->filters; }
     std::shared_ptr<const RouteTable> table;
     const VirtualHost* host = nullptr;
     const RouteEntry* route = nullptr;
@@ -116,8 +118,8 @@ class Router final : public ExchangeOwner, public PoolUser {
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure, tls_finding;
     std::vector<FailedTry> failed_tries;
-    size_t next_filter = 0;      // of the manager's
-    std::vector<bool> left_out;  // of the manager's filters those that take no part; empty: none
+    size_t next_filter = 0;      // of filters()
+    std::vector<bool> left_out;  // of filters() those that take no part; empty: none
     Time body_end{};             // when the last byte of its body comes
     Duration body_gap{};         // BodyPace::gap
     // The event loop has turned since its head was read, so that what came of its body by now was read, too.

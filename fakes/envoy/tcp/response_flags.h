@@ -35,6 +35,7 @@ enum ResponseFlag : uint32_t {
   kFailedLocalHealthCheck = 1u << 22,          // LH
   kRateLimitServiceError = 1u << 23,           // RLSE
   kDownstreamRemoteReset = 1u << 24,           // DR
+  kNoFilterConfigFound = 1u << 25,             // NFCF
   kUnmodelledFlag = 1u << 20,                  // stands for those that nothing here sets
 };
 using ResponseFlags = uint32_t;

@@ -34,7 +34,13 @@ void XdsState::GiveUpAfter(Duration timeout, WarmingListener* warming, TimerId W
   if (timeout <= Duration::zero()) return;
   warming->*timer = host_.RunAfter(timeout, [this, name = warming->config->name, timer, given_up] {
     for (WarmingListener& w : warming_listeners_) {
-      if (w.config->name == name) w.*given_up = true, w.*timer = kNoTimer;
+      if (w.config->name != name) continue;
+      w.*given_up = true;
+      w.*timer = kNoTimer;
+      if (given_up != &WarmingListener::ecds_given_up) continue;
+      for (const DiscoveredFilter& each : w.config->extensions) {
+        if (extensions_.insert(each.name).second) CountExtension(each.name, "config_fail");
+      }
     }
     PromoteListeners();
     CheckLive();

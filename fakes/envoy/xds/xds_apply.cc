@@ -661,48 +661,130 @@ std::string XdsState::ApplySecrets(const Queued& queued) {
 // --- extensions
 // Envoy: source/common/filter/config_discovery_impl.cc. What was given once stays until something else is.
 
-void XdsState::WantExtensions() {
+std::vector<std::string> XdsState::ExtensionNames() const {
   std::vector<std::string> names;
   const auto add = [&](const ListenerConfig& listener) {
-    for (const DiscoveredFilter& each : listener.extensions) names.push_back(each.name);
+    for (const DiscoveredFilter& each : listener.extensions) {
+      if (std::find(names.begin(), names.end(), each.name) == names.end()) names.push_back(each.name);
+    }
   };
   for (const auto& listener : listeners_->items()) add(*listener);
   for (const auto& listener : view_.listening()->items()) add(*listener);
   for (const DrainingListener& draining : draining_listeners_) add(*draining.config);
-  SortUnique(&names);
-  std::erase_if(extensions_, [&](const std::string& e) { return !std::binary_search(names.begin(), names.end(), e); });
-  ads_->Subscribe(XdsType::kEcds, configs_.InternNames(std::move(names)));
+  return names;
+}
+
+void XdsState::CountExtension(std::string_view name, std::string_view what) {
+  ++view_.Counter(fmt::format("extension_config_discovery.http_filter.{}.{}", name, what));
+}
+
+// Each filter asks for itself.
+void XdsState::WantExtensions() {
+  const std::vector<std::string> names = ExtensionNames();
+  const auto unwanted = [&](const std::string& e) { return std::find(names.begin(), names.end(), e) == names.end(); };
+  std::erase_if(extensions_, unwanted);
+  std::erase_if(latest_extensions_, [&](const auto& e) { return unwanted(e.first); });
+  std::vector<std::string> gone;
+  for (const auto& [name, filter] : view_.extensions()) {
+    if (unwanted(name)) gone.push_back(name);
+  }
+  for (const std::string& name : gone) view_.SetExtension(name, nullptr);
+  const auto ask = [&] {
+    std::vector<std::string> sorted = asked_extensions_;
+    SortUnique(&sorted);
+    ads_->Subscribe(XdsType::kEcds, configs_.InternNames(std::move(sorted)));
+  };
+  const size_t before = asked_extensions_.size();
+  std::erase_if(asked_extensions_, unwanted);
+  if (asked_extensions_.size() != before) ask();
+  for (const std::string& name : names) {
+    if (std::find(asked_extensions_.begin(), asked_extensions_.end(), name) != asked_extensions_.end()) continue;
+    asked_extensions_.push_back(name);
+    ask();
+  }
+}
+
+// InvalidArgument: in Envoy's words.
+absl::Status XdsState::TakeExtension(std::string_view resource) {
+  envoy::config::core::v3::TypedExtensionConfig config;
+  if (!config.ParseFromArray(resource.data(), static_cast<int>(resource.size()))) {
+    return absl::InvalidArgumentError("Unable to unpack as envoy.config.core.v3.TypedExtensionConfig");
+  }
+  std::vector<const DiscoveredFilter*> places;
+  const auto look = [&](const NamedSet<ListenerConfig>& set) {
+    for (const auto& listener : set.items()) {
+      for (const DiscoveredFilter& each : listener->extensions) {
+        if (each.name == config.name()) places.push_back(&each);
+      }
+    }
+  };
+  look(*listeners_);
+  look(*view_.listening());
+  if (places.empty()) return absl::OkStatus();
+  const google::protobuf::Any& typed = config.typed_config();
+  const Hash128 hash = HashBytes(typed.type_url() + typed.value());
+  const auto latest = latest_extensions_.find(config.name());
+  if (latest != latest_extensions_.end() && latest->second == hash) return absl::OkStatus();
+  const Decoded<ExtensionFilter>& decoded = configs_.Extension(resource, *places.front());
+  for (const DiscoveredFilter* const place : places) {
+    const absl::Status fits =
+        decoded.value == nullptr ? place->TakesType(ConfigType(typed)) : place->Takes(*decoded.value);
+    if (!fits.ok()) return fits;
+  }
+  if (decoded.value == nullptr) {
+    // A message that is right, of which no filter can be made, is the latest all the same: sent again, it is accepted.
+    const std::string why(decoded.status.message());
+    const bool read =
+        !why.starts_with("Proto constraint") && !why.starts_with("Unable to") && !why.starts_with("Didn't find");
+    if (read) {
+      latest_extensions_[config.name()] = hash;
+      CountExtension(config.name(), "config_reload");
+    }
+    return absl::InvalidArgumentError(why);
+  }
+  extensions_.insert(config.name());
+  latest_extensions_[config.name()] = hash;
+  CountExtension(config.name(), "config_reload");
+  view_.plane().NoteWithoutEffect(process_.options().name, decoded.value->without_effect);
+  view_.SetExtension(config.name(), decoded.value);
+  return absl::OkStatus();
 }
 
 std::string XdsState::ApplyExtensions(const Queued& queued) {
-  std::string errors;
+  // Who asked last is told first, and nobody after one that refuses. (Of delta's the order is a hash table's; here the
+  // same.) Envoy: source/common/config/grpc_mux_impl.cc, watches_
+  std::vector<std::pair<int64_t, std::string_view>> order;
   for (size_t i = 0; i < queued.resources(); ++i) {
     envoy::config::core::v3::TypedExtensionConfig config;
     const std::string_view bytes = queued.resource(i);
-    if (!config.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-      return "Unable to unpack as envoy.config.core.v3.TypedExtensionConfig";
-    const DiscoveredFilter* wanted = nullptr;
-    const auto look = [&](const NamedSet<ListenerConfig>& set) {
-      for (const auto& listener : set.items()) {
-        for (const DiscoveredFilter& each : listener->extensions) {
-          if (each.name == config.name()) wanted = &each;
-        }
-      }
-    };
-    look(*view_.listening());
-    look(*listeners_);
-    if (wanted == nullptr) continue;
-    const auto& types = wanted->type_urls;
-    if (std::find(types.begin(), types.end(), config.typed_config().type_url()) == types.end()) {
-      errors += fmt::format("{}Error: filter config has type URL {} but expect {}.", errors.empty() ? "" : "\n",
-                            config.typed_config().type_url(), fmt::join(types, ", "));
-      continue;
+    int64_t rank = -1;
+    if (config.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      rank = std::find(asked_extensions_.begin(), asked_extensions_.end(), config.name()) - asked_extensions_.begin();
     }
-    extensions_.insert(config.name());
+    order.emplace_back(rank, bytes);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  absl::Status refused;
+  for (const auto& [rank, bytes] : order) {
+    if (refused = TakeExtension(bytes); !refused.ok()) break;
+  }
+  if (queued.delta != nullptr) {
+    for (const std::string& name : queued.delta->removed_resources()) {
+      latest_extensions_.erase(name);
+      view_.SetExtension(name, nullptr);
+    }
+  }
+  if (!refused.ok()) {
+    // All are told, whichever it was, and wait no more: they have what they had, the default, or answer 500.
+    // onConfigUpdateFailed
+    for (const std::string& name : asked_extensions_) {
+      extensions_.insert(name);
+      CountExtension(name, "config_fail");
+    }
   }
   PromoteListeners();
   CheckLive();
-  return errors;
+  return std::string(refused.message());
 }
 
 }  // namespace wavetank::envoysim

@@ -60,6 +60,8 @@ void XdsState::End(StopKind kind) {
   warming_clusters_.clear();
   warming_listeners_.clear();
   extensions_.clear();
+  asked_extensions_.clear();
+  latest_extensions_.clear();
   draining_listeners_.clear();
   route_subscriptions_.clear();
   dns_.clear();

@@ -169,6 +169,10 @@ class XdsState final : public AdsClient::Handler {
   void GiveUpOnRoutes();
   std::string ApplySecrets(const Queued& queued);
   std::string ApplyExtensions(const Queued& queued);
+  absl::Status TakeExtension(std::string_view resource);
+  // In the order in which their filters stand.
+  std::vector<std::string> ExtensionNames() const;
+  void CountExtension(std::string_view name, std::string_view what);
   void Conclude(const Queued& queued, const std::string& errors);
   void InForce(XdsType type, int64_t resources, std::string_view version, std::string_view nonce);
 
@@ -254,7 +258,9 @@ class XdsState final : public AdsClient::Handler {
   // One for all of them, at the earliest gives_up_at or before: a timer each would be a thousand for a full push.
   TimerId warming_timer_ = kNoTimer;
   std::vector<WarmingListener> warming_listeners_;
-  std::set<std::string> extensions_;  // what ECDS has given, by name
+  std::vector<std::string> asked_extensions_;         // by ECDS, in the order of asking
+  std::map<std::string, Hash128> latest_extensions_;  // that were not refused before they were tried, by name
+  std::set<std::string> extensions_;  // names of filters about which ECDS has answered, if only with a mistake
   std::vector<DrainingListener> draining_listeners_;
   // Which of the route subscriptions that there are was the how-manieth.
   std::map<std::string, uint64_t, std::less<>> route_subscriptions_;

@@ -115,7 +115,7 @@ void KeepAllocated(const kube::Object& previous, json* body) {
   const json& old = At(previous.body, "spec");
   const auto spec = body->find("spec");
   if (!old.is_object() || spec == body->end() || !spec->is_object()) return;
-  for (const char* field : {"clusterIP", "clusterIPs"}) {
+  for (const char* field : {"clusterIP", "clusterIPs", "ipFamilies"}) {
     if (const auto it = old.find(field); it != old.end() && !spec->contains(field)) (*spec)[field] = *it;
   }
   const auto ports = spec->find("ports");

@@ -81,7 +81,7 @@ std::optional<FieldError> ServiceAllocator::FillFamilies(json& spec) const {
   for (const json& family : Items(At(spec, "ipFamilies"))) {
     const bool known =
         std::any_of(ips_.begin(), ips_.end(), [&](const IpPool& pool) { return family == FamilyOf(pool); });
-    if (!known && (both || family != "IPv4")) {
+    if (!known) {
       return InvalidField("spec.ipFamilies[0]", family, "not configured on this cluster");
     }
     families.push_back(family);

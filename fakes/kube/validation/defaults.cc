@@ -66,13 +66,13 @@ void DefaultService(json& body) {
   if (type == "ExternalName") {
     spec.erase("clusterIP");
     spec.erase("clusterIPs");
+    spec.erase("ipFamilies");
     return;
   }
   Default(spec, "internalTrafficPolicy", "Cluster");
   if (exposed) Default(spec, "externalTrafficPolicy", "Cluster");
   if (type == "LoadBalancer") Default(spec, "allocateLoadBalancerNodePorts", true);
-  Default(spec, "ipFamilies", json::array({"IPv4"}));
-  Default(spec, "ipFamilyPolicy", "SingleStack");
+  Default(spec, "ipFamilyPolicy", "SingleStack");  // its families are those of the cluster (store/service_allocator.h)
 }
 
 void DefaultTemplate(json& spec) { DefaultPodSpec(ObjectAt(ObjectAt(spec, "template"), "spec")); }

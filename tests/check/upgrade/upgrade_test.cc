@@ -122,6 +122,9 @@ TEST(Upgrade, TheTextNamesOrderSkewAndBehaviours) {
               HasSubstr(": canary, gateways first, cluster1 then cluster2\n1. istiod of revision 1-30-3 in cluster1"));
   EXPECT_THAT(text, HasSubstr("proxies of 1.18.2 on istiods of istio-1.30: BREAKS"));
   EXPECT_THAT(text, HasSubstr("delimited-stat-names"));
+  // Refusals of the orders in place, with their step.
+  EXPECT_THAT(text, HasSubstr("\nWhat other orders lose\nin-place, gateways first, cluster1 then cluster2\n   1. "
+                              "istiod of cluster1, in place\n"));
 }
 
 // The main mesh with gateways that istiod deploys for Gateways of the Gateway API, whose pods have no label `app`.

@@ -463,6 +463,47 @@ TEST_F(IstiodTest, EveryDebugPageOfItsListAnswersAndChangesNothing) {
   EXPECT_EQ(kernel_.digest().Hex(), digest);
 }
 
+// istiod: pilot/pkg/model/telemetry.go, applicableTelemetries()
+TEST_F(IstiodTest, TelemetryOfAProxyIsShownFrom119On) {
+  const auto telemetry = [&](const char* ns, const char* name, nlohmann::json spec) {
+    EXPECT_TRUE(clusters_["cluster1"]
+                    ->api()
+                    .Apply({{"apiVersion", "telemetry.istio.io/v1alpha1"},
+                            {"kind", "Telemetry"},
+                            {"metadata", {{"name", name}, {"namespace", ns}}},
+                            {"spec", std::move(spec)}})
+                    .ok());
+  };
+  telemetry("istio-system", "mesh", {{"accessLogging", {{{"disabled", true}}}}});
+  telemetry("sample", "others",
+            {{"selector", {{"matchLabels", {{"app", "other"}}}}}, {"tracing", {{{"disableSpanReporting", true}}}}});
+  telemetry("sample", "all", {{"metrics", {{{"reportingInterval", "7s"}}}}});
+  const auto shown = [&](const char* profile) {
+    IstiodOptions options;
+    options.profile = *ParseProfile(profile);
+    MakeIstiod(std::move(options));
+    Run(3s);
+    const auto client = OpenAds({.tls = false});
+    Run(1s);
+    EXPECT_EQ(debug::Page(*istiod_, "/debug/telemetryz?proxyID=nosuch").status,
+              std::string_view(profile) == "istio-1.18" ? 200 : 404);
+    return nlohmann::json::parse(debug::Page(*istiod_, "/debug/telemetryz?proxyID=sleep-1").body, nullptr, false);
+  };
+  EXPECT_TRUE(shown("istio-1.18").contains("telemetries"));
+  const nlohmann::json none{{"Namespace", ""}, {"Name", ""}}, mesh{{"Namespace", "istio-system"}, {"Name", "mesh"}},
+      all{{"Namespace", "sample"}, {"Name", "all"}};
+  EXPECT_EQ(shown("istio-1.24"),
+            nlohmann::json(
+                {{"Root", mesh},
+                 {"Namespace", all},
+                 {"Workload", none},
+                 {"Metrics", {{{"reportingInterval", "7s"}}}},
+                 {"Logging",
+                  {{{"Root", mesh}, {"Namespace", none}, {"Workload", none}, {"Logging", {{{"disabled", true}}}}}}},
+                 {"Tracing", nlohmann::json::array()}}));
+  EXPECT_EQ(shown("istio-1.30").at("Proxy"), all);
+}
+
 TEST_F(IstiodTest, DebugOverAdsIsForCallersOfTheSystemNamespace) {
   MakeIstiod();
   Run(3s);

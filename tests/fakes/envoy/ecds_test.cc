@@ -2,6 +2,7 @@
 #include <string>
 
 #include "envoy/config/core/v3/extension.pb.h"
+#include "envoy/extensions/filters/http/lua/v3/lua.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/envoy/mesh.h"
@@ -9,12 +10,16 @@
 namespace wavetank::envoysim::lab {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr char kFilter[] = "sample.stats";
 constexpr char kWasm[] = "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm";
+
+constexpr char kLua[] = "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua";
 
 std::string Extension(const std::string& type_url) {
   envoy::config::core::v3::TypedExtensionConfig config;
@@ -23,15 +28,26 @@ std::string Extension(const std::string& type_url) {
   return config.SerializeAsString();
 }
 
+// Answers get this header.
+std::string Adds(const std::string& key) {
+  envoy::extensions::filters::http::lua::v3::Lua lua;
+  lua.mutable_default_source_code()->set_inline_string("function envoy_on_response(handle) handle:headers():add('" +
+                                                       key + "', '1') end");
+  envoy::config::core::v3::TypedExtensionConfig config;
+  config.set_name(kFilter);
+  config.mutable_typed_config()->PackFrom(lua);
+  return config.SerializeAsString();
+}
+
 class ExtensionDiscovery : public ::testing::Test {
  protected:
   // As istiod asks for a WasmPlugin (pilot/pkg/networking/core/v1alpha3/extension/wasmplugin.go): for good, unless
   // `timeout` says otherwise.
-  void WithFilter(const std::string& timeout = "0s") {
+  void WithFilter(const std::string& timeout = "0s", const std::string& type = kWasm) {
     const std::string filter = std::string(R"({"name": ")") + kFilter +
                                R"(", "config_discovery": {"config_source": {"ads": {}, "resource_api_version": "V3",
                                    "initial_fetch_timeout": ")" +
-                               timeout + R"("}, "type_urls": [")" + kWasm + R"("]}},)";
+                               timeout + R"("}, "type_urls": [")" + type + R"("]}},)";
     const std::string hosts =
         std::string(
             R"([{"name": "all", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": ")") +
@@ -97,14 +113,29 @@ TEST_F(ExtensionDiscovery, AListenerGoesOnWhenItsPatienceIsOver) {
   EXPECT_TRUE(mesh.sleep->envoy->live());
 }
 
-TEST_F(ExtensionDiscovery, AConfigurationOfAnotherTypeIsRejected) {
+// Measured (tests/oracles/envoy/cases/ecds.json): a refusal ends the waiting, too.
+TEST_F(ExtensionDiscovery, AConfigurationOfAnotherTypeIsRejectedAndRequestsGet500) {
   WithFilter();
-  Give("type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua");
+  Give(kLua);
   Begin();
-  EXPECT_FALSE(mesh.sleep->envoy->live());
-  EXPECT_THAT(Error(), HasSubstr("Error: filter config has type URL "
-                                 "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua but expect " +
-                                 std::string(kWasm) + "."));
+  EXPECT_TRUE(mesh.sleep->envoy->live());
+  EXPECT_EQ(Error(),
+            "Error: filter config has type URL envoy.extensions.filters.http.lua.v3.Lua but expect "
+            "envoy.extensions.filters.http.wasm.v3.Wasm.");
+  const auto answered = mesh.Ask();
+  EXPECT_EQ(answered.record.code, 500);
+  EXPECT_EQ(answered.record.flags, ResponseFlags{kNoFilterConfigFound});
+}
+
+TEST_F(ExtensionDiscovery, WhatComesRunsInItsPlaceAndWhatComesLaterForLaterRequests) {
+  WithFilter("0s", kLua);
+  mesh.sleep->ads->world[XdsType::kEcds][kFilter] = Adds("x-one");
+  mesh.Start();
+  EXPECT_THAT(std::string(mesh.Ask().record.headers), HasSubstr("x-one: 1"));
+  mesh.sleep->ads->world[XdsType::kEcds][kFilter] = Adds("x-two");
+  mesh.sleep->ads->Push(XdsType::kEcds);
+  mesh.lab.RunFor(100ms);
+  EXPECT_THAT(std::string(mesh.Ask().record.headers), AllOf(HasSubstr("x-two: 1"), Not(HasSubstr("x-one"))));
 }
 
 }  // namespace

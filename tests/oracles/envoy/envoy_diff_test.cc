@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
                                            "access_logs", "http", "filters", "warm_up", "tls_parameters",
                                            "tls_validation", "shrunk", "arrival", "compressor", "rate_limits",
                                            "proxy_protocol", "limits", "grpc", "clients", "http2", "bodies",
-                                           "header_mutation", "filter_config", "local_replies"),
+                                           "header_mutation", "filter_config", "local_replies", "ecds"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {

@@ -112,6 +112,32 @@ TEST_F(DualStackCluster, AServiceThatIsOfOneFamilyAgainGivesTheOtherAddressBack)
   EXPECT_EQ(Spec()["clusterIPs"][1], other);
 }
 
+TEST_F(DualStackCluster, WithIPv6FirstServicesAndPodsAreOfThatFirst) {
+  options_.pod_cidr = "fd00:10:1::/64,10.1.0.0/16";
+  options_.service_cidr = "fd00:10:96::/112,10.96.0.0/16";
+  Restart();
+  ApplyText(kWeb);
+  Settle();
+  EXPECT_EQ(Spec()["ipFamilies"], json::array({"IPv6"}));
+  EXPECT_TRUE(Spec()["clusterIP"].get<std::string>().starts_with("fd00:10:96::")) << Spec();
+  EXPECT_EQ(Slices()["IPv6"].size(), 2u);
+  SetPolicy("PreferDualStack");
+  EXPECT_EQ(Spec()["ipFamilies"], json::array({"IPv6", "IPv4"}));
+}
+
+TEST_F(DualStackCluster, OfIPv6AloneKnowsNoOtherFamily) {
+  options_.pod_cidr = "fd00:10:1::/64";
+  options_.service_cidr = "fd00:10:96::/112";
+  Restart();
+  ApplyText(kWeb);
+  Settle();
+  EXPECT_EQ(Spec()["ipFamilies"], json::array({"IPv6"}));
+  EXPECT_EQ(Slices()["IPv6"].size(), 2u);
+  EXPECT_THAT(
+      std::string(Message(api().Patch("Service", {"sample", "web"}, {{"spec", {{"ipFamilies", {"IPv4"}}}}}).status())),
+      HasSubstr("not configured on this cluster"));
+}
+
 // Kubernetes: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields.
 TEST_F(ClusterTest, AClusterOfOneFamilyRefusesServicesThatRequireBoth) {
   ApplyText(kWeb);
