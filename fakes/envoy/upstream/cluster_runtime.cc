@@ -710,7 +710,20 @@ std::shared_ptr<const EndpointTable> ClusterRuntime::WithKept(std::shared_ptr<co
     kept.locality = static_cast<uint32_t>(at - merged->localities.begin());
     merged->priorities = std::max(merged->priorities, kept.priority + 1);
   }
-  return merged == nullptr ? table : merged;
+  if (merged == nullptr) return table;
+  // Where nobody comes or goes the hosts stay in their order. Envoy: upstream_impl.cc, updateDynamicHostList, which
+  // then says that nothing changed
+  std::map<SocketAddress, size_t> places;
+  for (size_t i = 0; i < by_index_.size(); ++i) places.emplace(by_index_[i]->address, i);
+  const bool same = merged->endpoints.size() == by_index_.size() &&
+                    std::all_of(merged->endpoints.begin(), merged->endpoints.end(),
+                                [&](const LbEndpoint& e) { return places.contains(e.address); });
+  if (same) {
+    std::stable_sort(merged->endpoints.begin(), merged->endpoints.end(), [&](const LbEndpoint& a, const LbEndpoint& b) {
+      return places.at(a.address) < places.at(b.address);
+    });
+  }
+  return merged;
 }
 
 void ClusterRuntime::AskNew() {
