@@ -841,8 +841,7 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
   run.patches_validation = settings.patches_validation;  // istiod: pilot/pkg/bootstrap/validation.go
   if (world_.options_.timing.contains("istiod.connection_age")) settings.connection_age.reset();
 
-  // Since 1.19 definitions are looked for everywhere (istiod: pkg/kube/kclient/client.go, ToOpts()).
-  if (!pilot::ReleaseOf(options.profile).istio.starts_with("1.18.")) {
+  if (options.profile.Has(pilot::Change::kWatchesOneNamespace)) {
     run.watches = options.watch_namespace;
   } else if (run.own != nullptr && !options.watch_namespace.empty()) {
     run.own->LooksForDefinitionsInANamespace();

@@ -251,7 +251,7 @@ Json TelemetryzOf(const pilot::Istiod& istiod, const pilot::Connection& connecti
     }
     if (!selects) continue;
     add("Workload", one);
-    break;
+    if (!istiod.options().profile.Has(pilot::Change::kTelemetriesAddUp)) break;
   }
   out["Metrics"] = std::move(metrics);
   out["Logging"] = std::move(logging);

@@ -121,6 +121,10 @@ const std::vector<ProfileRow>& ProfileRows() {
       {Change::kUnknownNetworkUsesGateways, "unknown-network-uses-gateways",
        "a proxy without network reaches every network that has gateways through them", "1.30", "",
        "https://github.com/istio/istio/issues/58613"},
+      {Change::kWatchesOneNamespace, "watches-one-namespace",
+       "with ISTIO_WATCH_NAMESPACE istiod reads that namespace alone, in every cluster; before, it looked for definitions "
+       "of kinds there, and never got ready",
+       "1.19", "", ""},
       {Change::kMtlsByClusterPolicy, "mtls-by-cluster-policy",
        "whether endpoints take mTLS is a matter of the cluster's own traffic policy: only ISTIO_MUTUAL does, and a "
        "subset's cluster asks its subset alone",
@@ -173,6 +177,9 @@ const std::vector<ProfileRow>& ProfileRows() {
        "PeerAuthentications belong to the scopes of proxies: a changed one makes scopes anew, and reaches those alone "
        "that see a service of its namespace",
        "1.30", "", "https://github.com/istio/istio/pull/59331"},
+      {Change::kTelemetriesAddUp, "telemetries-add-up",
+       "of several Telemetries that select a workload all hold, the oldest first; before, the oldest alone", "1.20", "",
+       ""},
       {Change::kTargetsOnServiceUpdates, "targets-on-service-updates",
        "which services a proxy serves is asked again when a service has changed, not at every push", "1.23", "", ""},
       {Change::kTargetsOfOwnNamespace, "targets-of-own-namespace",

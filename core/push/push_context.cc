@@ -119,7 +119,8 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
                           ? std::make_shared<const EnvoyFilters>(configs.EnvoyFilters(), mesh.root_namespace)
                           : before->envoy_filters;
   now.telemetry = changed(ConfigKind::kTelemetry)
-                      ? std::make_shared<const Telemetries>(configs.Telemetries(), now.env.mesh)
+                      ? std::make_shared<const Telemetries>(configs.Telemetries(), now.env.mesh,
+                                                            now.profile.Has(Change::kTelemetriesAddUp))
                       : before->telemetry;
   now.wasm_plugins = changed(ConfigKind::kWasmPlugin)
                          ? std::make_shared<const WasmPlugins>(configs.WasmPlugins(), mesh.root_namespace)

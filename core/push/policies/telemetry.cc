@@ -81,7 +81,7 @@ std::map<std::string, LoggingSpec> WorkloadTelemetry::Logging(TelemetrySide side
   Names in_scope = defaults;
   std::map<std::string, LoggingSpec> filters;
   for (const Config* level : levels_) {
-    if (level == nullptr || level->spec.access_logging.empty()) continue;
+    if (level->spec.access_logging.empty()) continue;
     said = true;
     Names named;
     for (const Telemetry::AccessLogging& entry : level->spec.access_logging) {
@@ -97,7 +97,6 @@ std::map<std::string, LoggingSpec> WorkloadTelemetry::Logging(TelemetrySide side
   }
   const Names* inherited = &defaults;
   for (const Config* level : levels_) {
-    if (level == nullptr) continue;
     for (const Telemetry::AccessLogging& entry : level->spec.access_logging) {
       if (!entry.providers.empty()) inherited = &entry.providers;
       if (!Concerns(entry.mode, side)) continue;
@@ -117,7 +116,6 @@ std::map<std::string, MetricsSpec> WorkloadTelemetry::Metrics(TelemetrySide side
   bool said = false;
   const Names* in_scope = &defaults;
   for (const Config* level : levels_) {
-    if (level == nullptr) continue;
     for (const Telemetry::Metrics& entry : level->spec.metrics) {
       said = true;
       if (!entry.providers.empty()) in_scope = &entry.providers;
@@ -130,7 +128,6 @@ std::map<std::string, MetricsSpec> WorkloadTelemetry::Metrics(TelemetrySide side
   std::map<std::string, MergingMetrics> merging;
   const Names* inherited = &defaults;
   for (const Config* level : levels_) {
-    if (level == nullptr) continue;
     for (const Telemetry::Metrics& entry : level->spec.metrics) {
       if (!entry.providers.empty()) inherited = &entry.providers;
       for (const std::string& provider : *inherited) {
@@ -157,7 +154,6 @@ std::optional<TracingSpec> WorkloadTelemetry::Tracing(TelemetrySide side) const 
   TracingSpec out;
   if (said) out.provider = find(defaults);
   for (const Config* level : levels_) {
-    if (level == nullptr) continue;
     for (const Telemetry::Tracing& entry : level->spec.tracing) {
       said = true;
       if (!Concerns(entry.mode, side)) continue;
@@ -176,8 +172,8 @@ std::optional<TracingSpec> WorkloadTelemetry::Tracing(TelemetrySide side) const 
 }
 
 Telemetries::Telemetries(const std::vector<config::TelemetryRef>& sorted,
-                         std::shared_ptr<const config::MeshConfig> mesh)
-    : mesh_(std::move(mesh)) {
+                         std::shared_ptr<const config::MeshConfig> mesh, bool add_up)
+    : mesh_(std::move(mesh)), add_up_(add_up) {
   for (const config::TelemetryRef& telemetry : sorted) by_namespace_[telemetry->meta.ns].push_back(telemetry);
 }
 
@@ -195,20 +191,23 @@ WorkloadTelemetry Telemetries::ForWorkload(std::string_view ns, const config::La
   out.mesh_ = mesh_.get();
   if (by_namespace_.empty()) return out;
   const std::string& root = mesh_->root_namespace;
-  if (!root.empty()) out.levels_[0] = NamespaceWide(root);
-  if (ns != root) out.levels_[1] = NamespaceWide(ns);
+  const auto add = [&](const Config* level) {
+    if (level != nullptr) out.levels_.push_back(level);
+  };
+  if (!root.empty()) add(NamespaceWide(root));
+  if (ns != root) add(NamespaceWide(ns));
   const auto it = by_namespace_.find(ns);
   if (it == by_namespace_.end()) return out;
   for (const config::TelemetryRef& telemetry : it->second) {
     if (HasNoSelector(telemetry->spec) || !Selects(*telemetry->spec.selector, labels)) continue;
-    out.levels_[2] = telemetry.get();
-    break;
+    add(telemetry.get());
+    if (!add_up_) break;
   }
   return out;
 }
 
 Telemetries::Generated& Telemetries::GeneratedFor(const WorkloadTelemetry& of, int listener_class) const {
-  return generated_[{of.levels_[0], of.levels_[1], of.levels_[2], listener_class}];
+  return generated_[{of.levels_, listener_class}];
 }
 
 }  // namespace wavetank::pilot

@@ -6,9 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/config/kinds/telemetry.h"
 #include "core/config/mesh/mesh_config.h"
 
@@ -51,8 +52,8 @@ struct TracingSpec {
   bool use_request_id_for_trace_sampling = true;
 };
 
-// The Telemetry that holds for a workload: at most one each of the root namespace, its own, and the workload's. Later
-// ones override.
+// The Telemetry that holds for a workload: at most one each of the root namespace and its own, and the workload's: the
+// first of these or, with Change::kTelemetriesAddUp, all. Later ones override.
 class WorkloadTelemetry {
  public:
   using Config = config::TypedConfig<config::Telemetry>;
@@ -66,15 +67,18 @@ class WorkloadTelemetry {
  private:
   friend class Telemetries;
   const config::MeshConfig* mesh_ = nullptr;
-  const Config* levels_[3] = {};  // root, namespace, workload; null: none
+  // Root, namespace, workload's; none is null.
+  using Levels = absl::InlinedVector<const Config*, 3>;
+  Levels levels_;
 };
 
 // Immutable but for what generators keep in it: what they made of the Telemetry of one kind of workload stays as it is
 // until any Telemetry or the mesh config changes, also when a service that a log names has gone meanwhile.
 class Telemetries {
  public:
-  // `sorted`: by creation time.
-  Telemetries(const std::vector<config::TelemetryRef>& sorted, std::shared_ptr<const config::MeshConfig> mesh);
+  // `sorted`: by creation time. `add_up`: all that select a workload hold for it, else the first.
+  Telemetries(const std::vector<config::TelemetryRef>& sorted, std::shared_ptr<const config::MeshConfig> mesh,
+              bool add_up = false);
 
   WorkloadTelemetry ForWorkload(std::string_view ns, const config::Labels& labels) const;
 
@@ -93,9 +97,10 @@ class Telemetries {
   const Config* NamespaceWide(std::string_view ns) const;
 
   std::shared_ptr<const config::MeshConfig> mesh_;
+  const bool add_up_;
   std::map<std::string, std::vector<config::TelemetryRef>, std::less<>> by_namespace_;
   // By address, only ever looked up.
-  mutable std::map<std::tuple<const Config*, const Config*, const Config*, int>, Generated> generated_;
+  mutable std::map<std::pair<WorkloadTelemetry::Levels, int>, Generated> generated_;
 };
 
 }  // namespace wavetank::pilot

@@ -1,5 +1,6 @@
 #include "core/push/policies/telemetry.h"
 
+#include "core/profile/profile.h"
 #include "gmock/gmock.h"
 #include "tests/core/push/mesh_fixture.h"
 
@@ -149,6 +150,19 @@ TEST_F(TelemetryMergeTest, OnlyAChangeOfATelemetryMakesANewIndex) {
   request.configs_updated = {{ConfigKind::kTelemetry, "t", "b"}};
   const PushContextRef after = PushContext::Create(env, before.get(), request, "3");
   EXPECT_EQ(after->telemetry().GeneratedFor(Of(after, "a"), 1).tcp_filters, std::nullopt);
+}
+
+// istiod: pilot/pkg/model/telemetry.go, applicableTelemetries(), as of 1.20
+TEST_F(TelemetryMergeTest, OfSeveralThatSelectAWorkloadTheOldestHoldsOrAllDo) {
+  Telemetry("a", "younger", "selector: {matchLabels: {app: web}}\naccessLogging: [{providers: [{name: otel}]}]", 2);
+  Telemetry("a", "older", "selector: {matchLabels: {app: web}}\nmetrics: [{overrides: [{disabled: true}]}]", 1);
+  Mesh("defaultProviders: {metrics: [prometheus], accessLogging: [envoy]}");
+  EXPECT_THAT(Logs(Of(Push(), "a", {{"app", "web"}})), ElementsAre("envoy"));
+  EXPECT_THAT(Metrics(Of(Push(), "a", {{"app", "web"}})), ElementsAre("-prometheus[]"));
+  const Profile profile = ParseProfile("istio-1.18+telemetries-add-up").value();
+  env.profile = &profile;
+  EXPECT_THAT(Logs(Of(Push(), "a", {{"app", "web"}})), ElementsAre("otel"));
+  EXPECT_THAT(Metrics(Of(Push(), "a", {{"app", "web"}})), ElementsAre("-prometheus[]"));
 }
 
 }  // namespace
