@@ -453,7 +453,7 @@ std::string SubjectOf(const nlohmann::json& body) {
       const std::string& text = value.get_ref<const std::string&>();
       if (!text.empty()) add(fmt::format("{} {}", key, text));
     } else if (value.is_number() || value.is_boolean()) {
-      add(fmt::format("{} {}", key, value.dump()));
+      add(fmt::format("{} {}", key, JsonText(value)));
     } else if (value.is_array() && !value.empty() && value.front().is_string()) {
       std::string list;
       for (const auto& each : value) {

@@ -10,6 +10,7 @@
 
 #include "check/cause/trials.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
@@ -239,7 +240,7 @@ class Shrinking {
   void Save() const {
     if (options_.progress.empty()) return;
     const std::string beside = options_.progress + ".new";
-    std::ofstream(beside) << json{{"subject", Subject()}, {"kept", kept_}}.dump() << "\n";
+    std::ofstream(beside) << JsonText(json{{"subject", Subject()}, {"kept", kept_}}) << "\n";
     std::rename(beside.c_str(), options_.progress.c_str());
   }
   // Of another question, or of anything else: begins anew.
@@ -247,7 +248,7 @@ class Shrinking {
     if (options_.progress.empty()) return false;
     std::ifstream file(options_.progress);
     if (!file) return false;
-    const json in = json::parse(std::string(std::istreambuf_iterator<char>(file), {}), nullptr, false);
+    const json in = ParseJson(std::string(std::istreambuf_iterator<char>(file), {}));
     if (!in.is_object() || TextOf(At(in, {"subject"})) != Subject() || !At(in, {"kept"}).is_array()) return false;
     std::vector<size_t> kept;
     for (const json& index : in["kept"]) {

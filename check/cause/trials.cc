@@ -6,6 +6,7 @@
 
 #include "check/game_day/fork_pool.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "nlohmann/json.hpp"
 
@@ -16,17 +17,20 @@ using nlohmann::json;
 
 std::string Encode(const absl::StatusOr<Answer>& answer) {
   if (!answer.ok()) {
-    return json{{"error", std::string(Message(answer.status()))}}.dump(-1, ' ', false, json::error_handler_t::replace);
+    return JsonText(json{{"error", std::string(Message(answer.status()))}});
   }
-  return json{{"judged", answer->judged}, {"holds", answer->holds},
-              {"found", answer->found},   {"at", answer->at.time_since_epoch().count()},
-              {"inputs", answer->inputs}, {"signature", answer->signature},
-              {"done", answer->done},     {"ns", answer->virtual_time.count()}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  return JsonText(json{{"judged", answer->judged},
+                       {"holds", answer->holds},
+                       {"found", answer->found},
+                       {"at", answer->at.time_since_epoch().count()},
+                       {"inputs", answer->inputs},
+                       {"signature", answer->signature},
+                       {"done", answer->done},
+                       {"ns", answer->virtual_time.count()}});
 }
 
 absl::StatusOr<Answer> Decode(const std::string& text) {
-  const json in = json::parse(text, nullptr, false);  // what a fork of this program wrote
+  const json in = ParseJson(text);  // what a fork of this program wrote
   if (in.is_discarded()) return absl::InternalError("a trial's answer is not whole");
   if (in.contains("error")) return absl::InvalidArgumentError(in["error"].get<std::string>());
   Answer out;

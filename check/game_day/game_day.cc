@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "check/game_day/fork_pool.h"
+#include "core/base/json_text.h"
 #include "core/base/random.h"
 #include "core/base/trace.h"
 #include "fmt/format.h"
@@ -139,7 +140,9 @@ std::string NameOf(const std::vector<const Failure*>& failures) {
 std::string Try(const Mesh& mesh, const std::vector<scenario::FlowSpec>& flows,
                 const std::vector<const Failure*>& failures, const GameDayOptions& options) {
   sim::World& world = mesh.world();
-  const auto refuse = [](const absl::Status& status) { return json{{"error", std::string(status.message())}}.dump(); };
+  const auto refuse = [](const absl::Status& status) {
+    return JsonText(json{{"error", std::string(status.message())}});
+  };
   absl::StatusOr<std::unique_ptr<FlowMeter>> meter = FlowMeter::Start(world, flows, options.rate);
   if (!meter.ok()) return refuse(meter.status());
   world.RunUntil(world.Now() + Duration(kLeadSeconds * 1'000'000'000));
@@ -163,7 +166,7 @@ std::string Try(const Mesh& mesh, const std::vector<scenario::FlowSpec>& flows,
   const std::string name = NameOf(failures);
   json out{{"failure", name}, {"effects", json::array()}, {"chain", ChainOf(name, effects, flows, aftermath)}};
   for (const Effect& effect : effects) out["effects"].push_back(ToJson(effect));
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  return JsonText(out);
 }
 
 // Pairs in an order that depends on the seed alone, the first `count` of them.
@@ -236,7 +239,7 @@ absl::StatusOr<GameDay> RunGameDay(const Mesh& mesh, const GameDayOptions& optio
       [&](size_t i) { return NameOf(trials[i]); });
   if (!answers.ok()) return answers.status();
   for (const std::string& answer : *answers) {
-    const json read = json::parse(answer, nullptr, false);
+    const json read = ParseJson(answer);
     if (!read.is_object()) return absl::InternalError("a fork's answer cannot be read");
     if (read.contains("error")) return absl::InvalidArgumentError(read["error"].get<std::string>());
     Trial trial;

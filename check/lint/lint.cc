@@ -7,6 +7,7 @@
 
 #include "check/lint/requests.h"
 #include "check/lint/silence.h"
+#include "core/base/json_text.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -65,7 +66,7 @@ absl::StatusOr<std::set<std::string>> ReadBaseline(const std::string& path) {
   if (!in) return absl::NotFoundError(fmt::format("{}: cannot be read; --write-baseline writes one", path));
   std::ostringstream text;
   text << in.rdbuf();
-  const nlohmann::json list = nlohmann::json::parse(text.str(), nullptr, false);
+  const nlohmann::json list = ParseJson(text.str());
   if (!list.is_array())
     return absl::InvalidArgumentError(fmt::format("{}: no baseline: not a JSON list of texts", path));
   std::set<std::string> out;
@@ -81,7 +82,7 @@ absl::Status WriteBaseline(const std::string& path, const LintResult& result) {
   nlohmann::json list = nlohmann::json::array();
   for (const Finding& finding : result.findings) list.push_back(finding.Fingerprint());
   std::ofstream out(path);
-  out << list.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  out << JsonText(list, 1) << "\n";
   out.close();
   return out ? absl::OkStatus()
              : absl::UnavailableError(fmt::format("{}: cannot be written; choose another place", path));

@@ -4,6 +4,7 @@
 
 #include "check/game_day/fork_pool.h"
 #include "check/traffic/flows.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 
@@ -32,7 +33,7 @@ std::string Send(const Mesh& mesh, const std::vector<scenario::FlowSpec>& flows)
   sim::World& world = mesh.world();
   json out = json::array();
   absl::StatusOr<std::unique_ptr<FlowMeter>> meter = FlowMeter::Start(world, flows, kRate);
-  if (!meter.ok()) return out.dump();
+  if (!meter.ok()) return JsonText(out);
   world.RunUntil(world.Now() + kLasts);
   (*meter)->Finish(kPatience);
   for (size_t i = 0; i < flows.size(); ++i) {
@@ -49,7 +50,7 @@ std::string Send(const Mesh& mesh, const std::vector<scenario::FlowSpec>& flows)
     for (size_t k = 0; k < std::min<size_t>(reasons.size(), 2); ++k) texts.push_back(reasons[k].second);
     out.push_back({{"sent", window.sent}, {"failed", failed}, {"retried", window.retried}, {"reasons", texts}});
   }
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  return JsonText(out);
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ RequestsSent SendRequests(const Mesh& mesh) {
     sent.notes.push_back(fmt::format("what comes of requests is not known: {}", Message(answers.status())));
     return sent;
   }
-  const json results = json::parse(answers->front(), nullptr, false);
+  const json results = ParseJson(answers->front());
   std::vector<RequestOutcome>& out = sent.outcomes;
   for (size_t i = 0; results.is_array() && i < std::min(results.size(), flows.size()); ++i) {
     RequestOutcome& r = out.emplace_back();

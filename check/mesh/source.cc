@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fakes/kube/objects/manifest.h"
@@ -188,7 +189,7 @@ bool JsonKubeConfig(const std::string& path) {
   std::error_code error;
   if (std::filesystem::file_size(path, error) > kMost || error) return false;
   std::ifstream in(path, std::ios::binary);
-  const nlohmann::json file = nlohmann::json::parse(in, nullptr, false);
+  const nlohmann::json file = ParseJson(std::string(std::istreambuf_iterator<char>(in), {}));
   return file.is_object() && Text(file, "kind") == "Config" && file.contains("clusters");
 }
 

@@ -14,6 +14,7 @@
 #include "check/rules/rule.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/inject/annotation_validation.h"
 #include "core/profile/releases.h"
@@ -269,7 +270,7 @@ void ProbesMeetNobody(const Mesh& mesh, Findings& findings) {
 
 // A Kubernetes quantity as a number, as far as CPUs and memory need it.
 std::optional<double> Quantity(const json& value) {
-  const std::string text = value.is_string() ? TextOf(value) : value.is_number() ? value.dump() : std::string();
+  const std::string text = value.is_string() ? TextOf(value) : value.is_number() ? JsonText(value) : std::string();
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   if (text.empty() || end == text.c_str()) return std::nullopt;
@@ -287,7 +288,7 @@ void LimitsBelowRequests(const Mesh& mesh, Findings& findings) {
   EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
     const auto compare = [&](const json& request, const json& limit, const std::string& what) {
       const auto asked = Quantity(request), most = Quantity(limit);
-      const auto shown = [](const json& value) { return value.is_string() ? TextOf(value) : value.dump(); };
+      const auto shown = [](const json& value) { return value.is_string() ? TextOf(value) : JsonText(value); };
       if (asked && most && *asked > *most)
         findings.Add(cluster, object,
                      fmt::format("{}: {} is requested, and the limit is {}", what, shown(request), shown(limit)));
@@ -425,7 +426,7 @@ void QuotaRefuses(const Mesh& mesh, Findings& findings) {
         if (!most || static_cast<double>(used) <= *most) continue;
         findings.Add(*cluster, *quota,
                      fmt::format("{} is {}, and namespace {} has {}: the next ones are refused", name,
-                                 At(hard, name).is_string() ? TextOf(At(hard, name)) : At(hard, name).dump(),
+                                 At(hard, name).is_string() ? TextOf(At(hard, name)) : JsonText(At(hard, name)),
                                  quota->meta.ns, used));
       }
     }

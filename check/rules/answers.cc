@@ -6,6 +6,7 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/registry/multicluster/registries.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -61,7 +62,7 @@ kube::ObjectRef BehindRefusal(const Mesh& mesh, const MeshCluster& primary, cons
   for (int kind = 0; kind < config::kKinds; ++kind) {
     const kube::ResourceKind& resource = config::ResourceKindOf(static_cast<config::Kind>(kind));
     for (const kube::ObjectRef& object : mesh.List(primary, fmt::format("{}.{}", resource.kind, resource.group))) {
-      const std::string spec = At(object->body, "spec").dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      const std::string spec = JsonText(At(object->body, "spec"));
       size_t score = 0;
       for (const std::string& name : names) score += spec.find(name) == std::string::npos ? 0 : name.size();
       if (score > most) {
@@ -171,9 +172,7 @@ Blamed BlamedFor(const Mesh& mesh, const RequestOutcome& r) {
         if (!HoldsFor(*primary, filter->meta.ns, filter->spec.workload_selector, *pod)) continue;
         kube::ObjectRef object =
             mesh.Get(*primary, "EnvoyFilter.networking.istio.io", filter->meta.ns, filter->meta.name);
-        if (object != nullptr && At(object->body, "spec")
-                                         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                                         .find("connect_timeout") != std::string::npos)
+        if (object != nullptr && JsonText(At(object->body, "spec")).find("connect_timeout") != std::string::npos)
           return {primary, object};
       }
     }

@@ -12,6 +12,7 @@
 #include "core/base/duration.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/model/host_name.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
@@ -241,63 +242,12 @@ json Canonical(const json& in, std::string_view field, std::string_view ns) {
   return out;
 }
 
-struct Difference {
-  std::string path;  // "http[0].timeout"
-  json here, there;  // null: it is not there
-};
-
-std::optional<Difference> FirstDifference(const json& here, const json& there, const std::string& path) {
-  if (here == there) return std::nullopt;
-  const auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
-  if (here.is_object() && there.is_object()) {
-    for (const auto& [key, value] : here.items()) {
-      if (auto found = FirstDifference(value, At(there, key), below(key))) return found;
-    }
-    for (const auto& [key, value] : there.items()) {
-      if (!here.contains(key)) return Difference{below(key), nullptr, value};
-    }
-  }
-  const bool objects = here.is_array() && there.is_array() && !here.empty() && !there.empty() &&
-                       here.front().is_structured() && there.front().is_structured();
-  if (objects) {
-    for (size_t i = 0; i < std::max(here.size(), there.size()); ++i) {
-      static const auto* const kNone = new json;
-      const json& mine = i < here.size() ? here[i] : *kNone;
-      const json& theirs = i < there.size() ? there[i] : *kNone;
-      if (auto found = FirstDifference(mine, theirs, fmt::format("{}[{}]", path, i))) return found;
-    }
-  }
-  return Difference{path, here, there};
-}
-
 std::string Shown(const json& value) {
   constexpr size_t kMost = 120;
   if (value.is_null()) return "left out";
-  std::string out = value.is_string() ? TextOf(value) : value.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string out = value.is_string() ? TextOf(value) : JsonText(value);
   if (out.size() > kMost) out = out.substr(0, kMost) + "...";
   return out;
-}
-
-// The value as it is written, where `difference` says.
-const json& Written(const json& spec, const std::string& path) {
-  const json* at = &spec;
-  for (size_t begin = 0; begin < path.size();) {
-    size_t end = path.find_first_of(".[", begin);
-    if (path[begin] == '[') {
-      end = path.find(']', begin);
-      const size_t index = std::stoul(path.substr(begin + 1, end - begin - 1));
-      if (!at->is_array() || index >= at->size()) return Null();
-      at = &(*at)[index];
-      begin = end + 1;
-    } else {
-      end = std::min(end, path.size());
-      if (!at->is_object() || !at->contains(path.substr(begin, end - begin))) return Null();
-      at = &(*at)[path.substr(begin, end - begin)];
-      begin = end;
-    }
-    if (begin < path.size() && path[begin] == '.') ++begin;
-  }
-  return *at;
 }
 
 // Some proxy of the primary is configured by it.
@@ -344,15 +294,16 @@ void ConfigurationDiffers(const Mesh& mesh, Findings& findings) {
           const MeshCluster& other = *primaries[j];
           const kube::ObjectRef twin = mesh.Get(other, kind, object->meta.ns, object->meta.name);
           if (twin == nullptr || !HoldsForSomeone(mesh, other, *twin)) continue;
-          const auto differs = FirstDifference(spec, Canonical(At(twin->body, "spec"), "", twin->meta.ns), "");
+          const auto differs = FirstDifference(spec, Canonical(At(twin->body, "spec"), "", twin->meta.ns));
           if (!differs) continue;
-          const std::string path = differs->path.empty() ? "spec" : "spec." + differs->path;
-          // Sorted lists are told whole, all else as it was written.
+          // As it was written: lists whose order says nothing are held against each other sorted.
+          const auto written = [&](const kube::Object& of) {
+            return Shown(AtPointer(At(of.body, "spec"), differs->at));
+          };
           findings.Add(*primaries[i], *object,
                        fmt::format("{} is {} here and {} in {}{}: proxies of the two clusters do different things",
-                                   path, Shown(Written(At(object->body, "spec"), differs->path)),
-                                   Shown(Written(At(twin->body, "spec"), differs->path)), other.name,
-                                   PlaceText(mesh.Where(other.name, *twin))));
+                                   differs->path.empty() ? "spec" : "spec." + differs->path, written(*object),
+                                   written(*twin), other.name, PlaceText(mesh.Where(other.name, *twin))));
         }
       }
     }
@@ -397,7 +348,7 @@ json FieldOf(const MeshCluster& cluster, const MeshField& field) {
     path.remove_prefix(std::min(dot + 1, path.size()));
   }
   const bool says = !at->is_null() && !(at->is_string() && TextOf(*at).empty());
-  return says ? *at : json::parse(field.otherwise);
+  return says ? *at : ParseJson(field.otherwise);
 }
 
 void MeshConfigsDiffer(const Mesh& mesh, Findings& findings) {

@@ -5,6 +5,7 @@
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/json_text.h"
 #include "core/model/host_name.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
@@ -201,7 +202,7 @@ void FilesNobodyMounts(const Mesh& mesh, Findings& findings) {
       const auto pods = mesh.ServedPods(cluster);
       const sim::PodProcess* client = nullptr;
       for (const sim::PodProcess* pod : pods) {
-        if (!pod->bootstrap() || pod->pod()->body.dump().find("userVolumeMount") != std::string::npos) continue;
+        if (!pod->bootstrap() || JsonText(pod->pod()->body).find("userVolumeMount") != std::string::npos) continue;
         if (pod->router() || !IsApplication(*pod)) continue;
         if (SeenBySomeone(mesh, cluster, rule.spec.export_to, rule.meta.ns)) client = pod;
       }

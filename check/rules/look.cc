@@ -1,5 +1,6 @@
 #include "check/rules/look.h"
 
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -218,6 +219,43 @@ kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const 
 
 bool IsApplication(const sim::PodProcess& pod) {
   return !pod.app().empty() && pod.app() != "istiod" && !IsSystemNamespace(pod.pod()->meta.ns);
+}
+
+namespace {
+
+std::optional<Difference> DifferenceBelow(const nlohmann::json& a, const nlohmann::json& b, const Difference& here) {
+  if (a == b) return std::nullopt;
+  if (a.is_object() && b.is_object()) {
+    const auto below = [&](const std::string& key) {
+      return Difference{here.at / key, here.path.empty() ? key : fmt::format("{}.{}", here.path, key)};
+    };
+    for (const auto& [key, value] : a.items()) {
+      if (auto found = DifferenceBelow(value, At(b, key), below(key))) return found;
+    }
+    for (const auto& [key, value] : b.items()) {
+      if (!a.contains(key)) return below(key);
+    }
+  }
+  const auto of_structures = [](const nlohmann::json& list) {
+    return list.is_array() && !list.empty() && list.front().is_structured();
+  };
+  if (of_structures(a) && of_structures(b)) {
+    for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+      const Difference below{here.at / i, fmt::format("{}[{}]", here.path, i)};
+      if (auto found = DifferenceBelow(i < a.size() ? a[i] : Null(), i < b.size() ? b[i] : Null(), below)) return found;
+    }
+  }
+  return here;
+}
+
+}  // namespace
+
+std::optional<Difference> FirstDifference(const nlohmann::json& a, const nlohmann::json& b) {
+  return DifferenceBelow(a, b, Difference());
+}
+
+const nlohmann::json& AtPointer(const nlohmann::json& in, const nlohmann::json::json_pointer& at) {
+  return in.contains(at) ? in.at(at) : Null();
 }
 
 bool IsMeshPrimary(const MeshCluster& cluster) {

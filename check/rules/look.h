@@ -74,6 +74,15 @@ kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const 
 // An application's, not Istio's or Kubernetes' own.
 bool IsApplication(const sim::PodProcess& pod);
 
+// Where two values differ first, in the order of their fields. Lists of scalars differ as a whole.
+struct Difference {
+  nlohmann::json::json_pointer at;
+  std::string path;  // "http[0].timeout"; empty: at their root
+};
+std::optional<Difference> FirstDifference(const nlohmann::json& a, const nlohmann::json& b);
+// Null: there is nothing.
+const nlohmann::json& AtPointer(const nlohmann::json& in, const nlohmann::json::json_pointer& at);
+
 // A primary whose istiod runs, so that it configures the proxies of its own cluster; and one of whose proxies are those
 // of applications, which send requests as it says.
 bool IsMeshPrimary(const MeshCluster& cluster);

@@ -9,6 +9,7 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
@@ -76,7 +77,7 @@ void TokenExpires(const Mesh& mesh, Findings& findings) {
     const std::vector<std::string> parts = absl::StrSplit(config.token, '.');
     std::string claims;
     if (parts.size() != 3 || !absl::WebSafeBase64Unescape(parts[1], &claims)) return;
-    const nlohmann::json said = nlohmann::json::parse(claims, nullptr, false);
+    const nlohmann::json said = ParseJson(claims);
     const int64_t begins = Number(said, "iat"), ends = Number(said, "exp");
     if (ends <= 0 || ends == begins) return;  // the simulation's own tokens without an end
     findings.Add(cluster, secret,

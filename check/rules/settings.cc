@@ -7,6 +7,7 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/kube/label_selector.h"
@@ -134,9 +135,8 @@ void WasmOutOfReach(const Mesh& mesh, Findings& findings) {
           for (const auto& [key, value] : labels.items()) selector[key] = TextOf(value);
         }
         return pod->bootstrap() && HoldsFor(*cluster, plugin->meta.ns, selector, *pod) &&
-               pod->pod()->body.dump(-1, ' ', false, json::error_handler_t::replace).find("userVolumeMount") ==
-                   std::string::npos &&
-               At(At(pod->pod()->body, "spec"), "volumes").dump().find(path) == std::string::npos;
+               JsonText(pod->pod()->body).find("userVolumeMount") == std::string::npos &&
+               JsonText(At(pod->pod()->body, {"spec", "volumes"})).find(path) == std::string::npos;
       });
       if (without == pods.end() || (*without)->router()) continue;
       findings.Add(*cluster, *plugin,
@@ -165,7 +165,7 @@ void WebhooksOfNobody(const Mesh& mesh, Findings& findings) {
   }
 }
 
-std::string CountText(const json& value) { return value.is_string() ? TextOf(value) : value.dump(); }
+std::string CountText(const json& value) { return value.is_string() ? TextOf(value) : JsonText(value); }
 
 // By what it says, not by pods that happen to be unwell: as many must stay as there are to be
 // (kubernetes: pkg/controller/disruption, whose result its status holds).

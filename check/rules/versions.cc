@@ -64,15 +64,6 @@ void UnknownVersion(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// The place within an object at which two differ first: "metadata.labels.app".
-std::string FirstDifference(const json& a, const json& b) {
-  const json operations = json::diff(a, b);
-  std::string out;
-  json::json_pointer at(operations.empty() ? "" : Text(operations.front(), "path"));
-  for (; !at.empty(); at.pop_back()) out = out.empty() ? at.back() : fmt::format("{}.{}", at.back(), out);
-  return out;
-}
-
 // As `kubectl apply` of one file behind the other: what the earlier one says and the later one does not is gone.
 void DefinedTwice(const Mesh& mesh, Findings& findings) {
   std::map<std::tuple<std::string, std::string, std::string>, const BroughtObject*> last;  // cluster, group, name
@@ -84,7 +75,7 @@ void DefinedTwice(const Mesh& mesh, Findings& findings) {
     if (const BroughtObject* first = std::exchange(before, &b); first != nullptr && first->object != b.object) {
       findings.Add(b.cluster, name, {first->file, first->line},
                    fmt::format("is defined again at {}:{}, which counts; they differ in {}", b.file, b.line,
-                               FirstDifference(first->object, b.object)));
+                               FirstDifference(first->object, b.object)->path));
     }
   }
 }

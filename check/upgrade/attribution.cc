@@ -1,6 +1,7 @@
 #include "check/upgrade/attribution.h"
 
 #include "check/game_day/fork_pool.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/profile/releases.h"
 #include "fmt/format.h"
@@ -24,7 +25,7 @@ json ToJson(const std::map<std::string, ProxyGroup>& groups) {
 }
 
 absl::StatusOr<Pictures> PicturesOf(const std::string& answer, std::vector<std::string>* restless) {
-  const json read = json::parse(answer);  // our own fork wrote it
+  const json read = ParseJson(answer);  // our own fork wrote it
   if (read.contains("error")) return absl::InvalidArgumentError(read["error"].get<std::string>());
   if (const auto why = read.find("restless"); why != read.end()) restless->push_back(why->get<std::string>());
   Pictures out;
@@ -57,7 +58,7 @@ std::string Look(sim::World& world, const pilot::Profile& profile) {
     }
     out["groups"] = ToJson(held.Groups(world));
   }
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  return JsonText(out);
 }
 
 // Endpoints of istiod's own Services are its pods, and each fork has made them anew.

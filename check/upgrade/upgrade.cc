@@ -11,6 +11,7 @@
 #include "check/traffic/flows.h"
 #include "check/upgrade/attribution.h"
 #include "check/upgrade/rehearsal.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/profile/releases.h"
 #include "fmt/format.h"
@@ -19,10 +20,6 @@ namespace wavetank::check {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string Printed(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 // Worst last: what is stuck, what was refused (and so stays as it was until a restart), what failed, what moved.
 auto Loss(const ordered_json& rehearsal) {
@@ -162,7 +159,7 @@ absl::StatusOr<ordered_json> RehearseUpgrade(const MeshSource& given, const Upgr
       orders->size(), options.processes,
       [&](size_t i) {
         const absl::StatusOr<ordered_json> report = rehearse((*orders)[i]);
-        return Printed(report.ok() ? *report : ordered_json{{"error", Message(report.status())}});
+        return JsonText(report.ok() ? *report : ordered_json{{"error", Message(report.status())}});
       },
       [&](size_t) {
         if (options.progress) options.progress(fmt::format("orders: {} of {} tried", ++done, orders->size()));

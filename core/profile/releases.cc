@@ -122,7 +122,8 @@ const std::vector<ProfileRow>& ProfileRows() {
        "a proxy without network reaches every network that has gateways through them", "1.30", "",
        "https://github.com/istio/istio/issues/58613"},
       {Change::kWatchesOneNamespace, "watches-one-namespace",
-       "with ISTIO_WATCH_NAMESPACE istiod reads that namespace alone, in every cluster; before, it looked for definitions "
+       "with ISTIO_WATCH_NAMESPACE istiod reads that namespace alone, in every cluster; before, it looked for "
+       "definitions "
        "of kinds there, and never got ready",
        "1.19", "", ""},
       {Change::kMtlsByClusterPolicy, "mtls-by-cluster-policy",

@@ -82,7 +82,7 @@ std::string Harmless(std::string_view text, size_t most) {
   if (replay::HoldsSecret(text)) return "(a text with a key or a token in it)";
   out = kube::SealedText(out);
   // Whatever a source wrote, what is printed is text.
-  return nlohmann::json(out).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).size() == out.size() + 2
+  return JsonText(nlohmann::json(out)).size() == out.size() + 2
              ? out
              : ParseJson(JsonText(nlohmann::json(out))).get<std::string>();
 }

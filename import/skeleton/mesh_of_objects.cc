@@ -135,7 +135,7 @@ void AddRemoteSecrets(const Evidence& evidence, const DumpedMesh& mesh, const st
 }  // namespace
 
 replay::LogInput ClaimInput(const Claim& claim, const std::string& istiod, Time at) {
-  json body = json::parse(JsonText(ToJson(claim)), nullptr, false);
+  json body = ParseJson(JsonText(ToJson(claim)));
   body["istiod"] = istiod;
   return {at, 0, "claim", {{"claim", std::move(body)}}};
 }

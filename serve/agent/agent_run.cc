@@ -12,6 +12,7 @@
 #include "core/agent/health_checker.h"
 #include "core/agent/listen_retries.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/gen/nds/name_table.h"
 #include "fmt/format.h"
@@ -57,7 +58,7 @@ class RunningAgent {
   absl::StatusOr<int> Run(const nlohmann::ordered_json& bootstrap) {
     std::error_code error;
     std::filesystem::create_directories(setup_.config_path, error);
-    if (absl::Status status = WriteBootstrap(bootstrap.dump(1)); !status.ok()) return status;
+    if (absl::Status status = WriteBootstrap(JsonText(bootstrap, 1)); !status.ok()) return status;
     // 1.18.2 asks when its servers run; here nothing runs yet that would have to be ended.
     if (setup_.bootstrap_of_istiod) {
       const absl::StatusOr<std::string> of_istiod =
@@ -293,7 +294,7 @@ class RunningAgent {
           for (const IpAddress& ip : ips) table[name]["ips"].push_back(ip.ToString());
         }
       });
-      return ready ? nlohmann::json({{"table", std::move(table)}}).dump() : "";
+      return ready ? JsonText(nlohmann::json({{"table", std::move(table)}})) : "";
     };
     out.quit = [this] { Terminate(); };
     out.tap_port = setup_.tap_port;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/duration.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/envoyapi/json_printer.h"
 #include "core/envoyapi/json_reader.h"
@@ -62,7 +63,7 @@ absl::StatusOr<std::string> AskForBootstrap(const DialOptions& istiod, const nlo
         return absl::InvalidArgumentError("istiod's bootstrap cannot be read");
       printed.front().erase("@type");
       Say(log, agent::Level::kInfo, "", "successfully updated bootstrap config");
-      return printed.front().dump(1);
+      return JsonText(printed.front(), 1);
     }
     Say(log, agent::Level::kWarn, "", std::string(Message(bytes.status())));
     // Half of it to one and a half times as much.

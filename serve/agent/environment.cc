@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/inject/proxy_config.h"
 #include "fmt/format.h"
@@ -45,7 +46,7 @@ bool IsThere(agent::Files& files, const std::string& path) { return files.Read(p
 // A Go-quoted string. Nothing for what is none.
 std::optional<std::string> Unquote(std::string_view text) {
   if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::nullopt;
-  const json parsed = json::parse(text, nullptr, false);
+  const json parsed = ParseJson(text);
   if (!parsed.is_string()) return std::nullopt;
   return parsed.get<std::string>();
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/envoyapi/descriptors.h"
 #include "core/envoyapi/json_printer.h"
@@ -52,15 +53,15 @@ TapQuestion ReadTap(const http::Request& request) {
 std::string TapJson(const DiscoveryResponse& response) {
   for (const google::protobuf::Any& any : response.resources()) {
     const std::string& url = any.type_url();
-    if (pilot::NewEnvoyMessage(url.substr(url.rfind('/') + 1)) == nullptr) return GoJson(response).dump();
+    if (pilot::NewEnvoyMessage(url.substr(url.rfind('/') + 1)) == nullptr) return JsonText(GoJson(response));
   }
   const std::string bytes = response.SerializeAsString();
   const std::vector<Json> printed =
       pilot::EnvoyJson("type.googleapis.com/envoy.service.discovery.v3.DiscoveryResponse", {bytes});
   Json json = printed.empty() ? Json() : printed.front();
-  if (!json.is_object() || json.contains("value")) return GoJson(response).dump();
+  if (!json.is_object() || json.contains("value")) return JsonText(GoJson(response));
   json.erase("@type");
-  return json.dump(2);
+  return JsonText(json, 2);
 }
 
 http::Response TapResponse(const absl::StatusOr<std::string>& json) {

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/kube/yaml.h"
 #include "fmt/format.h"
@@ -107,7 +108,7 @@ absl::Status RateLimits::ReadBelow(const json& descriptors, const std::string& f
     if (value.is_string() && value != "") {
       key += "_" + value.get_ref<const std::string&>();
     } else if (value.is_number() || value.is_boolean()) {
-      key += "_" + value.dump();
+      key += "_" + JsonText(value);
     }
     const auto [it, fresh] = to->below.try_emplace(key);
     if (!fresh) return Wrong(file, fmt::format("duplicate descriptor composite key '{}{}'", parent, key));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/json_text.h"
 #include "core/debug/registry.h"
 #include "core/istiod/istiod.h"
 #include "core/kube/types.h"
@@ -97,7 +98,7 @@ class Replicas final : public Checker {
     const std::multiset<std::string> of_a = Unordered(a), of_b = Unordered(b);
     const auto take = [&](const nlohmann::ordered_json& from, const std::multiset<std::string>& other) {
       for (const nlohmann::ordered_json& gateway : from) {
-        if (!other.contains(gateway.dump())) differ.insert(gateway["Addr"].get<std::string>());
+        if (!other.contains(JsonText(gateway))) differ.insert(gateway["Addr"].get<std::string>());
       }
     };
     take(a, of_b);
@@ -108,7 +109,7 @@ class Replicas final : public Checker {
 
   static std::multiset<std::string> Unordered(const nlohmann::ordered_json& gateways) {
     std::multiset<std::string> out;
-    for (const nlohmann::ordered_json& gateway : gateways) out.insert(gateway.dump());
+    for (const nlohmann::ordered_json& gateway : gateways) out.insert(JsonText(gateway));
     return out;
   }
 };

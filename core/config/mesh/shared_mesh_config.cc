@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/kube/yaml.h"
 
 namespace wavetank::config {
@@ -79,7 +80,7 @@ absl::StatusOr<std::string> MergeMeshConfigs(std::string_view below, std::string
     for (const json& alias : b["trustDomainAliases"]) aliases.push_back(alias);
     out["trustDomainAliases"] = std::move(aliases);
   }
-  return out.dump();
+  return JsonText(out);
 }
 
 }  // namespace wavetank::config

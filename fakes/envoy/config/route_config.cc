@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "core/base/json_text.h"
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/retry/priority/previous_priorities/v3/previous_priorities_config.pb.h"
@@ -384,7 +385,7 @@ std::shared_ptr<const nlohmann::json> LuaMetadata(const route_v3::Route& route) 
   const auto found = all.find("envoy.filters.http.lua");
   std::string text;
   if (found == all.end() || !google::protobuf::util::MessageToJsonString(found->second, &text).ok()) return nullptr;
-  return std::make_shared<const nlohmann::json>(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false));
+  return std::make_shared<const nlohmann::json>(ParseJson(text));
 }
 
 absl::Status CompileRoute(const route_v3::Route& route, const Extensions& extensions, RouteEntry* out) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/numbers.h"
+#include "core/base/json_text.h"
 #include "core/envoyapi/descriptors.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fmt/format.h"
@@ -95,8 +96,7 @@ Duration DurationAt(const Json& whole, std::string_view path, Duration otherwise
 }
 
 absl::Status ReadPart(const Json& part, google::protobuf::Message* out) {
-  const auto read =
-      google::protobuf::util::JsonStringToMessage(part.dump(-1, ' ', false, Json::error_handler_t::replace), out);
+  const auto read = google::protobuf::util::JsonStringToMessage(JsonText(part), out);
   if (read.ok()) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format("Unable to parse JSON as proto ({})", std::string(read.message())));
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "fakes/kube/store/event_store.h"
 
 namespace wavetank::fakekube {
@@ -40,7 +41,7 @@ std::string ProbeFailure(const kube::Object& pod, const json& probe) {
   if (At(probe, "httpGet").is_object()) return "HTTP probe failed with statuscode: 503";
   if (const json& socket = At(probe, "tcpSocket"); socket.is_object()) {
     return fmt::format("dial tcp {}:{}: connect: connection refused", Text(At(pod.body, "status"), "podIP"),
-                       At(socket, "port").is_string() ? Text(socket, "port") : At(socket, "port").dump());
+                       At(socket, "port").is_string() ? Text(socket, "port") : JsonText(At(socket, "port")));
   }
   return "";
 }
