@@ -12,7 +12,7 @@
 #include "core/inject/proxy_bootstrap.h"
 #include "core/inject/webhook_configuration.h"
 #include "core/istiod/files/local_files.h"
-#include "core/istiod/validation_controller.h"
+#include "core/istiod/webhooks/validation_controller.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/model/labels.h"
 #include "core/profile/changes.h"

@@ -31,7 +31,7 @@
 #include "core/istiod/start_lines.h"
 #include "core/istiod/status_leader.h"
 #include "core/istiod/trust_bundle_generator.h"
-#include "core/istiod/webhook_patcher.h"
+#include "core/istiod/webhooks/webhook_patcher.h"
 #include "core/istiod/workload_entries.h"
 #include "core/kube/definitions.h"
 #include "core/model/proxyless.h"

@@ -4,7 +4,7 @@
 
 #include "envoy/config/accesslog/v3/accesslog.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
-#include "fakes/envoy/config/http2_options.h"
+#include "fakes/envoy/http/http2_options.h"
 #include "fakes/envoy/match/proto_time.h"
 #include "fmt/format.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
-#include "fakes/envoy/config/http2_options.h"
+#include "fakes/envoy/http/http2_options.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fmt/format.h"

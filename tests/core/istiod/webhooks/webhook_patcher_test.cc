@@ -1,4 +1,4 @@
-#include "core/istiod/webhook_patcher.h"
+#include "core/istiod/webhooks/webhook_patcher.h"
 
 #include <string>
 

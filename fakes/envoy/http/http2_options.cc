@@ -1,4 +1,4 @@
-#include "fakes/envoy/config/http2_options.h"
+#include "fakes/envoy/http/http2_options.h"
 
 #include "envoy/config/core/v3/protocol.pb.h"
 

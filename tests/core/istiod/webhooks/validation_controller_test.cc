@@ -1,4 +1,4 @@
-#include "core/istiod/validation_controller.h"
+#include "core/istiod/webhooks/validation_controller.h"
 
 #include <string>
 #include <vector>
