@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "envoy/config/core/v3/config_source.pb.h"
 #include "envoy/config/core/v3/extension.pb.h"
 #include "fakes/envoy/config/filter_registry.h"
 #include "fakes/envoy/match/proto_time.h"
