@@ -209,7 +209,7 @@ Json TelemetryzOf(const pilot::Istiod& istiod, const pilot::Connection& connecti
                 {"Name", of == nullptr ? Json("") : of->at("name")}};
   };
   // The place of a namespace's Telemetry among the names.
-  const bool by_proxy = istiod.options().profile.Has(pilot::Change::kTypedDumps);  // 1.30.3; 1.30.1 not yet
+  const bool by_proxy = istiod.options().profile.Has(pilot::Change::kTelemetryByProxyNamespace);
   const std::string_view own = by_proxy ? "Proxy" : "Namespace";
   const auto names = [&] {
     Json out{{"Root", name(nullptr)}};

@@ -189,7 +189,7 @@ Reply AmbientzPage(const Istiod&, const Request& request) {
 // istiod from 1.19 on: telemetryz.
 Reply TelemetryzPage(const Istiod& istiod, const Request& request) {
   const std::string id = request.Get("proxyID");
-  if (id.empty() || !istiod.options().profile.Has(Change::kSyncVersions)) {
+  if (id.empty() || !istiod.options().profile.Has(Change::kTelemetryOfProxy)) {
     return WriteJson(Telemetryz(istiod), request);
   }
   const Connection* const connection = FindConnection(istiod, id);

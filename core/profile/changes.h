@@ -94,6 +94,8 @@ enum class Change : uint8_t {
   kDualStackBootstrap,
   kSyncVersions,
   kSyncOfWatched,
+  kTelemetryOfProxy,
+  kTelemetryByProxyNamespace,
   kShardsForEndpointz,
   kNoConnectionEvents,
   kNoDistributionPage,

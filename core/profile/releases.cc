@@ -275,13 +275,16 @@ const std::vector<ProfileRow>& ProfileRows() {
       {Change::kDualStackBootstrap, "bootstrap-dual-stack",
        "listeners in the bootstrap of a proxy with ISTIO_DUAL_STACK stand at both wildcards", "1.20", "", ""},
       {Change::kSyncVersions, "debug-sync-versions",
-       "istio.io/debug/syncz tells each proxy's Istio version and namespace (VERSION of `istioctl proxy-status`); "
-       "/debug/telemetryz takes a proxyID",
+       "istio.io/debug/syncz tells each proxy's Istio version and namespace (VERSION of `istioctl proxy-status`)",
        "1.19", "", "https://github.com/istio/istio/pull/45577"},
       {Change::kSyncOfWatched, "debug-sync-of-watched",
        "istio.io/debug/syncz tells of each type that a proxy watches when it was sent and what was refused, and "
        "/debug/syncz has them as `resources`",
        "1.23", "", "https://github.com/istio/istio/pull/51638"},
+      {Change::kTelemetryOfProxy, "debug-telemetryz-of-proxy", "/debug/telemetryz takes a proxyID", "1.19", "", ""},
+      {Change::kTelemetryByProxyNamespace, "debug-telemetryz-by-proxy",
+       "/debug/telemetryz of a proxy tells the Telemetry of its namespace as `Proxy`; before, as `Namespace`", "1.30.3",
+       "", ""},
       {Change::kShardsForEndpointz, "debug-endpointz-shards", "/debug/endpointz is /debug/endpointShardz", "1.20", "",
        ""},
       {Change::kNoConnectionEvents, "debug-no-connection-events",

@@ -501,6 +501,7 @@ TEST_F(IstiodTest, TelemetryOfAProxyIsShownFrom119On) {
                  {"Logging",
                   {{{"Root", mesh}, {"Namespace", none}, {"Workload", none}, {"Logging", {{{"disabled", true}}}}}}},
                  {"Tracing", nlohmann::json::array()}}));
+  EXPECT_EQ(shown("istio-1.30.1").at("Namespace"), all);
   EXPECT_EQ(shown("istio-1.30").at("Proxy"), all);
 }
 
