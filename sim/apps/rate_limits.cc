@@ -69,15 +69,19 @@ absl::Status CheckKeys(const json& in, const std::string& file) {
   return absl::OkStatus();
 }
 
-// A '*' stands for any text, an empty one among them.
+// A '*' stands for any text, an empty one among them. O(text), whatever the pattern: the first place that fits will do.
 bool Matches(std::string_view pattern, std::string_view text) {
   const size_t star = pattern.find('*');
   if (star == pattern.npos) return pattern == text;
   if (!text.starts_with(pattern.substr(0, star))) return false;
-  pattern.remove_prefix(star + 1);
-  for (text.remove_prefix(star);; text.remove_prefix(1)) {
-    if (Matches(pattern, text)) return true;
-    if (text.empty()) return false;
+  text.remove_prefix(star);
+  for (pattern.remove_prefix(star + 1);;) {
+    const size_t next = pattern.find('*');
+    if (next == pattern.npos) return text.ends_with(pattern);
+    const size_t at = text.find(pattern.substr(0, next));
+    if (at == text.npos) return false;
+    text.remove_prefix(at + next);
+    pattern.remove_prefix(next + 1);
   }
 }
 

@@ -58,6 +58,19 @@ TEST_F(RateLimitsTest, AValueComesBeforeAPatternAndAPatternBeforeAnyValue) {
   EXPECT_EQ(OverOfTen(limits, {{{"a", "xyz"}}}), 7);
 }
 
+TEST_F(RateLimitsTest, StarsStandForAnyTextHoweverManyThereAre) {
+  const RateLimits limits = Limits("- {key: a, value: 'b*c*d', rate_limit: {unit: hour, requests_per_unit: 0}}\n");
+  EXPECT_EQ(OverOfTen(limits, {{{"a", "bcd"}}}), 10);
+  EXPECT_EQ(OverOfTen(limits, {{{"a", "b-c-c-d-d"}}}), 10);
+  EXPECT_EQ(OverOfTen(limits, {{{"a", "b-d-c"}}}), 0);
+  EXPECT_EQ(OverOfTen(limits, {{{"a", "bd"}}}), 0);
+  std::string stars;
+  for (int i = 0; i < 40; ++i) stars += "*a";
+  const RateLimits many =
+      Limits("- {key: a, value: '" + stars + "', rate_limit: {unit: hour, requests_per_unit: 0}}\n");
+  EXPECT_EQ(OverOfTen(many, {{{"a", std::string(4000, 'a') + "b"}}}), 0);
+}
+
 TEST_F(RateLimitsTest, ADescriptorIsMetInItsWholeDepthAlone) {
   const RateLimits limits =
       Limits("- {key: a, descriptors: [{key: b, value: x, rate_limit: {unit: hour, requests_per_unit: 2}}]}\n");
