@@ -2,31 +2,14 @@
 
 #include <algorithm>
 
+#include "core/base/text/proto_json_name.h"
 #include "core/inject/json_access.h"
 #include "core/kube/label_selector.h"
 #include "core/kube/yaml.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {
-namespace {
-
 using nlohmann::json;
-
-std::string CamelCase(const std::string& name) {
-  std::string out;
-  bool upper = false;
-  for (char c : name) {
-    if (c == '_') {
-      upper = true;
-      continue;
-    }
-    out.push_back(upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
-    upper = false;
-  }
-  return out;
-}
-
-}  // namespace
 
 const json& DefaultProxyConfig() {
   static const json config = {{"configPath", "./etc/istio/proxy"},
@@ -46,7 +29,7 @@ const json& DefaultProxyConfig() {
 void OverlayProxyConfig(json& config, const json& overlay) {
   if (!overlay.is_object()) return;
   for (const auto& [key, value] : overlay.items()) {
-    const std::string name = CamelCase(key);
+    const std::string name = ProtoJsonName(key);
     if ((name == "proxyMetadata" || name == "runtimeValues") && value.is_object() && config[name].is_object()) {
       config[name].update(value);
     } else if (!value.is_null()) {

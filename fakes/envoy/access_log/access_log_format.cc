@@ -288,14 +288,6 @@ LogValue LogMetadata(const LogOperator& op, const AccessLogEntry& entry, std::st
   return {LogValue::Kind::kJson, *kept};
 }
 
-std::optional<std::string_view> FirstLine(std::string_view lines, std::string_view name) {
-  std::optional<std::string_view> found;
-  ForEachHeader(lines, [&](std::string_view key, std::string_view value) {
-    if (key == name && !found) found = value;
-  });
-  return found;
-}
-
 constexpr std::string_view kGrpcStatuses[] = {
     "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
     "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
@@ -321,7 +313,7 @@ LogValue LogGrpcStatus(const LogOperator& op, const AccessLogEntry& entry, std::
   if (!entry.grpc_status_of_code) return {};
   std::optional<std::string_view> said;
   for (const std::string_view lines : {entry.response_trailers, entry.response_headers}) {
-    if (const auto value = FirstLine(lines, "grpc-status"); !said && value && !value->empty()) said = value;
+    if (const auto value = FindHeaderLine(lines, "grpc-status"); !said && value && !value->empty()) said = value;
   }
   uint64_t status = *entry.grpc_status_of_code;
   if (said && !absl::SimpleAtoi(absl::string_view(said->data(), said->size()), &status)) return LogText("-1");
@@ -334,7 +326,7 @@ LogValue LogGrpcStatus(const LogOperator& op, const AccessLogEntry& entry, std::
 LogValue LogHeader(const LogOperator& op, const AccessLogEntry& entry, bool request, std::string* kept) {
   const auto find = [&](std::string_view name) -> std::optional<std::string_view> {
     if (name.empty()) return std::nullopt;
-    const auto value = op.command == LogCommand::kTrailer ? FirstLine(entry.response_trailers, name)
+    const auto value = op.command == LogCommand::kTrailer ? FindHeaderLine(entry.response_trailers, name)
                        : request                          ? LoggedRequestHeader(entry, name, kept)
                                                           : LoggedResponseHeader(entry, name, kept);
     const bool secret =
@@ -610,10 +602,7 @@ std::optional<std::string_view> LoggedResponseHeader(const AccessLogEntry& entry
     if (!entry.service_time) return std::nullopt;
     return *kept = std::to_string(std::max<int64_t>(entry.service_time->count() / 1'000'000, 0));
   }
-  std::optional<std::string_view> found;
-  ForEachHeader(entry.response_headers, [&](std::string_view key, std::string_view value) {
-    if (key == name && !found) found = value;
-  });
+  const std::optional<std::string_view> found = FindHeaderLine(entry.response_headers, name);
   if (!found && name == "content-type" && entry.text_body) return "text/plain";
   return found;
 }

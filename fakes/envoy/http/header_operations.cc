@@ -28,11 +28,7 @@ void RequestHeaders::Add(const std::string& name, const std::string& value) cons
 }
 void RequestHeaders::Remove(const std::string& name) const { edit->Remove(name); }
 
-bool ReplyLines::Has(const std::string& name) const {
-  bool has = false;
-  ForEachHeader(*lines, [&](std::string_view key, std::string_view) { has |= key == name; });
-  return has;
-}
+bool ReplyLines::Has(const std::string& name) const { return FindHeaderLine(*lines, name).has_value(); }
 void ReplyLines::Set(const std::string& name, const std::string& value) const {
   Remove(name);
   Add(name, value);

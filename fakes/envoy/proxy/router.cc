@@ -20,7 +20,7 @@ const std::vector<std::string> kNoAlpn;
 
 // Envoy: router.cc, onUpstreamHeaders
 bool FailsNow(std::string_view headers) {
-  return headers.find("x-envoy-immediate-health-check-fail: ") != headers.npos;
+  return FindHeaderLine(headers, "x-envoy-immediate-health-check-fail").has_value();
 }
 
 ResponseFlags FlagOf(ResetReason reason) {

@@ -1,6 +1,7 @@
 // Headers as a reply carries them: lines "name: value\n", names in lower case.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,15 @@ void ForEachHeader(std::string_view lines, Each each) {
     const size_t colon = line.find(": ");
     if (colon != line.npos) each(line.substr(0, colon), line.substr(colon + 2));
   }
+}
+
+// The first of that name.
+inline std::optional<std::string_view> FindHeaderLine(std::string_view lines, std::string_view name) {
+  std::optional<std::string_view> found;
+  ForEachHeader(lines, [&](std::string_view key, std::string_view value) {
+    if (key == name && !found) found = value;
+  });
+  return found;
 }
 
 inline void AddHeaderLine(std::string_view name, std::string_view value, std::string* lines) {

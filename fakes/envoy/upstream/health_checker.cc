@@ -15,14 +15,6 @@ bool InStatuses(const HealthCheckConfig::Statuses& ranges, uint64_t code) {
   return std::any_of(ranges.begin(), ranges.end(), [&](const auto& r) { return code >= r.first && code < r.second; });
 }
 
-std::optional<std::string> HeaderOf(std::string_view lines, std::string_view name) {
-  std::optional<std::string> out;
-  ForEachHeader(lines, [&](std::string_view key, std::string_view value) {
-    if (key == name && !out.has_value()) out = std::string(value);
-  });
-  return out;
-}
-
 }  // namespace
 
 class HealthChecker::Session final : public ConnectionHandler, public ExchangeOwner {
@@ -198,9 +190,9 @@ class HealthChecker::Session final : public ConnectionHandler, public ExchangeOw
       const bool serves = code == 200 && reply.grpc_status == 0 && (!known || reply.body == kServing);
       return Later(lead, [this, serves] { serves ? Passed(false) : Failed(Failure::kActive, false); });
     }
-    const bool degraded = HeaderOf(reply.headers, "x-envoy-degraded").has_value();
-    const bool told_to_go = HeaderOf(reply.headers, "x-envoy-immediate-health-check-fail").has_value();
-    const std::string checked = HeaderOf(reply.headers, "x-envoy-upstream-healthchecked-cluster").value_or("");
+    const bool degraded = FindHeaderLine(reply.headers, "x-envoy-degraded").has_value();
+    const bool told_to_go = FindHeaderLine(reply.headers, "x-envoy-immediate-health-check-fail").has_value();
+    const std::string checked(FindHeaderLine(reply.headers, "x-envoy-upstream-healthchecked-cluster").value_or(""));
     Later(lead, [=, this] { Judge(code, degraded, told_to_go, checked); });
   }
 

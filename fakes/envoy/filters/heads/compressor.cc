@@ -73,14 +73,6 @@ std::string TypeOf(std::optional<std::string_view> header) {
   return std::string(absl::StripAsciiWhitespace(text.substr(0, text.find(';'))));
 }
 
-std::optional<std::string> Line(std::string_view lines, std::string_view name) {
-  std::optional<std::string> out;
-  ForEachHeader(lines, [&](std::string_view key, std::string_view value) {
-    if (key == name && !out) out = value;
-  });
-  return out;
-}
-
 void SetLine(std::string_view name, std::string_view value, ReplyHead* reply) {
   reply->Remove(name);
   AddHeaderLine(name, value, &reply->headers);
@@ -120,10 +112,10 @@ class Compressor final : public HttpFilter {
   void OnReply(HttpStream& stream, ReplyHead& reply) const override {
     const auto* const of_route = static_cast<const CompressorOfRoute*>(stream.RouteConfig());
     const bool enabled = of_route != nullptr && of_route->enabled ? *of_route->enabled : response.enabled;
-    const bool big = enabled && LongEnough(response, stream, Line(reply.headers, "content-length"));
+    const bool big = enabled && LongEnough(response, stream, FindHeaderLine(reply.headers, "content-length"));
     const bool compressible = big && MayCompress(stream, reply);
     if (reply.has_body && big && Accepted(stream, reply) && compressible &&
-        !HasToken(Line(reply.headers, "transfer-encoding").value_or(""), encoding)) {
+        !HasToken(FindHeaderLine(reply.headers, "transfer-encoding").value_or(""), encoding)) {
       SanitiseEtag(&reply);
       reply.Remove("content-length");
       SetLine("content-encoding", encoding, &reply);
@@ -139,8 +131,8 @@ class Compressor final : public HttpFilter {
     const RequestSpec& spec = edit->now();
     const std::optional<std::string_view> length = FindHeader(spec, "content-length");
     if (!request.enabled || !length || *length == "0" || FindHeader(spec, "upgrade") ||
-        !LongEnough(request, stream, std::string(*length)) ||
-        !request.TakesType(TypeOf(FindHeader(spec, "content-type"))) || FindHeader(spec, "content-encoding")) {
+        !LongEnough(request, stream, *length) || !request.TakesType(TypeOf(FindHeader(spec, "content-type"))) ||
+        FindHeader(spec, "content-encoding")) {
       ++stream.Counter(request.counters + "not_compressed");
       return;
     }
@@ -149,23 +141,23 @@ class Compressor final : public HttpFilter {
     edit->Set("content-encoding", encoding);
   }
 
-  static bool LongEnough(const Direction& direction, HttpStream& stream, const std::optional<std::string>& length) {
+  static bool LongEnough(const Direction& direction, HttpStream& stream, std::optional<std::string_view> length) {
     if (!length) return true;
     uint64_t bytes = 0;
-    if (absl::SimpleAtoi(*length, &bytes) && bytes >= direction.min_content_length) return true;
+    if (absl::SimpleAtoi(std::string(*length), &bytes) && bytes >= direction.min_content_length) return true;
     ++stream.Counter(direction.counters + "content_length_too_small");
     return false;
   }
 
   bool MayCompress(HttpStream& stream, const ReplyHead& reply) const {
     if (reply.code == 101 || left_alone.contains(reply.code)) return false;
-    if (!response.TakesType(TypeOf(Line(reply.headers, "content-type")))) return false;
-    if (HasToken(Line(reply.headers, "cache-control").value_or(""), "no-transform")) return false;
-    if (disable_on_etag && Line(reply.headers, "etag")) {
+    if (!response.TakesType(TypeOf(FindHeaderLine(reply.headers, "content-type")))) return false;
+    if (HasToken(FindHeaderLine(reply.headers, "cache-control").value_or(""), "no-transform")) return false;
+    if (disable_on_etag && FindHeaderLine(reply.headers, "etag")) {
       ++stream.Counter(counters + "not_compressed_etag");
       return false;
     }
-    return !Line(reply.headers, "content-encoding");
+    return !FindHeaderLine(reply.headers, "content-encoding");
   }
 
   bool Accepted(HttpStream& stream, const ReplyHead& reply) const {
@@ -174,7 +166,7 @@ class Compressor final : public HttpFilter {
       ++stream.Counter(counters + "no_accept_header");
       return false;
     }
-    const std::string type = TypeOf(Line(reply.headers, "content-type"));
+    const std::string type = TypeOf(FindHeaderLine(reply.headers, "content-type"));
     std::vector<OfferedEncoding> offered;
     for (const HttpFilter* const filter : stream.chain()) {
       const auto* const one = dynamic_cast<const Compressor*>(filter);
@@ -205,15 +197,15 @@ class Compressor final : public HttpFilter {
 
   // A strong validator is of the bytes as they were.
   void SanitiseEtag(ReplyHead* reply) const {
-    const std::string etag = Line(reply->headers, "etag").value_or("");
+    const std::string etag(FindHeaderLine(reply->headers, "etag").value_or(""));
     if (etag.empty() || (etag.size() > 2 && absl::StartsWithIgnoreCase(etag, "w/"))) return;
     weaken_etag ? SetLine("etag", "W/" + etag, reply) : reply->Remove("etag");
   }
 
   static void InsertVary(ReplyHead* reply) {
-    const std::optional<std::string> vary = Line(reply->headers, "vary");
+    const auto vary = FindHeaderLine(reply->headers, "vary");
     if (vary && HasToken(*vary, "Accept-Encoding", /*any_case=*/false)) return;
-    SetLine("vary", vary ? *vary + ", Accept-Encoding" : "Accept-Encoding", reply);
+    SetLine("vary", vary ? std::string(*vary) + ", Accept-Encoding" : "Accept-Encoding", reply);
   }
 };
 
