@@ -14,9 +14,9 @@
 #include "check/rules/rule.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
-#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/inject/annotation_validation.h"
+#include "core/kube/quantity.h"
 #include "core/profile/releases.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -139,13 +139,10 @@ void EachAnnotated(const Mesh& mesh, Fn fn) {
       for (const kube::ObjectRef& object : mesh.List(*cluster, kind))
         fn(*cluster, *object, object->meta.annotations, false);
     }
-    for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet"}) {
+    for (const char* kind : kWorkloadKinds) {
       for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
         fn(*cluster, *object, object->meta.annotations, false);
-        kube::Labels of_pods;
-        for (const auto& [key, value] : Members(At(object->body, {"spec", "template", "metadata", "annotations"})))
-          of_pods[key] = TextOf(value);
-        fn(*cluster, *object, of_pods, true);
+        fn(*cluster, *object, LabelsIn(At(object->body, {"spec", "template", "metadata", "annotations"})), true);
       }
     }
   }
@@ -207,16 +204,6 @@ namespace {
 
 using nlohmann::json;
 
-template <class Fn>
-void EachWorkload(const Mesh& mesh, Fn fn) {
-  for (const auto& cluster : mesh.clusters()) {
-    for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet"}) {
-      for (const kube::ObjectRef& object : mesh.List(*cluster, kind))
-        fn(*cluster, *object, At(object->body, {"spec", "template"}));
-    }
-  }
-}
-
 // Fn(pod, its owner) for the first pod of each workload of an application that has a sidecar.
 template <class Fn>
 void EachInjected(const Mesh& mesh, const MeshCluster& cluster, Fn fn) {
@@ -268,30 +255,15 @@ void ProbesMeetNobody(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// A Kubernetes quantity as a number, as far as CPUs and memory need it.
-std::optional<double> Quantity(const json& value) {
-  const std::string text = value.is_string() ? TextOf(value) : value.is_number() ? JsonText(value) : std::string();
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (text.empty() || end == text.c_str()) return std::nullopt;
-  static constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"", 1},     {"m", 1e-3},    {"k", 1e3},        {"M", 1e6},           {"G", 1e9},
-      {"T", 1e12}, {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
-  for (const auto& [unit, factor] : kUnits) {
-    if (unit == end) return number * factor;
-  }
-  return std::nullopt;
-}
-
 // kubernetes: pkg/apis/core/validation, validateContainerResources... of pods, those that injection makes included.
 void LimitsBelowRequests(const Mesh& mesh, Findings& findings) {
   EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
     const auto compare = [&](const json& request, const json& limit, const std::string& what) {
-      const auto asked = Quantity(request), most = Quantity(limit);
-      const auto shown = [](const json& value) { return value.is_string() ? TextOf(value) : JsonText(value); };
+      const auto asked = kube::QuantityNanos(request), most = kube::QuantityNanos(limit);
       if (asked && most && *asked > *most)
         findings.Add(cluster, object,
-                     fmt::format("{}: {} is requested, and the limit is {}", what, shown(request), shown(limit)));
+                     fmt::format("{}: {} is requested, and the limit is {}", what, kube::QuantityText(request),
+                                 kube::QuantityText(limit)));
     };
     for (const json& container : Items(At(pod, {"spec", "containers"}))) {
       for (const char* resource : {"cpu", "memory"}) {
@@ -422,12 +394,11 @@ void QuotaRefuses(const Mesh& mesh, Findings& findings) {
       const size_t pods = mesh.List(*cluster, "Pod", quota->meta.ns).size();
       for (const auto& [name, used] :
            {std::pair("pods", pods), std::pair("count/pods", pods), std::pair("services.loadbalancers", balancers)}) {
-        const auto most = Quantity(At(hard, name));
-        if (!most || static_cast<double>(used) <= *most) continue;
+        const auto most = kube::QuantityNanos(At(hard, name));
+        if (!most || absl::int128(used) * kube::kNanosPerUnit <= *most) continue;
         findings.Add(*cluster, *quota,
                      fmt::format("{} is {}, and namespace {} has {}: the next ones are refused", name,
-                                 At(hard, name).is_string() ? TextOf(At(hard, name)) : JsonText(At(hard, name)),
-                                 quota->meta.ns, used));
+                                 kube::QuantityText(At(hard, name)), quota->meta.ns, used));
       }
     }
   }

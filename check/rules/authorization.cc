@@ -53,13 +53,6 @@ Identities IdentitiesOf(const Mesh& mesh) {
   return out;
 }
 
-template <class Fn>
-void EachSource(const kube::Object& policy, Fn fn) {
-  for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
-    for (const json& from : Items(At(rule, "from"))) fn(At(from, "source"));
-  }
-}
-
 void SourcesNobodyIs(const Mesh& mesh, Findings& findings) {
   const Identities known = IdentitiesOf(mesh);
   const auto none = [](const std::string& pattern, const std::set<std::string>& of) {

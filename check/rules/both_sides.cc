@@ -254,8 +254,7 @@ std::string Shown(const json& value) {
 bool HoldsForSomeone(const Mesh& mesh, const MeshCluster& primary, const kube::Object& object) {
   if (object.kind == "VirtualService" || object.kind == "DestinationRule" || object.kind == "ServiceEntry")
     return HasClients(mesh, primary);
-  kube::Labels selector;
-  for (const auto& [key, value] : Members(WorkloadSelectorOf(object))) selector[key] = TextOf(value);
+  const kube::Labels selector = LabelsIn(WorkloadSelectorOf(object));
   const auto pods = mesh.ServedPods(primary);
   return std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
     return pod->bootstrap() && HoldsFor(primary, object.meta.ns, selector, *pod);

@@ -5,7 +5,6 @@
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
-#include "core/base/json_text.h"
 #include "core/model/host_name.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
@@ -198,13 +197,12 @@ void FilesNobodyMounts(const Mesh& mesh, Findings& findings) {
         if (file->starts_with('/') && !file->starts_with("/etc/ssl/") && !file->starts_with("/var/run/secrets/"))
           files.push_back(*file);
       }
-      if (files.empty()) return;
-      const auto pods = mesh.ServedPods(cluster);
+      if (files.empty() || !SeenBySomeone(mesh, cluster, rule.spec.export_to, rule.meta.ns)) return;
       const sim::PodProcess* client = nullptr;
-      for (const sim::PodProcess* pod : pods) {
-        if (!pod->bootstrap() || JsonText(pod->pod()->body).find("userVolumeMount") != std::string::npos) continue;
-        if (pod->router() || !IsApplication(*pod)) continue;
-        if (SeenBySomeone(mesh, cluster, rule.spec.export_to, rule.meta.ns)) client = pod;
+      for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+        const bool lacks = std::any_of(files.begin(), files.end(),
+                                       [&](const std::string& file) { return !SidecarHasFile(*pod, file); });
+        if (pod->bootstrap() && !pod->router() && IsApplication(*pod) && lacks) client = pod;
       }
       if (client == nullptr) return;
       findings.Add(cluster, rule.meta,

@@ -252,21 +252,17 @@ void PortsBypassed(const Mesh& mesh, Findings& findings) {
 // istiod: pkg/config/analysis/analyzers/deployment/pod.go
 void UserOfTheProxy(const Mesh& mesh, Findings& findings) {
   constexpr int64_t kProxyUser = 1337;
-  for (const auto& cluster : mesh.clusters()) {
-    for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet"}) {
-      for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
-        const json& spec = At(object->body, {"spec", "template", "spec"});
-        const bool all = Number(At(spec, "securityContext"), "runAsUser") == kProxyUser;
-        for (const json& container : Items(At(spec, "containers"))) {
-          const std::string name = Text(container, "name"), image = Text(container, "image");
-          if (name == "istio-proxy" || name == "discovery" || image == "auto") continue;
-          const int64_t own = Number(At(container, "securityContext"), "runAsUser", all ? kProxyUser : 0);
-          if (own != kProxyUser) continue;
-          findings.Add(*cluster, *object, fmt::format("container {} runs as user 1337, the sidecar's own", name));
-        }
-      }
+  EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
+    const json& spec = At(pod, "spec");
+    const bool all = Number(At(spec, "securityContext"), "runAsUser") == kProxyUser;
+    for (const json& container : Items(At(spec, "containers"))) {
+      const std::string name = Text(container, "name"), image = Text(container, "image");
+      if (name == "istio-proxy" || name == "discovery" || image == "auto") continue;
+      const int64_t own = Number(At(container, "securityContext"), "runAsUser", all ? kProxyUser : 0);
+      if (own != kProxyUser) continue;
+      findings.Add(cluster, object, fmt::format("container {} runs as user 1337, the sidecar's own", name));
     }
-  }
+  });
 }
 
 // istio.io, application requirements: ports used by Istio. Of 1.18.2's sidecar.

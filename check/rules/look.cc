@@ -100,9 +100,7 @@ void EachAuthorization(const Mesh& mesh,
     if (!cluster->primary) continue;
     const std::vector<const sim::PodProcess*> served = mesh.ServedPods(*cluster);
     for (const kube::ObjectRef& policy : mesh.List(*cluster, "AuthorizationPolicy.security.istio.io")) {
-      kube::Labels selector;
-      for (const auto& [key, value] : Members(At(policy->body, {"spec", "selector", "matchLabels"})))
-        selector[key] = TextOf(value);
+      const kube::Labels selector = LabelsIn(WorkloadSelectorOf(*policy));
       std::vector<const sim::PodProcess*> pods;
       for (const sim::PodProcess* pod : served) {
         if (pod->bootstrap() && HoldsFor(*cluster, policy->meta.ns, selector, *pod)) pods.push_back(pod);
@@ -206,15 +204,54 @@ kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim:
 
 kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns,
                             const kube::Labels& selector) {
-  for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet"}) {
+  for (const char* kind : kWorkloadKinds) {
     for (const kube::ObjectRef& object : mesh.List(cluster, kind, ns)) {
-      kube::Labels labels;
-      for (const auto& [key, value] : Members(At(object->body, {"spec", "template", "metadata", "labels"})))
-        labels[key] = TextOf(value);
-      if (Selects(selector, labels)) return object;
+      if (Selects(selector, LabelsIn(At(object->body, {"spec", "template", "metadata", "labels"})))) return object;
     }
   }
   return nullptr;
+}
+
+void EachSource(const kube::Object& policy, const std::function<void(const nlohmann::json& source)>& fn) {
+  for (const nlohmann::json& rule : Items(At(policy.body, {"spec", "rules"}))) {
+    for (const nlohmann::json& from : Items(At(rule, "from"))) fn(At(from, "source"));
+  }
+}
+
+kube::Labels LabelsIn(const nlohmann::json& object) {
+  kube::Labels out;
+  for (const auto& [key, value] : Members(object)) out[key] = TextOf(value);
+  return out;
+}
+
+void EachWorkload(
+    const Mesh& mesh,
+    const std::function<void(const MeshCluster& cluster, const kube::Object& object, const nlohmann::json& pod)>& fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const char* kind : kWorkloadKinds) {
+      for (const kube::ObjectRef& object : mesh.List(*cluster, kind))
+        fn(*cluster, *object, At(object->body, {"spec", "template"}));
+    }
+  }
+}
+
+bool SidecarHasFile(const sim::PodProcess& pod, const std::string& path) {
+  const kube::Object& object = *pod.pod();
+  if (object.meta.annotations.contains("sidecar.istio.io/userVolumeMount")) return true;
+  std::set<std::string> brings_files;  // volumes
+  for (const nlohmann::json& volume : Items(At(object.body, {"spec", "volumes"}))) {
+    if (!At(volume, "emptyDir").is_object() && !At(volume, "downwardAPI").is_object())
+      brings_files.insert(Text(volume, "name"));
+  }
+  for (const nlohmann::json& container : Items(At(object.body, {"spec", "containers"}))) {
+    if (Text(container, "name") != "istio-proxy") continue;
+    for (const nlohmann::json& mount : Items(At(container, "volumeMounts"))) {
+      const std::string at = Text(mount, "mountPath");
+      if (!brings_files.contains(Text(mount, "name")) || at.empty()) continue;
+      if (path == at || path.starts_with(at.ends_with('/') ? at : at + "/")) return true;
+    }
+  }
+  return false;
 }
 
 bool IsApplication(const sim::PodProcess& pod) {

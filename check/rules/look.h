@@ -37,6 +37,18 @@ bool HoldsFor(const MeshCluster& primary, std::string_view of, const kube::Label
 bool HoldsFor(const MeshCluster& primary, std::string_view of, const std::optional<kube::Labels>& selector,
               const sim::PodProcess& pod);
 
+// Members of an object as labels; of anything else none.
+kube::Labels LabelsIn(const nlohmann::json& object);
+
+inline constexpr const char* kWorkloadKinds[] = {"Deployment", "StatefulSet", "DaemonSet"};
+// What makes pods, and their template.
+void EachWorkload(
+    const Mesh& mesh,
+    const std::function<void(const MeshCluster& cluster, const kube::Object& object, const nlohmann::json& pod)>& fn);
+// A file can be in the pod's sidecar: a volume that brings files is mounted there at it or above, or its annotation
+// asks for mounts.
+bool SidecarHasFile(const sim::PodProcess& pod, const std::string& path);
+
 // The labels by which an object of Istio's selects workloads; null: it selects none.
 const nlohmann::json& WorkloadSelectorOf(const kube::Object& object);
 
@@ -73,6 +85,9 @@ kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const 
 
 // An application's, not Istio's or Kubernetes' own.
 bool IsApplication(const sim::PodProcess& pod);
+
+// The sources that an AuthorizationPolicy's rules name.
+void EachSource(const kube::Object& policy, const std::function<void(const nlohmann::json& source)>& fn);
 
 // Where two values differ first, in the order of their fields. Lists of scalars differ as a whole.
 struct Difference {

@@ -62,10 +62,10 @@ Isolation IsolationOf(const std::vector<kube::ObjectRef>& policies, const sim::P
   return out;
 }
 
-// The peers include those pods: `ns` is their namespace, `labels` theirs.
-bool HasPeer(const json& rule, const kube::Object& policy, const kube::Object* ns, const std::string& ns_name,
+// The peers of a rule, `from` or `to`, include those pods: `ns` is their namespace, `labels` theirs.
+bool HasPeer(const json& from_or_to, const kube::Object& policy, const kube::Object* ns, const std::string& ns_name,
              const kube::Labels& labels) {
-  const json& peers = Items(At(rule, "from"));
+  const json& peers = Items(from_or_to);
   if (peers.empty()) return true;
   kube::Labels of_ns = ns == nullptr ? kube::Labels() : ns->meta.labels;
   of_ns["kubernetes.io/metadata.name"] = ns_name;
@@ -157,7 +157,8 @@ void ForgottenGateway(const Mesh& mesh, Findings& findings) {
           for (const kube::ServicePort& port : service.ports) {
             const int target = port.Target();
             const bool open = std::any_of(in.rules.begin(), in.rules.end(), [&](const json* rule) {
-              return HasPort(*rule, target) && HasPeer(*rule, *in.policy, ns.get(), from.meta.ns, from.meta.labels);
+              return HasPort(*rule, target) &&
+                     HasPeer(At(*rule, "from"), *in.policy, ns.get(), from.meta.ns, from.meta.labels);
             });
             if (open || !told.insert(fmt::format("{} {}", NameOf(*in.policy), object->meta.name)).second) continue;
             findings.Add(
@@ -263,9 +264,7 @@ void ForgottenNeeds(const Mesh& mesh, Findings& findings) {
           const kube::Object& to = *behind->pod();
           const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", to.meta.ns);
           const bool open = any([&](const json& rule) {
-            json turned = rule;
-            turned["from"] = At(rule, "to");
-            return HasPeer(turned, *out.policy, ns.get(), to.meta.ns, to.meta.labels);
+            return HasPeer(At(rule, "to"), *out.policy, ns.get(), to.meta.ns, to.meta.labels);
           });
           if (open) continue;
           tell(*out.policy,

@@ -218,34 +218,40 @@ std::string TokenAskedFor(const kube::Object& policy) {
   return {};
 }
 
+// A principal is ISSUER/SUBJECT, with a star at its beginning or its end, or alone.
+bool MayBeOf(const std::string& principal, const std::string& issuer) {
+  const size_t star = principal.find('*');
+  if (star == 0) return true;
+  const bool within_issuer = star == principal.size() - 1 && star < issuer.size();
+  return within_issuer ? issuer.starts_with(principal.substr(0, star)) : principal.starts_with(issuer + "/");
+}
+
+// Principals of issuers that nothing reads tokens of.
+void TellUnknownIssuers(const MeshCluster& cluster, const kube::Object& policy, Findings& findings) {
+  std::set<std::string> issuers;
+  for (const config::RequestAuthenticationRef& tokens : cluster.configs.RequestAuthentications()) {
+    for (const auto& rule : tokens->spec.jwt_rules) issuers.insert(rule.issuer);
+  }
+  if (issuers.empty()) return;
+  EachSource(policy, [&](const json& source) {
+    for (const json& each : Items(At(source, "requestPrincipals"))) {
+      const std::string principal = TextOf(each);
+      const auto fits = [&](const std::string& issuer) { return MayBeOf(principal, issuer); };
+      if (std::any_of(issuers.begin(), issuers.end(), fits)) continue;
+      findings.Add(cluster, policy,
+                   fmt::format("requestPrincipals has {}, and tokens are read of issuer{} {} alone", principal,
+                               issuers.size() == 1 ? "" : "s", fmt::join(issuers, ", ")));
+      findings.Explain("a principal is ISSUER/SUBJECT, the issuer letter by letter as the token has it",
+                       "mend the issuer there or in the RequestAuthentication");
+    }
+  });
+}
+
 void TokensNobodyChecks(const Mesh& mesh, Findings& findings) {
   EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
     const std::string asked = TokenAskedFor(policy);
     if (asked.empty() || cluster.push == nullptr) return;
-    // "ISSUER/SUBJECT" of issuers that nothing reads tokens of.
-    std::set<std::string> issuers;
-    for (const config::RequestAuthenticationRef& tokens : cluster.configs.RequestAuthentications()) {
-      for (const auto& rule : tokens->spec.jwt_rules) issuers.insert(rule.issuer);
-    }
-    for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
-      for (const json& from : Items(At(rule, "from"))) {
-        for (const json& each : Items(At(from, {"source", "requestPrincipals"}))) {
-          const std::string text = TextOf(each);
-          const bool known = issuers.empty() || std::any_of(issuers.begin(), issuers.end(), [&](const auto& issuer) {
-                               const size_t star = text.find('*');
-                               return text.starts_with('*') || (star == text.size() - 1 && star < issuer.size()
-                                                                    ? issuer.starts_with(text.substr(0, star))
-                                                                    : text.starts_with(issuer + "/"));
-                             });
-          if (known) continue;
-          findings.Add(cluster, policy,
-                       fmt::format("requestPrincipals has {}, and tokens are read of issuer{} {} alone", text,
-                                   issuers.size() == 1 ? "" : "s", fmt::join(issuers, ", ")));
-          findings.Explain("a principal is ISSUER/SUBJECT, the issuer letter by letter as the token has it",
-                           "mend the issuer there or in the RequestAuthentication");
-        }
-      }
-    }
+    TellUnknownIssuers(cluster, policy, findings);
     for (const sim::PodProcess* pod : pods) {
       const kube::Object& object = *pod->pod();
       if (!cluster.push->authn().GetJwtPoliciesForWorkload(object.meta.ns, object.meta.labels).empty()) continue;

@@ -150,55 +150,63 @@ void EndpointWithoutMeshTls(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// A WorkloadEntry is an endpoint of the Services and ServiceEntries of its namespace that select its labels.
+// Names of the ports of the Services and ServiceEntries of its namespace that select an entry, so that it is an
+// endpoint of theirs; nullopt: none does.
+std::optional<std::set<std::string>> PortsThatSelect(const Mesh& mesh, const MeshCluster& cluster,
+                                                     const std::string& ns, const kube::Labels& labels) {
+  std::set<std::string> ports;
+  bool selected = false;
+  for (const kube::ObjectRef& object : mesh.List(cluster, "Service", ns)) {
+    const kube::Service& service = kube::ParseService(*object);
+    if (!service.has_selector || !Selects(service.selector, labels)) continue;
+    selected = true;
+    for (const auto& port : service.ports) ports.insert(port.name);
+  }
+  for (const config::ServiceEntryRef& each : cluster.configs.ServiceEntries()) {
+    if (each->meta.ns != ns || !each->spec.workload_selector || !Selects(*each->spec.workload_selector, labels))
+      continue;
+    selected = true;
+    for (const auto& port : each->spec.ports) ports.insert(port.name);
+  }
+  return selected ? std::optional(std::move(ports)) : std::nullopt;
+}
+
+// Who brings no ServiceAccounts of its own, has them elsewhere.
+bool AccountIsMissing(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns, const std::string& account) {
+  if (account.empty() || account == "default" || cluster.recorded) return false;
+  const auto there = mesh.List(cluster, "ServiceAccount", ns);
+  return std::any_of(there.begin(), there.end(), [](const auto& each) { return each->meta.name != "default"; }) &&
+         mesh.Get(cluster, "ServiceAccount", ns, account) == nullptr;
+}
+
 void WorkloadEntryOfNobody(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     if (!IsMeshPrimary(*cluster)) continue;
-    const auto accounts = [&](const std::string& ns) { return mesh.List(*cluster, "ServiceAccount", ns); };
     for (const auto& entry : cluster->configs.WorkloadEntries()) {
+      const std::string& ns = entry->meta.ns;
       kube::Labels labels = entry->meta.labels;
       for (const auto& [key, value] : entry->spec.labels) labels[key] = value;
-      std::set<std::string> ports;  // names of whatever selects it
-      bool selected = false;
-      for (const kube::ObjectRef& object : mesh.List(*cluster, "Service", entry->meta.ns)) {
-        const kube::Service& service = kube::ParseService(*object);
-        if (!service.has_selector || !Selects(service.selector, labels)) continue;
-        selected = true;
-        for (const auto& port : service.ports) ports.insert(port.name);
-      }
-      for (const config::ServiceEntryRef& each : cluster->configs.ServiceEntries()) {
-        if (each->meta.ns != entry->meta.ns || !each->spec.workload_selector ||
-            !Selects(*each->spec.workload_selector, labels))
-          continue;
-        selected = true;
-        for (const auto& port : each->spec.ports) ports.insert(port.name);
-      }
-      if (!selected) {
+      const std::optional<std::set<std::string>> ports = PortsThatSelect(mesh, *cluster, ns, labels);
+      if (!ports) {
         findings.Add(*cluster, entry->meta,
-                     fmt::format("no Service and no ServiceEntry of namespace {} selects {}", entry->meta.ns,
+                     fmt::format("no Service and no ServiceEntry of namespace {} selects {}", ns,
                                  labels.empty() ? "an entry without labels" : LabelText(labels)));
         continue;
       }
       for (const auto& [name, number] : entry->spec.ports) {
-        if (ports.contains(name)) continue;
+        if (ports->contains(name)) continue;
         findings.Add(*cluster, entry->meta,
                      fmt::format("ports has '{}', and what selects it has ports named {}: {} is never asked", name,
-                                 fmt::join(ports, ", "), number));
+                                 fmt::join(*ports, ", "), number));
         findings.Explain("ports of a WorkloadEntry are told by the name of the Service's port",
                          "name it as the Service's port is named");
       }
-      const std::string& account = entry->spec.service_account;
-      const auto there = accounts(entry->meta.ns);
-      // Who brings no ServiceAccounts at all, has them elsewhere.
-      if (account.empty() || account == "default" || there.empty() || cluster->recorded ||
-          std::all_of(there.begin(), there.end(), [](const auto& each) { return each->meta.name == "default"; }) ||
-          mesh.Get(*cluster, "ServiceAccount", entry->meta.ns, account) != nullptr)
-        continue;
+      if (!AccountIsMissing(mesh, *cluster, ns, entry->spec.service_account)) continue;
       findings.Add(
           *cluster, entry->meta,
           fmt::format("serviceAccount {} is not in {}: the machine gets no token and no certificate of that name, "
                       "which clients ask for",
-                      account, entry->meta.ns));
+                      entry->spec.service_account, ns));
       findings.Explain("clients compare the certificate with the account of the entry",
                        "create the ServiceAccount, or mend serviceAccount");
     }

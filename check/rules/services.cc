@@ -117,9 +117,7 @@ void SelectsNothing(const Mesh& mesh, Findings& findings) {
     // Scaled to zero on purpose is no mistake in a label.
     bool scaled_down = false;
     for (const kube::ObjectRef& deployment : mesh.List(*found[0].cluster, "Deployment", found[0].object->meta.ns)) {
-      kube::Labels labels;
-      const nlohmann::json& given = At(deployment->body, {"spec", "template", "metadata", "labels"});
-      for (const auto& [key, value] : given.items()) labels[key] = TextOf(value);
+      const kube::Labels labels = LabelsIn(At(deployment->body, {"spec", "template", "metadata", "labels"}));
       scaled_down = scaled_down || Selects(found[0].service->selector, labels);
     }
     if (scaled_down) continue;

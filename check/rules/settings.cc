@@ -128,15 +128,9 @@ void WasmOutOfReach(const Mesh& mesh, Findings& findings) {
       if (!url.starts_with("file://")) continue;
       const std::string path = url.substr(std::string_view("file://").size());
       const auto pods = mesh.ServedPods(*cluster);
+      const kube::Labels selector = LabelsIn(WorkloadSelectorOf(*plugin));
       const auto without = std::find_if(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
-        kube::Labels selector;
-        const json& labels = WorkloadSelectorOf(*plugin);
-        if (labels.is_object()) {
-          for (const auto& [key, value] : labels.items()) selector[key] = TextOf(value);
-        }
-        return pod->bootstrap() && HoldsFor(*cluster, plugin->meta.ns, selector, *pod) &&
-               JsonText(pod->pod()->body).find("userVolumeMount") == std::string::npos &&
-               JsonText(At(pod->pod()->body, {"spec", "volumes"})).find(path) == std::string::npos;
+        return pod->bootstrap() && HoldsFor(*cluster, plugin->meta.ns, selector, *pod) && !SidecarHasFile(*pod, path);
       });
       if (without == pods.end() || (*without)->router()) continue;
       findings.Add(*cluster, *plugin,
@@ -216,10 +210,8 @@ void NoWorkloads(const Mesh& mesh, Findings& findings) {
     const auto pods = mesh.ServedPods(*cluster);
     for (const char* kind : kKinds) {
       for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
-        const json& selector = WorkloadSelectorOf(*object);
-        if (!selector.is_object() || selector.empty()) continue;
-        kube::Labels labels;
-        for (const auto& [key, value] : selector.items()) labels[key] = TextOf(value);
+        const kube::Labels labels = LabelsIn(WorkloadSelectorOf(*object));
+        if (labels.empty()) continue;
         // A Gateway's selector is for all namespaces.
         const bool any = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) {
           return object->kind == "Gateway" ? Selects(labels, pod->pod()->meta.labels)

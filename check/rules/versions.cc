@@ -246,19 +246,14 @@ void AccountMissing(const Mesh& mesh, Findings& findings) {
     if (Text(b.object, "kind") == "ServiceAccount")
       brings.emplace(b.cluster, Text(At(b.object, "metadata"), "namespace", "default"));
   }
-  for (const auto& cluster : mesh.clusters()) {
-    for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet"}) {
-      for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
-        const std::string account = Text(At(object->body, {"spec", "template", "spec"}), "serviceAccountName");
-        if (account.empty() || account == "default" || !brings.contains({cluster->name, object->meta.ns})) continue;
-        if (mesh.Get(*cluster, "ServiceAccount", object->meta.ns, account) != nullptr) continue;
-        findings.Add(
-            *cluster, *object,
-            fmt::format("its pods run as ServiceAccount {}, which is not in {}: a real API server refuses them",
-                        account, object->meta.ns));
-      }
-    }
-  }
+  EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
+    const std::string account = Text(At(pod, "spec"), "serviceAccountName");
+    if (account.empty() || account == "default" || !brings.contains({cluster.name, object.meta.ns})) return;
+    if (mesh.Get(cluster, "ServiceAccount", object.meta.ns, account) != nullptr) return;
+    findings.Add(cluster, object,
+                 fmt::format("its pods run as ServiceAccount {}, which is not in {}: a real API server refuses them",
+                             account, object.meta.ns));
+  });
 }
 
 }  // namespace

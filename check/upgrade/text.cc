@@ -90,22 +90,30 @@ void AddProxies(const ordered_json& proxies, bool explained, std::string* out) {
   }
 }
 
+bool IsQuiet(const ordered_json& flow) { return flow["failed"] == 0 && !flow["moved"].get<bool>(); }
+
+// What became of a flow's requests, and why some failed.
+void AddFlow(const ordered_json& flow, const std::string& indent, std::string* out) {
+  const std::string failed =
+      flow["failed"] == 0 ? "none failed" : fmt::format("{} FAILED", flow["failed"].get<int64_t>());
+  const std::string shares = Shares(flow);
+  *out += fmt::format("{}{}: {} sent, {}{}{}{}\n", indent, TextAt(flow, "flow"), flow["sent"].get<int64_t>(), failed,
+                      flow["moved"].get<bool>() ? ", answered elsewhere" : "", shares.empty() ? "" : "; ", shares);
+  for (const ordered_json& reason : flow["reasons"]) {
+    *out += fmt::format("{}   {} ({})\n", indent, TextAt(reason, "why"), reason["requests"].get<int64_t>());
+  }
+}
+
 void AddFlows(const ordered_json& flows, std::string* out) {
   std::set<std::string> quiet;
   int64_t sent = 0;
   for (const ordered_json& flow : flows) {
-    if (flow["failed"] == 0 && flow["clientGone"] == 0 && !flow["moved"].get<bool>()) {
+    if (IsQuiet(flow) && flow["clientGone"] == 0) {
       quiet.insert(TextAt(flow, "flow"));
       sent += flow["sent"].get<int64_t>();
       continue;
     }
-    *out += fmt::format(
-        "   {}: {} sent, {}{}{}\n", TextAt(flow, "flow"), flow["sent"].get<int64_t>(),
-        flow["failed"] == 0 ? std::string("none failed") : fmt::format("{} FAILED", flow["failed"].get<int64_t>()),
-        flow["moved"].get<bool>() ? ", answered elsewhere" : "", "; " + Shares(flow));
-    for (const ordered_json& reason : flow["reasons"]) {
-      *out += fmt::format("      {} ({})\n", TextAt(reason, "why"), reason["requests"].get<int64_t>());
-    }
+    AddFlow(flow, "   ", out);
   }
   if (!quiet.empty()) {
     *out += fmt::format(
@@ -137,15 +145,7 @@ void AddOtherOrders(const ordered_json& report, std::string* out) {
     for (const ordered_json& step : order["steps"]) {
       std::string losses;
       for (const ordered_json& flow : step.value("flows", ordered_json::array())) {
-        if (flow["failed"] == 0 && !flow["moved"].get<bool>()) continue;
-        losses += fmt::format("      {}: {}{}\n", TextAt(flow, "flow"),
-                              flow["failed"] == 0 ? std::string("none failed")
-                                                  : fmt::format("{} of {} FAILED", flow["failed"].get<int64_t>(),
-                                                                flow["sent"].get<int64_t>()),
-                              flow["moved"].get<bool>() ? ", answered elsewhere; " + Shares(flow) : "");
-        for (const ordered_json& reason : flow["reasons"]) {
-          losses += fmt::format("         {} ({})\n", TextAt(reason, "why"), reason["requests"].get<int64_t>());
-        }
+        if (!IsQuiet(flow)) AddFlow(flow, "      ", &losses);
       }
       AddRefusals(step["refused"], "      ", &losses);
       ++number;
