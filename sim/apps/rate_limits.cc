@@ -37,36 +37,95 @@ absl::Status Wrong(const std::string& file, std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", file, what));
 }
 
-// validateYamlKeys: at any depth, but for `metadata`, which is anybody's.
-absl::Status CheckKeys(const json& in, const std::string& file) {
-  static const auto* const known = new std::set<std::string, std::less<>>{"domain",
-                                                                          "key",
-                                                                          "value",
-                                                                          "descriptors",
-                                                                          "rate_limit",
-                                                                          "unit",
-                                                                          "requests_per_unit",
-                                                                          "unlimited",
-                                                                          "shadow_mode",
-                                                                          "quota_mode",
-                                                                          "name",
-                                                                          "replaces",
-                                                                          "detailed_metric",
-                                                                          "value_to_metric",
-                                                                          "share_threshold",
-                                                                          "metadata"};
+// What a field of the file takes, as the service's structures say (YamlRoot, YamlDescriptor, YamlRateLimit).
+enum class Takes : uint8_t { kText, kCount, kFlag, kMap, kMaps, kAnything };
+struct Field {
+  std::string_view name;
+  Takes takes;
+};
+constexpr Field kFields[] = {
+    {"domain", Takes::kText},
+    {"key", Takes::kText},
+    {"value", Takes::kText},
+    {"descriptors", Takes::kMaps},
+    {"rate_limit", Takes::kMap},
+    {"unit", Takes::kText},
+    {"requests_per_unit", Takes::kCount},
+    {"unlimited", Takes::kFlag},
+    {"shadow_mode", Takes::kFlag},
+    {"quota_mode", Takes::kFlag},
+    {"name", Takes::kText},
+    {"replaces", Takes::kMaps},
+    {"detailed_metric", Takes::kFlag},
+    {"value_to_metric", Takes::kFlag},
+    {"share_threshold", Takes::kFlag},
+    {"metadata", Takes::kAnything},
+};
+
+// A text takes any scalar, a count a fraction, as Go's YAML does; null is a field's absence.
+bool Fits(const json& value, Takes takes) {
+  if (value.is_null()) return true;
+  switch (takes) {
+    case Takes::kText:
+      return value.is_primitive();
+    case Takes::kCount:
+      return value.is_number() && value.get<double>() >= 0 && value.get<double>() <= UINT32_MAX;
+    case Takes::kFlag:
+      return value.is_boolean();
+    case Takes::kMap:
+      return value.is_object();
+    case Takes::kMaps:
+      return value.is_array();
+    case Takes::kAnything:
+      return true;
+  }
+  return true;
+}
+
+std::string_view Words(Takes takes) {
+  switch (takes) {
+    case Takes::kText:
+      return "a string";
+    case Takes::kCount:
+      return "a uint32";
+    case Takes::kFlag:
+      return "a bool";
+    case Takes::kMap:
+      return "a map";
+    case Takes::kMaps:
+      return "a list of maps";
+    case Takes::kAnything:
+      break;
+  }
+  return "anything";
+}
+
+// validateYamlKeys, and what the structures refuse after it: at any depth, but for `metadata`, which is anybody's.
+absl::Status CheckFields(const json& in, const std::string& file) {
   for (const auto& [key, value] : Members(in)) {
-    if (!known->contains(key)) return Wrong(file, fmt::format("config error, unknown key '{}'", key));
-    if (key == "metadata") continue;
+    const auto* const field =
+        std::find_if(std::begin(kFields), std::end(kFields), [&k = key](const Field& f) { return f.name == k; });
+    if (field == std::end(kFields)) return Wrong(file, fmt::format("config error, unknown key '{}'", key));
+    if (!Fits(value, field->takes)) {
+      return Wrong(file, fmt::format("error loading config file: {}: cannot unmarshal {} into {}", key, JsonText(value),
+                                     Words(field->takes)));
+    }
+    if (field->takes == Takes::kAnything) continue;
     for (const json& each : Items(value)) {
       if (!each.is_object()) return Wrong(file, "config error, yaml file contains list of type other than map");
-      if (absl::Status below = CheckKeys(each, file); !below.ok()) return below;
+      if (absl::Status below = CheckFields(each, file); !below.ok()) return below;
     }
     if (value.is_object()) {
-      if (absl::Status below = CheckKeys(value, file); !below.ok()) return below;
+      if (absl::Status below = CheckFields(value, file); !below.ok()) return below;
     }
   }
   return absl::OkStatus();
+}
+
+std::string ScalarText(const json& in, std::string_view key) {
+  const json& value = At(in, key);
+  if (value.is_string() || value.is_null()) return TextOf(value);
+  return JsonText(value);
 }
 
 // A '*' stands for any text, an empty one among them. O(text), whatever the pattern: the first place that fits will do.
@@ -92,8 +151,8 @@ absl::StatusOr<RateLimits> RateLimits::Read(const std::map<std::string, std::str
   for (const auto& [path, text] : files) {
     const absl::StatusOr<json> root = kube::ParseYaml(text, path);
     if (!root.ok()) return Wrong(path, fmt::format("error loading config file: {}", Message(root.status())));
-    if (absl::Status keys = CheckKeys(*root, path); !keys.ok()) return keys;
-    const std::string domain = Text(*root, "domain");
+    if (absl::Status keys = CheckFields(*root, path); !keys.ok()) return keys;
+    const std::string domain = ScalarText(*root, "domain");
     if (domain.empty()) return Wrong(path, "config file cannot have empty domain");
     const auto [it, fresh] = out.domains_.try_emplace(domain);
     if (!fresh) return Wrong(path, fmt::format("duplicate domain '{}' in config file", domain));
@@ -106,14 +165,9 @@ absl::StatusOr<RateLimits> RateLimits::Read(const std::map<std::string, std::str
 absl::Status RateLimits::ReadBelow(const json& descriptors, const std::string& file, const std::string& parent,
                                    Node* to) {
   for (const json& descriptor : Items(descriptors)) {
-    std::string key = Text(descriptor, "key");
+    std::string key = ScalarText(descriptor, "key");
     if (key.empty()) return Wrong(file, "descriptor has empty key");
-    const json& value = At(descriptor, "value");
-    if (value.is_string() && value != "") {
-      key += "_" + value.get_ref<const std::string&>();
-    } else if (value.is_number() || value.is_boolean()) {
-      key += "_" + JsonText(value);
-    }
+    if (const std::string value = ScalarText(descriptor, "value"); !value.empty()) key += "_" + value;
     const auto [it, fresh] = to->below.try_emplace(key);
     if (!fresh) return Wrong(file, fmt::format("duplicate descriptor composite key '{}{}'", parent, key));
     absl::StatusOr<std::unique_ptr<Limit>> limit = ReadLimit(descriptor, file);
@@ -142,17 +196,19 @@ absl::StatusOr<std::unique_ptr<RateLimits::Limit>> RateLimits::ReadLimit(const j
   out->unlimited = Flag(said, "unlimited");
   out->shadow = Flag(descriptor, "shadow_mode");
   out->quota = Flag(descriptor, "quota_mode");
-  out->is.name = Text(said, "name");
-  out->is.requests = static_cast<uint32_t>(std::min<uint64_t>(Count(said, "requests_per_unit"), UINT32_MAX));
-  out->is.window_seconds = SecondsOf(Text(said, "unit"));
+  out->is.name = ScalarText(said, "name");
+  if (const json& requests = At(said, "requests_per_unit"); requests.is_number()) {
+    out->is.requests = static_cast<uint32_t>(requests.get<double>());
+  }
+  out->is.window_seconds = SecondsOf(ScalarText(said, "unit"));
   if (out->unlimited && out->is.window_seconds != 0) {
     return Wrong(file, "should not specify rate limit unit when unlimited");
   }
   if (!out->unlimited && out->is.window_seconds == 0) {
-    return Wrong(file, fmt::format("invalid rate limit unit '{}'", Text(said, "unit")));
+    return Wrong(file, fmt::format("invalid rate limit unit '{}'", ScalarText(said, "unit")));
   }
   for (const json& each : Items(At(said, "replaces"))) {
-    std::string name = Text(each, "name");
+    std::string name = ScalarText(each, "name");
     if (name.empty()) return Wrong(file, "should not have an empty replaces entry");
     if (name == out->is.name) return Wrong(file, "replaces should not contain name of same descriptor");
     out->replaces.push_back(std::move(name));

@@ -125,6 +125,15 @@ TEST_F(RateLimitsTest, ConfigurationsAreRefusedInTheServicesWords) {
             "config.yaml: invalid rate limit unit 'fortnight'");
   EXPECT_EQ(Refusal("domain: d\ndescriptors: [{key: a, ratelimit: {unit: day}}]"),
             "config.yaml: config error, unknown key 'ratelimit'");
+  EXPECT_EQ(Refusal("domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: many}}]"),
+            "config.yaml: error loading config file: requests_per_unit: cannot unmarshal \"many\" into a uint32");
+  EXPECT_EQ(Refusal("domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: -1}}]"),
+            "config.yaml: error loading config file: requests_per_unit: cannot unmarshal -1 into a uint32");
+  EXPECT_EQ(Refusal("domain: d\ndescriptors: [{key: a, shadow_mode: \"on\"}]"),
+            "config.yaml: error loading config file: shadow_mode: cannot unmarshal \"on\" into a bool");
+  EXPECT_EQ(
+      Refusal("domain: d\ndescriptors: {key: a}"),
+      "config.yaml: error loading config file: descriptors: cannot unmarshal {\"key\":\"a\"} into a list of maps");
   EXPECT_THAT(Refusal("domain: [d"), HasSubstr("config.yaml: error loading config file: "));
 }
 
