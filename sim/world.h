@@ -20,12 +20,12 @@
 #include "core/base/time.h"
 #include "fakes/envoy/tcp/http.h"
 #include "fakes/kube/http/message/message.h"
+#include "sim/apps/token_issuers.h"
 #include "sim/cluster_site.h"
 #include "sim/istiod_process.h"
 #include "sim/kernel/kernel.h"
 #include "sim/outside_clients.h"
 #include "sim/pod_process.h"
-#include "sim/token_issuers.h"
 #include "sim/traffic.h"
 #include "sim/world_options.h"
 

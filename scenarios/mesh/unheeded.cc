@@ -70,7 +70,7 @@ std::string UnreadInjector(const json& object) {
   const absl::StatusOr<pilot::InjectionConfig> read = pilot::InjectionConfig::FromConfigMap(**map, {});
   if (read.ok()) return {};
   const std::string why(Message(read.status()));
-  // What is no injector in reality either keeps istiod down, which says so itself (sim/world_site.cc, CheckInjector).
+  // What is no injector in reality either keeps istiod down, which says so itself (sim/istiod_run.cc, CheckInjector).
   if (!pilot::InjectionConfig::LacksFunction(read.status()))
     return why + "; an istiod that injects by it does not start";
   return why + "; the built-in templates inject, and it has no effect here";

@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "core/base/time.h"
 #include "sim/apps/retry.h"
+#include "sim/apps/token_issuers.h"
 #include "sim/inputs/input.h"
-#include "sim/token_issuers.h"
 
 namespace wavetank::sim::inputs {
 

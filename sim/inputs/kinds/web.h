@@ -37,7 +37,7 @@ struct ServeKeySet {
   absl::Status Apply(InputTarget& target) const;
 };
 
-// An issuer of tokens (sim/token_issuers.h), whose keys are served at `jwks_uri`, or below its name.
+// An issuer of tokens (sim/apps/token_issuers.h), whose keys are served at `jwks_uri`, or below its name.
 struct AddIssuer {
   static constexpr std::string_view kKind = "issuer";
   std::string name, jwks_uri;

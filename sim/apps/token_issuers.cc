@@ -1,4 +1,4 @@
-#include "sim/token_issuers.h"
+#include "sim/apps/token_issuers.h"
 
 #include <fmt/format.h>
 
