@@ -1,5 +1,5 @@
+#include "core/base/cel/cel_syntax.h"
 #include "core/base/json_access.h"
-#include "core/validation/cel_syntax.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
 #include "fmt/format.h"
@@ -63,7 +63,7 @@ void CheckTracing(const json& spec, Problems& out) {
 void CheckAccessLogging(const json& spec, Problems& out) {
   for (const json& logging : Items(Member(spec, "accessLogging"))) {
     if (const json& filter = Member(logging, "filter"); filter.is_object()) {
-      const std::string error = CelSyntaxError(MemberText(filter, "expression"));
+      const std::string error = cel::CelSyntaxError(MemberText(filter, "expression"), cel::CelWords::kGo);
       if (!error.empty()) out.Add("must be a valid CEL expression, " + error);
     }
     CheckProviders(logging, out);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_split.h"
+#include "core/base/cel/cel_syntax.h"
 #include "core/base/duration.h"
 #include "core/base/ip.h"
 #include "core/base/json_text.h"
@@ -18,7 +19,6 @@
 #include "core/kube/time_format.h"
 #include "core/kube/yaml.h"
 #include "core/model/proxy.h"
-#include "core/validation/cel_syntax.h"
 #include "core/validation/istio_object.h"
 #include "core/validation/jwks_text.h"
 #include "core/x509/x509.h"
@@ -118,10 +118,10 @@ envoysim::AccessLogEntry Entry(const envoysim::RequestSpec& request) {
 }
 
 void Cel(std::string_view bytes) {
-  validation::CelSyntaxError(bytes);
-  const auto expression = envoysim::LogExpression::Parse(bytes);
+  cel::CelSyntaxError(bytes, cel::CelWords::kGo);
+  const auto expression = envoysim::LogExpression::Make(bytes, envoysim::ExtensionSet::kStock);
   const envoysim::RequestSpec request;
-  if (expression != nullptr) expression->Holds(Entry(request));
+  if (expression.ok()) (*expression)->Holds(Entry(request));
 }
 
 // A format in the first line; lines to read by it behind.

@@ -56,7 +56,8 @@ absl::StatusOr<AccessLogFormat> CompileLogFormat(const envoy::config::core::v3::
   }
 }
 
-absl::StatusOr<AccessLogFilter> AccessLogFilter::Make(const accesslog_v3::AccessLogFilter& filter) {
+absl::StatusOr<AccessLogFilter> AccessLogFilter::Make(const accesslog_v3::AccessLogFilter& filter,
+                                                      const Extensions& extensions) {
   using Proto = accesslog_v3::AccessLogFilter;
   AccessLogFilter out;
   const auto compare = [&](const accesslog_v3::ComparisonFilter& proto) {
@@ -67,7 +68,7 @@ absl::StatusOr<AccessLogFilter> AccessLogFilter::Make(const accesslog_v3::Access
   };
   const auto add = [&](const auto& filters) -> absl::Status {
     for (const Proto& part : filters) {
-      absl::StatusOr<AccessLogFilter> made = Make(part);
+      absl::StatusOr<AccessLogFilter> made = Make(part, extensions);
       if (!made.ok()) return made.status();
       out.parts_.push_back(*std::move(made));
     }
@@ -110,8 +111,9 @@ absl::StatusOr<AccessLogFilter> AccessLogFilter::Make(const accesslog_v3::Access
       envoy::extensions::access_loggers::filters::cel::v3::ExpressionFilter cel;
       if (!filter.extension_filter().typed_config().UnpackTo(&cel)) break;
       out.kind_ = Kind::kExpression;
-      out.expression_ = LogExpression::Parse(cel.expression());
-      if (out.expression_ == nullptr) out.kind_ = Kind::kAlways;
+      absl::StatusOr<std::shared_ptr<const LogExpression>> made = LogExpression::Make(cel.expression(), extensions);
+      if (!made.ok()) return made.status();
+      out.expression_ = *std::move(made);
       break;
     }
     default:
@@ -176,7 +178,7 @@ absl::Status AddAccessLog(const accesslog_v3::AccessLog& log, const Extensions& 
   out.path = file.path();
   out.format = *std::move(format);
   if (log.has_filter()) {
-    absl::StatusOr<AccessLogFilter> filter = AccessLogFilter::Make(log.filter());
+    absl::StatusOr<AccessLogFilter> filter = AccessLogFilter::Make(log.filter(), extensions);
     if (!filter.ok()) return filter.status();
     out.filter = *std::move(filter);
   }

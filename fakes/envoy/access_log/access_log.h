@@ -34,8 +34,9 @@ class Extensions;
 // forced, health checks not told from other requests.
 class AccessLogFilter {
  public:
-  // InvalidArgument: a filter within is not known, or its pattern cannot be compiled.
-  static absl::StatusOr<AccessLogFilter> Make(const envoy::config::accesslog::v3::AccessLogFilter& filter);
+  // InvalidArgument: a filter within is not known, or its pattern or expression cannot be compiled.
+  static absl::StatusOr<AccessLogFilter> Make(const envoy::config::accesslog::v3::AccessLogFilter& filter,
+                                              const Extensions& extensions);
   bool Passes(const AccessLogEntry& entry) const;
 
  private:

@@ -1,443 +1,298 @@
 #include "fakes/envoy/access_log/access_log_expression.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/time/time.h"
+#include "core/base/cel/cel_expression.h"
+#include "core/base/status.h"
+#include "core/x509/calendar.h"
 #include "fakes/envoy/access_log/access_log_format.h"
+#include "fakes/envoy/extensions/extensions.h"
+#include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tcp/http.h"
-#include "re2/re2.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
 
 namespace wavetank::envoysim {
 namespace {
 
-struct CelMissing {};  // an attribute that is not there, or an operation that failed
-struct Cel;
-using CelList = std::vector<Cel>;
-struct Cel {
-  std::variant<CelMissing, bool, int64_t, std::string, CelList> value;
+using cel::CelExpression;
+using cel::CelList;
+using cel::CelMap;
+using cel::CelNull;
+using cel::CelText;
+using cel::CelValue;
 
-  bool missing() const { return std::holds_alternative<CelMissing>(value); }
-  const bool* boolean() const { return std::get_if<bool>(&value); }
-  const int64_t* number() const { return std::get_if<int64_t>(&value); }
-  const std::string* text() const { return std::get_if<std::string>(&value); }
+constexpr int64_t kMostSteps = 100'000;  // without macros an expression takes one for each of its words
+
+// What Envoy has and nothing here knows. Their names are told.
+constexpr std::string_view kNotSimulated[] = {
+    "request.headers_bytes",
+    "request.total_size",
+    "response.headers_bytes",
+    "response.total_size",
+    "response.backend_latency",
+    "connection.id",
+    "connection.subject_local_certificate",
+    "connection.subject_peer_certificate",
+    "connection.dns_san_local_certificate",
+    "connection.dns_san_peer_certificate",
+    "connection.sha256_peer_certificate_digest",
+    "connection.peer_certificate",
+    "connection.transport_failure_reason",
+    "upstream.tls_version",
+    "upstream.subject_local_certificate",
+    "upstream.subject_peer_certificate",
+    "upstream.dns_san_local_certificate",
+    "upstream.dns_san_peer_certificate",
+    "upstream.uri_san_local_certificate",
+    "upstream.uri_san_peer_certificate",
+    "upstream.sha256_peer_certificate_digest",
+    "upstream.peer_certificate",
+    "upstream.locality",
+    "upstream.cx_pool_ready_duration",
+    "upstream.num_endpoints",
+    "xds.node",
+    "xds.cluster_metadata",
+    "xds.route_metadata",
+    "xds.virtual_host_metadata",
+    "xds.upstream_host_metadata",
+    "xds.upstream_host_locality_metadata",
+    "xds.listener_metadata",
+    "xds.listener_direction",
+};
+constexpr std::string_view kVariablesNotSimulated[] = {"filter_state.", "upstream_filter_state."};
+
+bool IsSimulated(const std::string& attribute) {
+  return std::find(std::begin(kNotSimulated), std::end(kNotSimulated), attribute) == std::end(kNotSimulated) &&
+         std::none_of(std::begin(kVariablesNotSimulated), std::end(kVariablesNotSimulated),
+                      [&](std::string_view variable) { return attribute.starts_with(variable); });
+}
+
+CelValue CelTextOrMissing(std::string_view text) { return text.empty() ? CelValue{} : CelText(text); }
+CelValue CelAddress(const SocketAddress& a) { return a.empty() ? CelValue{} : CelText(a.ToString()); }
+CelValue CelPort(const SocketAddress& a) { return a.empty() ? CelValue{} : CelValue{int64_t{a.port}}; }
+CelValue CelOptional(std::optional<std::string_view> text) { return text ? CelText(*text) : CelValue{}; }
+
+// A map whose fields a function knows.
+class FieldMap final : public CelMap {
+ public:
+  using Find = CelValue (*)(std::string_view name, const AccessLogEntry& entry);
+  FieldMap(Find find, const AccessLogEntry& entry) : find_(find), entry_(entry) {}
+  CelValue Get(const CelValue& key) const override {
+    const auto* const name = key.As<std::string>();
+    return name == nullptr ? CelValue{} : find_(*name, entry_);
+  }
+  std::optional<int64_t> size() const override { return std::nullopt; }
+
+ private:
+  const Find find_;
+  const AccessLogEntry& entry_;
 };
 
-Cel CelText(std::string_view text) { return {std::string(text)}; }
-Cel CelTextOrMissing(std::string_view text) { return text.empty() ? Cel{} : CelText(text); }
-Cel CelAddress(const SocketAddress& a) { return a.empty() ? Cel{} : CelText(a.ToString()); }
-Cel CelPort(const SocketAddress& a) { return a.empty() ? Cel{} : Cel{int64_t{a.port}}; }
+CelValue MapOf(FieldMap::Find find, const AccessLogEntry& entry) {
+  return {std::shared_ptr<const CelMap>(std::make_shared<FieldMap>(find, entry))};
+}
 
-// nullopt: nobody here knows the attribute. A header's name is `key`.
-std::optional<Cel> CelAttribute(std::string_view name, std::string_view key, const AccessLogEntry& entry) {
+CelValue RequestHeader(std::string_view name, const AccessLogEntry& entry) {
   std::string kept;
-  const auto request_header = [&](std::string_view header) {
-    const auto value = LoggedRequestHeader(entry, header, &kept);
-    return value ? CelText(*value) : Cel{};
-  };
-  const bool request = entry.request != nullptr;
-  const auto path = [&]() -> std::string_view { return request ? std::string_view(entry.request->path) : ""; };
-  const size_t question = path().find('?');
-  if (name == "request.headers") return request_header(key);
-  if (name == "request.path") return request_header(":path");
-  if (name == "request.url_path") return request ? CelText(path().substr(0, question)) : Cel{};
-  if (name == "request.query") {
-    if (!request) return Cel{};
-    return CelText(question == std::string_view::npos ? "" : path().substr(question + 1));
-  }
-  if (name == "request.host") return request_header(":authority");
-  if (name == "request.method") return request_header(":method");
-  if (name == "request.scheme") return request_header(":scheme");
-  if (name == "request.referer") return request_header("referer");
-  if (name == "request.useragent") return request_header("user-agent");
-  if (name == "request.id") return request_header("x-request-id");
-  if (name == "request.protocol") {
-    if (!request) return Cel{};
-    return CelText(entry.request->protocol == HttpProtocol::kHttp2 ? "HTTP/2" : "HTTP/1.1");
-  }
-  if (name == "request.size") return request ? Cel{int64_t{0}} : Cel{};
-  if (name == "response.code") return entry.code != 0 ? Cel{int64_t{entry.code}} : Cel{};
-  if (name == "response.code_details") return CelTextOrMissing(entry.details);
-  if (name == "response.size") {
-    return entry.bytes_sent ? Cel{static_cast<int64_t>(*entry.bytes_sent)} : Cel{};
-  }
-  if (name == "response.headers") {
-    const auto value = LoggedResponseHeader(entry, key, &kept);
-    return value ? CelText(*value) : Cel{};
-  }
-  if (name == "connection.mtls") return Cel{entry.client_certificate};
-  if (name == "connection.requested_server_name") return CelText(absl::AsciiStrToLower(std::string(entry.server_name)));
-  if (name == "connection.tls_version") return entry.tls ? CelText(entry.tls13 ? "TLSv1.3" : "TLSv1.2") : Cel{};
-  if (name == "connection.uri_san_peer_certificate") return CelTextOrMissing(entry.client_uri);
-  if (name == "connection.uri_san_local_certificate") return CelTextOrMissing(entry.server_uri);
-  if (name == "connection.termination_details") return CelTextOrMissing(entry.termination);
-  if (name == "source.address") return CelAddress(entry.downstream_remote);
-  if (name == "source.port") return CelPort(entry.downstream_remote);
-  if (name == "destination.address") return CelAddress(entry.downstream_local);
-  if (name == "destination.port") return CelPort(entry.downstream_local);
-  if (name == "upstream.address") return CelAddress(entry.upstream_remote);
-  if (name == "upstream.port") return CelPort(entry.upstream_remote);
-  if (name == "upstream.local_address") return CelAddress(entry.upstream_local);
-  if (name == "upstream.transport_failure_reason") return CelTextOrMissing(entry.transport_failure);
-  if (name == "xds.cluster_name") return CelTextOrMissing(entry.cluster);
-  if (name == "xds.route_name") return CelTextOrMissing(entry.route);
-  if (name == "xds.filter_chain_name") return CelTextOrMissing(entry.filter_chain);
-  return std::nullopt;
+  return CelOptional(LoggedRequestHeader(entry, absl::AsciiStrToLower(std::string(name)), &kept));
+}
+CelValue ResponseHeader(std::string_view name, const AccessLogEntry& entry) {
+  std::string kept;
+  return CelOptional(LoggedResponseHeader(entry, absl::AsciiStrToLower(std::string(name)), &kept));
+}
+CelValue ResponseTrailer(std::string_view name, const AccessLogEntry& entry) {
+  return CelOptional(FindHeaderLine(entry.response_trailers, absl::AsciiStrToLower(std::string(name))));
 }
 
-enum class CelOp : uint8_t {
-  kConstant,
-  kAttribute,
-  kList,
-  kNot,
-  kAnd,
-  kOr,
-  kIf,
-  kEqual,
-  kNotEqual,
-  kLess,
-  kAtMost,
-  kMore,
-  kAtLeast,
-  kIn,
-  kHas,
-  kSize,
-  kStartsWith,
-  kEndsWith,
-  kContains,
-  kMatches,
-};
-
-struct CelNode {
-  CelOp op = CelOp::kConstant;
-  Cel constant;
-  std::string name, key;  // kAttribute
-  std::vector<CelNode> of;
-};
-
-std::optional<int> CompareCel(const Cel& a, const Cel& b) {
-  if (a.number() != nullptr && b.number() != nullptr) return *a.number() < *b.number() ? -1 : *a.number() > *b.number();
-  if (a.text() != nullptr && b.text() != nullptr) return a.text()->compare(*b.text());
-  if (a.boolean() != nullptr && b.boolean() != nullptr) return int{*a.boolean()} - int{*b.boolean()};
-  return std::nullopt;
-}
-
-Cel EvaluateCel(const CelNode& node, const AccessLogEntry& entry) {
-  const auto at = [&](size_t i) { return EvaluateCel(node.of[i], entry); };
-  switch (node.op) {
-    case CelOp::kConstant:
-      return node.constant;
-    case CelOp::kAttribute:
-      return CelAttribute(node.name, node.key, entry).value_or(Cel{});
-    case CelOp::kHas:
-      return {!at(0).missing()};
-    case CelOp::kList: {
-      CelList list;
-      for (size_t i = 0; i < node.of.size(); ++i) list.push_back(at(i));
-      return {std::move(list)};
-    }
-    case CelOp::kNot: {
-      const Cel a = at(0);
-      return a.boolean() != nullptr ? Cel{!*a.boolean()} : Cel{};
-    }
-    // What one side decides holds, whether or not the other fails.
-    case CelOp::kAnd:
-    case CelOp::kOr: {
-      const bool decides = node.op == CelOp::kOr;
-      const Cel a = at(0);
-      if (a.boolean() != nullptr && *a.boolean() == decides) return a;
-      const Cel b = at(1);
-      if (b.boolean() != nullptr && *b.boolean() == decides) return b;
-      return a.boolean() != nullptr && b.boolean() != nullptr ? Cel{!decides} : Cel{};
-    }
-    case CelOp::kIf: {
-      const Cel a = at(0);
-      if (a.boolean() == nullptr) return {};
-      return at(*a.boolean() ? 1 : 2);
-    }
-    case CelOp::kIn: {
-      const Cel a = at(0), b = at(1);
-      const CelList* list = std::get_if<CelList>(&b.value);
-      if (a.missing() || list == nullptr) return {};
-      for (const Cel& one : *list) {
-        if (CompareCel(a, one) == 0) return {true};
-      }
-      return {false};
-    }
-    case CelOp::kSize: {
-      const Cel a = at(0);
-      if (a.text() != nullptr) return {static_cast<int64_t>(a.text()->size())};
-      const CelList* list = std::get_if<CelList>(&a.value);
-      return list != nullptr ? Cel{static_cast<int64_t>(list->size())} : Cel{};
-    }
-    case CelOp::kStartsWith:
-    case CelOp::kEndsWith:
-    case CelOp::kContains:
-    case CelOp::kMatches: {
-      const Cel a = at(0), b = at(1);
-      if (a.text() == nullptr || b.text() == nullptr) return {};
-      if (node.op == CelOp::kStartsWith) return {a.text()->starts_with(*b.text())};
-      if (node.op == CelOp::kEndsWith) return {a.text()->ends_with(*b.text())};
-      if (node.op == CelOp::kContains) return {a.text()->find(*b.text()) != std::string::npos};
-      const RE2 pattern(*b.text(), RE2::Quiet);
-      return pattern.ok() ? Cel{RE2::PartialMatch(*a.text(), pattern)} : Cel{};
-    }
-    default: {
-      const Cel a = at(0), b = at(1);
-      if (a.missing() || b.missing()) return {};
-      const std::optional<int> order = CompareCel(a, b);
-      if (!order) return {};
-      switch (node.op) {
-        case CelOp::kEqual:
-          return {*order == 0};
-        case CelOp::kNotEqual:
-          return {*order != 0};
-        case CelOp::kLess:
-          return {*order < 0};
-        case CelOp::kAtMost:
-          return {*order <= 0};
-        case CelOp::kMore:
-          return {*order > 0};
-        default:
-          return {*order >= 0};
-      }
-    }
+CelValue RequestSize(const AccessLogEntry& entry) {
+  const CelValue length = RequestHeader("content-length", entry);
+  if (const auto* text = length.As<std::string>()) {
+    int64_t bytes = 0;
+    return absl::SimpleAtoi(*text, &bytes) ? CelValue{bytes} : CelValue{};
   }
+  return entry.bytes_received ? CelValue{static_cast<int64_t>(*entry.bytes_received)} : CelValue{};
 }
 
-// Recursive descent; `failed_` once anything is not of the subset.
-class CelParser {
+CelValue RequestField(std::string_view name, const AccessLogEntry& entry) {
+  if (name == "headers") return MapOf(RequestHeader, entry);
+  if (name == "time") {
+    const Time at = entry.start + entry.clock_ahead;
+    const auto rest = (at - std::chrono::floor<std::chrono::seconds>(at)).count();
+    return {absl::FromUnixSeconds(x509::UnixSeconds(at)) + absl::Nanoseconds(rest)};
+  }
+  if (name == "duration") return {absl::Nanoseconds((entry.end - entry.start).count())};
+  if (name == "size") return RequestSize(entry);
+  if (entry.request == nullptr) return {};
+  if (name == "path") return RequestHeader(":path", entry);
+  if (name == "host") return RequestHeader(":authority", entry);
+  if (name == "method") return RequestHeader(":method", entry);
+  if (name == "scheme") return RequestHeader(":scheme", entry);
+  if (name == "referer") return RequestHeader("referer", entry);
+  if (name == "useragent") return RequestHeader("user-agent", entry);
+  if (name == "id") return RequestHeader("x-request-id", entry);
+  if (name == "protocol") return CelText(entry.request->protocol == HttpProtocol::kHttp2 ? "HTTP/2" : "HTTP/1.1");
+  const std::string_view path = entry.request->path;
+  const size_t question = path.find('?');
+  if (name == "url_path") return CelText(path.substr(0, question));
+  if (name != "query") return {};
+  if (question == path.npos) return CelText("");
+  const std::string_view query = path.substr(question + 1);
+  return CelText(query.substr(0, query.find('#')));
+}
+
+// Of gRPC, or what the code of HTTP stands for.
+CelValue GrpcStatus(const AccessLogEntry& entry) {
+  for (const CelValue& said : {ResponseTrailer("grpc-status", entry), ResponseHeader("grpc-status", entry)}) {
+    const auto* const text = said.As<std::string>();
+    int64_t status = 0;
+    if (text != nullptr && absl::SimpleAtoi(*text, &status)) return {status};
+  }
+  return entry.code == 0 ? CelValue{} : CelValue{int64_t{entry.code_as_grpc}};
+}
+
+CelValue ResponseField(std::string_view name, const AccessLogEntry& entry) {
+  if (name == "headers") return MapOf(ResponseHeader, entry);
+  if (name == "trailers") return MapOf(ResponseTrailer, entry);
+  if (name == "code") return entry.code != 0 ? CelValue{int64_t{entry.code}} : CelValue{};
+  if (name == "code_details") return CelTextOrMissing(entry.details);
+  if (name == "flags") return {static_cast<int64_t>(LegacyResponseFlags(entry.flags))};
+  if (name == "grpc_status") return GrpcStatus(entry);
+  if (name == "size") return entry.bytes_sent ? CelValue{static_cast<int64_t>(*entry.bytes_sent)} : CelValue{};
+  return {};
+}
+
+CelValue ConnectionField(std::string_view name, const AccessLogEntry& entry) {
+  if (name == "mtls") return {entry.client_certificate};
+  if (name == "requested_server_name") return CelText(absl::AsciiStrToLower(std::string(entry.server_name)));
+  if (name == "tls_version") return entry.tls ? CelText(entry.tls13 ? "TLSv1.3" : "TLSv1.2") : CelValue{};
+  if (name == "uri_san_peer_certificate") return CelTextOrMissing(entry.client_uri);
+  if (name == "uri_san_local_certificate") return CelTextOrMissing(entry.server_uri);
+  if (name == "termination_details") return CelTextOrMissing(entry.termination);
+  return {};
+}
+
+CelValue SourceField(std::string_view name, const AccessLogEntry& entry) {
+  if (name == "address") return CelAddress(entry.downstream_remote);
+  return name == "port" ? CelPort(entry.downstream_remote) : CelValue{};
+}
+CelValue DestinationField(std::string_view name, const AccessLogEntry& entry) {
+  if (name == "address") return CelAddress(entry.downstream_local);
+  return name == "port" ? CelPort(entry.downstream_local) : CelValue{};
+}
+
+CelValue UpstreamField(std::string_view name, const AccessLogEntry& entry) {
+  if (name == "address") return CelAddress(entry.upstream_host);
+  if (name == "port") return CelPort(entry.upstream_host);
+  if (name == "local_address") return CelAddress(entry.upstream_local);
+  if (name == "request_attempt_count") return {uint64_t{entry.attempts}};
+  if (name != "transport_failure_reason" || entry.attempts == 0) return {};
+  return CelText(entry.transport_failure);
+}
+
+CelValue XdsField(std::string_view name, const AccessLogEntry& entry) {
+  if (name == "cluster_name") return CelTextOrMissing(entry.cluster);
+  if (name == "route_name") return CelText(entry.route);
+  if (name == "virtual_host_name") return CelTextOrMissing(entry.virtual_host);
+  if (name == "filter_chain_name") return CelText(entry.filter_chain);
+  return {};
+}
+
+// A map by text whose values are there.
+class ValueMap final : public CelMap {
  public:
-  explicit CelParser(std::string_view text) : rest_(text) {}
-
-  std::optional<CelNode> Parse() {
-    CelNode out = Ternary();
-    Space();
-    if (failed_ || !rest_.empty()) return std::nullopt;
-    return out;
+  std::map<std::string, CelValue, std::less<>> values;
+  CelValue Get(const CelValue& key) const override {
+    const auto* const name = key.As<std::string>();
+    const auto it = name == nullptr ? values.end() : values.find(*name);
+    return it == values.end() ? CelValue{} : it->second;
   }
-
- private:
-  void Space() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size())); }
-  bool Take(std::string_view token) {
-    Space();
-    if (!rest_.starts_with(token)) return false;
-    rest_.remove_prefix(token.size());
-    return true;
-  }
-  void Expect(std::string_view token) { failed_ |= !Take(token); }
-  std::string_view Word() {
-    Space();
-    size_t n = 0;
-    while (n < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[n])) != 0 || rest_[n] == '_')) ++n;
-    const std::string_view word = rest_.substr(0, n);
-    rest_.remove_prefix(n);
-    return word;
-  }
-  CelNode Fail() {
-    failed_ = true;
-    return {};
-  }
-  static CelNode Make(CelOp op, std::vector<CelNode> of) {
-    CelNode out;
-    out.op = op;
-    out.of = std::move(of);
-    return out;
-  }
-
-  CelNode Ternary() {
-    if (++depth_ > 50) return Fail();
-    CelNode out = Either();
-    if (!failed_ && Take("?")) {
-      CelNode yes = Ternary();
-      Expect(":");
-      CelNode no = Ternary();
-      out = Make(CelOp::kIf, {std::move(out), std::move(yes), std::move(no)});
-    }
-    --depth_;
-    return out;
-  }
-  CelNode Either() {
-    CelNode out = Both();
-    while (!failed_ && Take("||")) out = Make(CelOp::kOr, {std::move(out), Both()});
-    return out;
-  }
-  CelNode Both() {
-    CelNode out = Relation();
-    while (!failed_ && Take("&&")) out = Make(CelOp::kAnd, {std::move(out), Relation()});
-    return out;
-  }
-  CelNode Relation() {
-    CelNode out = Unary();
-    while (!failed_) {
-      static constexpr std::pair<std::string_view, CelOp> kRelations[] = {
-          {"==", CelOp::kEqual},   {"!=", CelOp::kNotEqual}, {"<=", CelOp::kAtMost},
-          {">=", CelOp::kAtLeast}, {"<", CelOp::kLess},      {">", CelOp::kMore}};
-      std::optional<CelOp> op;
-      for (const auto& [token, relation] : kRelations) {
-        if (!op && Take(token)) op = relation;
-      }
-      Space();
-      if (!op && rest_.starts_with("in") && (rest_.size() == 2 || rest_[2] == ' ' || rest_[2] == '[')) {
-        rest_.remove_prefix(2);
-        op = CelOp::kIn;
-      }
-      if (!op) return out;
-      out = Make(*op, {std::move(out), Unary()});
-    }
-    return out;
-  }
-  CelNode Unary() {
-    Space();
-    if (!rest_.starts_with("!=") && Take("!")) return Make(CelOp::kNot, {Unary()});
-    return Member();
-  }
-
-  CelNode Member() {
-    CelNode out = Primary();
-    while (!failed_) {
-      if (Take("[")) {
-        const CelNode key = Ternary();
-        Expect("]");
-        const std::string* text = key.constant.text();
-        const bool headers = out.op == CelOp::kAttribute && out.name.ends_with(".headers");
-        if (failed_ || !headers || key.op != CelOp::kConstant || text == nullptr) return Fail();
-        out.key = *text;
-        continue;
-      }
-      if (!Take(".")) break;
-      const std::string word(Word());
-      if (Take("(")) {
-        static constexpr std::pair<std::string_view, CelOp> kMethods[] = {{"startsWith", CelOp::kStartsWith},
-                                                                          {"endsWith", CelOp::kEndsWith},
-                                                                          {"contains", CelOp::kContains},
-                                                                          {"matches", CelOp::kMatches},
-                                                                          {"size", CelOp::kSize}};
-        std::optional<CelOp> op;
-        for (const auto& [name, method] : kMethods) {
-          if (name == word) op = method;
-        }
-        if (!op) return Fail();
-        std::vector<CelNode> of = {std::move(out)};
-        if (*op != CelOp::kSize) of.push_back(Ternary());
-        Expect(")");
-        out = Make(*op, std::move(of));
-        continue;
-      }
-      if (out.op != CelOp::kAttribute || word.empty()) return Fail();
-      // request.headers.host is request.headers['host'].
-      if (out.name.ends_with(".headers")) {
-        if (!out.key.empty()) return Fail();
-        out.key = word;
-      } else {
-        out.name += "." + word;
-      }
-    }
-    if (out.op == CelOp::kAttribute) {
-      const bool headers = out.name.ends_with(".headers");
-      if (headers == out.key.empty() || !CelAttribute(out.name, out.key, AccessLogEntry{})) return Fail();
-    }
-    return out;
-  }
-
-  CelNode Primary() {
-    Space();
-    if (rest_.empty()) return Fail();
-    const char c = rest_.front();
-    if (Take("(")) {
-      CelNode out = Ternary();
-      Expect(")");
-      return out;
-    }
-    if (Take("[")) {
-      CelNode out = Make(CelOp::kList, {});
-      while (!failed_ && !Take("]")) {
-        if (!out.of.empty()) Expect(",");
-        out.of.push_back(Ternary());
-      }
-      return out;
-    }
-    if (c == '\'' || c == '"') return Quoted(c);
-    if (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '-') {
-      size_t n = 1;
-      while (n < rest_.size() && std::isdigit(static_cast<unsigned char>(rest_[n])) != 0) ++n;
-      int64_t number = 0;
-      if (!absl::SimpleAtoi(std::string(rest_.substr(0, n)), &number)) return Fail();
-      rest_.remove_prefix(n);
-      if (rest_.starts_with('.')) return Fail();  // no fractions here
-      CelNode out;
-      out.constant = {number};
-      return out;
-    }
-    const std::string_view word = Word();
-    if (word == "true" || word == "false") {
-      CelNode out;
-      out.constant = {word == "true"};
-      return out;
-    }
-    if (word == "has" || word == "size") {
-      Expect("(");
-      CelNode of = Ternary();
-      Expect(")");
-      return Make(word == "has" ? CelOp::kHas : CelOp::kSize, {std::move(of)});
-    }
-    if (word.empty()) return Fail();
-    CelNode out;
-    out.op = CelOp::kAttribute;
-    out.name = word;
-    return out;
-  }
-
-  CelNode Quoted(char quote) {
-    rest_.remove_prefix(1);
-    std::string text;
-    while (!rest_.empty() && rest_.front() != quote) {
-      if (rest_.front() == '\\') {
-        rest_.remove_prefix(1);
-        if (rest_.empty()) return Fail();
-        const char escaped = rest_.front();
-        if (escaped != '\\' && escaped != '\'' && escaped != '"') return Fail();
-      }
-      text.push_back(rest_.front());
-      rest_.remove_prefix(1);
-    }
-    if (rest_.empty()) return Fail();
-    rest_.remove_prefix(1);
-    CelNode out;
-    out.constant = {std::move(text)};
-    return out;
-  }
-
-  std::string_view rest_;
-  int depth_ = 0;
-  bool failed_ = false;
+  std::optional<int64_t> size() const override { return static_cast<int64_t>(values.size()); }
 };
 
-class ParsedExpression final : public LogExpression {
- public:
-  explicit ParsedExpression(CelNode root) : root_(std::move(root)) {}
-  bool Holds(const AccessLogEntry& entry) const override {
-    const Cel value = EvaluateCel(root_, entry);
-    return value.boolean() != nullptr && *value.boolean();
+// Of google.protobuf.Value: its numbers are doubles.
+CelValue CelOfJson(const nlohmann::json& in) {
+  if (in.is_string()) return CelText(in.get_ref<const std::string&>());
+  if (in.is_boolean()) return {in.get<bool>()};
+  if (in.is_number()) return {in.get<double>()};
+  if (in.is_array()) {
+    auto list = std::make_shared<CelList>();
+    for (const nlohmann::json& one : in) list->push_back(CelOfJson(one));
+    return {std::shared_ptr<const CelList>(std::move(list))};
   }
+  if (!in.is_object()) return {CelNull{}};
+  auto map = std::make_shared<ValueMap>();
+  for (const auto& [key, value] : in.items()) map->values.emplace(key, CelOfJson(value));
+  return {std::shared_ptr<const CelMap>(std::move(map))};
+}
 
- private:
-  CelNode root_;
-};
+CelValue MetadataField(std::string_view name, const AccessLogEntry& entry) {
+  if (name != "filter_metadata") return {};
+  std::map<std::string, std::shared_ptr<ValueMap>> filters;
+  if (entry.notes != nullptr) {
+    for (const MetadataNote& note : *entry.notes) {
+      std::shared_ptr<ValueMap>& filter = filters[std::string(note.filter)];
+      if (filter == nullptr) filter = std::make_shared<ValueMap>();
+      filter->values[std::string(note.key)] = note.tree != nullptr ? CelOfJson(*note.tree) : CelText(note.text);
+    }
+  }
+  auto out = std::make_shared<ValueMap>();
+  for (auto& [filter, values] : filters) out->values[filter] = {std::shared_ptr<const CelMap>(std::move(values))};
+  return {std::shared_ptr<const CelMap>(std::move(out))};
+}
+
+constexpr std::pair<std::string_view, FieldMap::Find> kVariables[] = {
+    {"request", RequestField}, {"response", ResponseField},       {"connection", ConnectionField},
+    {"source", SourceField},   {"destination", DestinationField}, {"upstream", UpstreamField},
+    {"xds", XdsField},         {"metadata", MetadataField}};
 
 }  // namespace
 
-std::shared_ptr<const LogExpression> LogExpression::Parse(std::string_view text) {
-  std::optional<CelNode> root = CelParser(text).Parse();
-  if (!root) return nullptr;
-  return std::make_shared<const ParsedExpression>(*std::move(root));
+LogExpression::LogExpression(cel::CelExpression expression, bool blind)
+    : expression_(std::make_unique<const cel::CelExpression>(std::move(expression))), blind_(blind) {}
+LogExpression::~LogExpression() = default;
+
+absl::StatusOr<std::shared_ptr<const LogExpression>> LogExpression::Make(std::string_view text,
+                                                                         const Extensions& extensions) {
+  absl::StatusOr<CelExpression> made = CelExpression::Make(text, cel::kEnvoyCel);
+  if (absl::IsFailedPrecondition(made.status())) {
+    return absl::InvalidArgumentError(fmt::format("failed to create an expression: {}", Message(made.status())));
+  }
+  if (!made.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("Not able to parse filter expression: INVALID_ARGUMENT: {}", Message(made.status())));
+  }
+  bool blind = false;
+  for (const std::string& attribute : made->Reads()) {
+    if (IsSimulated(attribute)) continue;
+    blind = true;
+    extensions.NoteWithoutEffect("attribute of an access log's filter", attribute);
+  }
+  return std::shared_ptr<const LogExpression>(new LogExpression(*std::move(made), blind));
+}
+
+bool LogExpression::Holds(const AccessLogEntry& entry) const {
+  if (blind_) return true;
+  int64_t budget = kMostSteps;
+  const CelValue value = expression_->Evaluate(
+      [&](std::string_view name) {
+        for (const auto& [variable, find] : kVariables) {
+          if (variable == name) return MapOf(find, entry);
+        }
+        return CelValue{};
+      },
+      &budget);
+  const bool* const holds = value.As<bool>();
+  return holds != nullptr && *holds;
 }
 
 }  // namespace wavetank::envoysim

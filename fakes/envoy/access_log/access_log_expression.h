@@ -1,23 +1,37 @@
-// The conditions of access logs in CEL, as far as meshes use it: Envoy's attributes of requests, responses,
-// connections, source, destination, upstream and xds; == != < <= > >= && || ! ?: in; has(), size(), startsWith,
-// endsWith, contains, matches; numbers, strings, booleans, lists.
+// The conditions of access logs in CEL: Envoy's attributes of requests, responses, connections, source, destination,
+// upstream, metadata and xds.
 // Envoy: source/extensions/access_loggers/filters/cel/cel.cc, source/extensions/filters/common/expr/context.cc
 #pragma once
 
 #include <memory>
 #include <string_view>
 
+#include "absl/status/statusor.h"
+
+namespace wavetank::cel {
+class CelExpression;
+}
+
 namespace wavetank::envoysim {
 
 struct AccessLogEntry;
+class Extensions;
 
 class LogExpression {
  public:
-  // Null: it says something that is not modelled here (or nothing at all). A log with such a filter writes every line.
-  static std::shared_ptr<const LogExpression> Parse(std::string_view text);
-  virtual ~LogExpression() = default;
+  // InvalidArgument in Envoy's words. Attributes that are not simulated are noted by name; a log whose filter reads one
+  // writes every line.
+  static absl::StatusOr<std::shared_ptr<const LogExpression>> Make(std::string_view text, const Extensions& extensions);
+  ~LogExpression();
+
   // False also where it fails, as over an attribute that is not there.
-  virtual bool Holds(const AccessLogEntry& entry) const = 0;
+  bool Holds(const AccessLogEntry& entry) const;
+
+ private:
+  LogExpression(cel::CelExpression expression, bool blind);
+
+  const std::unique_ptr<const cel::CelExpression> expression_;
+  const bool blind_;  // what it reads is not simulated
 };
 
 }  // namespace wavetank::envoysim

@@ -310,12 +310,12 @@ std::string InCapitals(std::string_view camel) {
 // Envoy: source/common/grpc/common.cc, getGrpcStatus; source/common/formatter/http_specific_formatter.cc,
 // GrpcStatusFormatter
 LogValue LogGrpcStatus(const LogOperator& op, const AccessLogEntry& entry, std::string* kept) {
-  if (!entry.grpc_status_of_code) return {};
+  if (!entry.grpc) return {};
   std::optional<std::string_view> said;
   for (const std::string_view lines : {entry.response_trailers, entry.response_headers}) {
     if (const auto value = FindHeaderLine(lines, "grpc-status"); !said && value && !value->empty()) said = value;
   }
-  uint64_t status = *entry.grpc_status_of_code;
+  uint64_t status = entry.code_as_grpc;
   if (said && !absl::SimpleAtoi(absl::string_view(said->data(), said->size()), &status)) return LogText("-1");
   if (op.command == LogCommand::kGrpcStatusNumber || op.text == "NUMBER" || status >= std::size(kGrpcStatuses))
     return LogNumber(status, kept);

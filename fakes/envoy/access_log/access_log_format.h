@@ -34,7 +34,8 @@ struct AccessLogEntry {
   bool http = false;                     // the connection speaks HTTP
   uint64_t request_id = 0;               // equal for all proxies that a request passes
   uint16_t code = 0;
-  std::optional<uint16_t> grpc_status_of_code;  // that `code` stands for; nothing: no call of gRPC
+  bool grpc = false;          // a call of gRPC
+  uint16_t code_as_grpc = 0;  // the status that `code` stands for
   ResponseFlags flags = kNoFlags;
   bool flags_of_enum = false;     // ResponseFlagsOfEnum
   bool connection_flags = false;  // in a connection's order: ConnectionFlagsToString
@@ -49,7 +50,7 @@ struct AccessLogEntry {
   std::optional<Duration> service_time;                        // the same, counted from the router's beginning
   uint32_t attempts = 0;
   SocketAddress upstream_host, upstream_remote, upstream_local;  // empty: unknown
-  std::string_view cluster, cluster_stat_name, route, filter_chain, server_name;
+  std::string_view cluster, cluster_stat_name, virtual_host, route, filter_chain, server_name;
   SocketAddress downstream_local, downstream_remote, downstream_peer;
   bool tls = false, tls13 = false, client_certificate = false;
   std::string_view client_uri, server_uri;  // SANs of the downstream session

@@ -36,7 +36,7 @@ absl::StatusOr<LocalReplyRules> LocalReplyRules::Make(const replies_v3::LocalRep
   for (const auto& proto : config.mappers()) {
     Mapper& mapper = out.mappers_.emplace_back();
     if (!proto.has_filter()) return RefusedMapper("Filter: value is required");
-    absl::StatusOr<AccessLogFilter> filter = AccessLogFilter::Make(proto.filter());
+    absl::StatusOr<AccessLogFilter> filter = AccessLogFilter::Make(proto.filter(), extensions);
     if (!filter.ok()) return filter.status();
     mapper.filter = *std::move(filter);
     if (proto.has_status_code()) {

@@ -95,6 +95,7 @@ void Router::EntryOf(const Stream& s, AccessLogEntry* out) const {
     entry.cluster = s.cluster->config().name;
     entry.cluster_stat_name = s.cluster->config().alt_stat_name;
   }
+  if (s.host != nullptr) entry.virtual_host = s.host->name;
   if (s.route != nullptr) entry.route = s.route->name;
   if (s.upstream_host != nullptr) entry.upstream_host = entry.upstream_remote = s.upstream_host->address;
   if (const std::optional<IpAddress> source = ForwardedFor(*s.manager, *s.spec)) entry.downstream_remote = {*source, 0};
@@ -107,7 +108,8 @@ void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration le
   EntryOf(s, &entry);
   entry.end = envoy.host().Now() + lead;
   entry.code = record.code;
-  if (IsGrpc(*s.spec)) entry.grpc_status_of_code = GrpcStatusOfHttp(record.code);
+  entry.grpc = IsGrpc(*s.spec);
+  entry.code_as_grpc = GrpcStatusOfHttp(record.code);
   entry.details = record.details;
   entry.transport_failure = s.transport_failure;
   // That a body is empty, HTTP/1.1's codec says, behind the back of the log. Envoy: http1/codec_impl.cc

@@ -41,32 +41,38 @@ constexpr FlagName kFlagNames[] = {
     {kDownstreamRemoteReset, "DR", "DownstreamRemoteReset"},
 };
 
-// Envoy: envoy/stream_info/stream_info.h, CoreResponseFlag
-constexpr ResponseFlag kEnumOrder[] = {kFailedLocalHealthCheck,
-                                       kNoHealthyUpstream,
-                                       kUpstreamRequestTimeout,
-                                       kLocalReset,
-                                       kUpstreamRemoteReset,
-                                       kUpstreamConnectionFailure,
-                                       kUpstreamConnectionTermination,
-                                       kUpstreamOverflow,
-                                       kNoRouteFound,
-                                       kDelayInjected,
-                                       kFaultInjected,
-                                       kRateLimited,
-                                       kUnauthorizedExternalService,
-                                       kRateLimitServiceError,
-                                       kDownstreamConnectionTermination,
-                                       kUpstreamRetryLimitExceeded,
-                                       kStreamIdleTimeout,
-                                       kDownstreamProtocolError,
-                                       kMaxDurationReached,
-                                       kNoFilterConfigFound,
-                                       kDurationTimeout,
-                                       kUpstreamProtocolError,
-                                       kNoClusterFound,
-                                       kOverloadManager,
-                                       kDownstreamRemoteReset};
+// Envoy: envoy/stream_info/stream_info.h, CoreResponseFlag: each flag with its place, in that order.
+struct FlagPlace {
+  ResponseFlag flag;
+  int place;
+};
+constexpr FlagPlace kEnumOrder[] = {
+    {kFailedLocalHealthCheck, 0},
+    {kNoHealthyUpstream, 1},
+    {kUpstreamRequestTimeout, 2},
+    {kLocalReset, 3},
+    {kUpstreamRemoteReset, 4},
+    {kUpstreamConnectionFailure, 5},
+    {kUpstreamConnectionTermination, 6},
+    {kUpstreamOverflow, 7},
+    {kNoRouteFound, 8},
+    {kDelayInjected, 9},
+    {kFaultInjected, 10},
+    {kRateLimited, 11},
+    {kUnauthorizedExternalService, 12},
+    {kRateLimitServiceError, 13},
+    {kDownstreamConnectionTermination, 14},
+    {kUpstreamRetryLimitExceeded, 15},
+    {kStreamIdleTimeout, 16},
+    {kDownstreamProtocolError, 18},
+    {kMaxDurationReached, 19},
+    {kNoFilterConfigFound, 21},
+    {kDurationTimeout, 22},
+    {kUpstreamProtocolError, 23},
+    {kNoClusterFound, 24},
+    {kOverloadManager, 25},
+    {kDownstreamRemoteReset, 28},
+};
 
 void AddFlag(std::string_view name, std::string* out) {
   if (!out->empty()) *out += ",";
@@ -93,13 +99,19 @@ std::string LongResponseFlags(ResponseFlags flags) {
 
 std::string ResponseFlagsOfEnum(ResponseFlags flags) {
   std::string out;
-  for (const ResponseFlag flag : kEnumOrder) {
+  for (const auto& [flag, place] : kEnumOrder) {
     if ((flags & flag) == 0) continue;
     for (const FlagName& known : kFlagNames) {
       if (known.flag == flag) AddFlag(known.name, &out);
     }
   }
   return out.empty() ? "-" : out;
+}
+
+uint64_t LegacyResponseFlags(ResponseFlags flags) {
+  uint64_t out = 0;
+  for (const auto& [flag, place] : kEnumOrder) out |= (flags & flag) != 0 ? uint64_t{1} << place : 0;
+  return out;
 }
 
 std::string ConnectionFlagsToString(ResponseFlags flags) {

@@ -45,6 +45,8 @@ std::string ResponseFlagsToString(ResponseFlags flags);
 // In the order of the enum ("UF,URX"), as releases before 1.30 write them.
 std::string LongResponseFlags(ResponseFlags flags);  // "UpstreamRetryLimitExceeded,UpstreamConnectionFailure", "-"
 std::string ResponseFlagsOfEnum(ResponseFlags flags);
+// As bits in the places of the enum, as CEL's response.flags has them.
+uint64_t LegacyResponseFlags(ResponseFlags flags);
 // Of a connection: what failed first, then that there was no further try ("UF,URX").
 std::string ConnectionFlagsToString(ResponseFlags flags);
 // By its short name.

@@ -21,8 +21,8 @@ std::vector<std::string> PruneBySchema(const nlohmann::json& schema, nlohmann::j
 void SetSchemaDefaults(const nlohmann::json& schema, nlohmann::json* object);
 
 // Known: type, required, properties, additionalProperties, items, enum, pattern, lengths, bounds, multipleOf, nullable,
-// allOf, anyOf, oneOf, not, x-kubernetes-int-or-string. Not looked at: formats, x-kubernetes-validations (CEL),
-// uniqueness in lists. Empty: it may be so.
+// allOf, anyOf, oneOf, not, x-kubernetes-int-or-string. Not looked at here: rules in CEL (schema_rules.h).
+// Empty: it may be so.
 std::vector<FieldError> ValidateBySchema(const nlohmann::json& schema, const nlohmann::json& object);
 
 }  // namespace wavetank::fakekube::http

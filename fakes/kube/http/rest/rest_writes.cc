@@ -15,6 +15,7 @@
 #include "fakes/kube/http/api/api_types.h"
 #include "fakes/kube/http/api/go_words.h"
 #include "fakes/kube/http/api/schema.h"
+#include "fakes/kube/http/api/schema_rules.h"
 #include "fakes/kube/http/message/event_views.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/absent_owners.h"
@@ -31,6 +32,8 @@ namespace wavetank::fakekube::http {
 namespace {
 
 using nlohmann::json;
+
+constexpr int kRatchetsSince = 30;  // CRDValidationRatcheting is on by default
 
 // The body of a request about `resource`, with the kind, name and namespace that its path says; or the refusal.
 std::optional<Response> FitToPath(const Resource& resource, const std::string& ns, const std::string& name,
@@ -312,20 +315,52 @@ Response RestApi::Admit(json body, const Call& call, absl::AnyInvocable<Response
 
 namespace {
 
-// Rules of a definition's schemas that nobody evaluates here: its user is told where they are.
-void WarnOfRules(const json& body, std::vector<std::string>* warnings) {
-  constexpr const char* kRules = "x-kubernetes-validations";
-  if (Text(body, "kind") != "CustomResourceDefinition") return;
-  const std::function<bool(const json&)> has_rules = [&](const json& schema) {
-    if (!schema.is_structured()) return false;
-    if (schema.is_object() && !Items(At(schema, kRules)).empty()) return true;
-    return std::any_of(schema.begin(), schema.end(), has_rules);
-  };
-  for (const json& version : Items(At(body, {"spec", "versions"}))) {
-    if (!has_rules(At(version, {"schema", "openAPIV3Schema"}))) continue;
-    warnings->push_back(
-        fmt::format("version {}: {} are kept, but not evaluated by this server", Text(version, "name"), kRules));
+// Rules of a definition's schemas (apiextensions-apiserver: pkg/apis/apiextensions/validation): what is no expression
+// is refused, and of what nobody evaluates here its user is told where it is.
+std::vector<FieldError> CheckDefinitionsRules(const json& body, std::vector<std::string>* warnings) {
+  std::vector<FieldError> errors;
+  if (Text(body, "kind") != "CustomResourceDefinition") return errors;
+  size_t version = 0;
+  for (const json& each : Items(At(body, {"spec", "versions"}))) {
+    for (const RuleProblem& problem : FindRuleProblems(At(each, {"schema", "openAPIV3Schema"}))) {
+      if (problem.refused) {
+        errors.push_back(InvalidField(fmt::format("spec.versions[{}].schema.openAPIV3Schema{}", version, problem.path),
+                                      problem.rule, fmt::format("compilation failed: {}", problem.why)));
+      } else {
+        warnings->push_back(fmt::format("version {}: {} is kept, but not evaluated by this server: {}",
+                                        Text(each, "name"), problem.path.substr(1), problem.why));
+      }
+    }
+    ++version;
   }
+  return errors;
+}
+
+// Those after which rules cannot be asked (apiextensions-apiserver: pkg/apiserver/validation, hasBlockingErr).
+bool Blocks(const FieldError& error) {
+  return error.reason == "FieldValueRequired" || error.reason == "FieldValueTypeInvalid" ||
+         error.reason == "FieldValueTooLong" || error.reason == "FieldValueTooMany";
+}
+
+// What a definition says of its objects, its rules in CEL included, and what is said of definitions. Sets the defaults.
+std::vector<FieldError> CheckBySchema(const Resource& resource, const ObjectRef& previous, bool ratchets, json* body,
+                                      std::vector<std::string>* warnings) {
+  if (resource.schema == nullptr) return CheckDefinitionsRules(*body, warnings);
+  const json& schema = *resource.schema;
+  SetSchemaDefaults(schema, body);
+  std::vector<FieldError> errors = ValidateBySchema(schema, *body);
+  if (std::any_of(errors.begin(), errors.end(), Blocks)) {
+    if (HasSchemaRules(schema)) {
+      errors.push_back({"FieldValueInvalid", "<nil>",
+                        "Invalid value: \"null\": some validation rules were not checked because the object was "
+                        "invalid; correct the existing errors to complete validation"});
+    }
+    return errors;
+  }
+  RuleVerdict verdict = CheckSchemaRules(schema, *body, previous == nullptr ? Null() : previous->body, ratchets);
+  errors.insert(errors.end(), verdict.errors.begin(), verdict.errors.end());
+  warnings->insert(warnings->end(), verdict.warnings.begin(), verdict.warnings.end());
+  return errors;
 }
 
 }  // namespace
@@ -336,17 +371,15 @@ Response RestApi::Write(json body, const ObjectRef& previous, const Call& call) 
   if (std::optional<Response> refused = RefuseUnreadable(resource, previous, body)) return *std::move(refused);
   const std::vector<std::string> unknown = DropUnknown(resource, previous, &body);
   if (std::optional<Response> refused = RefuseUnknown(resource, unknown, call.query)) return *std::move(refused);
-  if (resource.schema != nullptr) {
-    SetSchemaDefaults(*resource.schema, &body);
-    if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, body); !errors.empty())
-      return FromStore(InvalidObject({resource.kind, resource.group}, name, errors), resource, name);
-  }
+  std::vector<std::string> warnings;
+  const bool ratchets = server_.release().minor() >= kRatchetsSince;
+  if (const std::vector<FieldError> errors = CheckBySchema(resource, previous, ratchets, &body, &warnings);
+      !errors.empty())
+    return FromStore(InvalidObject({resource.kind, resource.group}, name, errors), resource, name);
   if (previous == nullptr) {
     if (std::optional<Response> refused = RefuseByLimits(resource, &body)) return *std::move(refused);
   }
-  std::vector<std::string> warnings;
   if (std::optional<Response> denied = AskWebhooks(body, call, &warnings)) return *std::move(denied);
-  WarnOfRules(body, &warnings);
   Response response = Store(std::move(body), previous, call);
   if (response.code < 300) {
     Warn(unknown, call.query, &response);
@@ -369,7 +402,7 @@ std::optional<Response> RestApi::AskWebhooks(const json& object, const Call& cal
   WebhookVerdict verdict = options_.webhooks(object);
   if (verdict.denied.has_value())
     return verdict.failed ? Failure(500, "InternalError", *verdict.denied) : Failure(400, "", *verdict.denied);
-  *warnings = std::move(verdict.warnings);
+  warnings->insert(warnings->end(), verdict.warnings.begin(), verdict.warnings.end());
   return std::nullopt;
 }
 
@@ -486,9 +519,9 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
   const bool force = call.query.Flag("force");
   const WriteOptions options = HowToWrite(call);
   std::vector<std::string> warnings;
-  if (const bool dry_run = call.query.Has("dryRun"); dry_run || resource.schema != nullptr ||
-                                                     options_.webhooks != nullptr || previous == nullptr ||
-                                                     resource.StoreKind() == "Pod.") {
+  if (const bool dry_run = call.query.Has("dryRun");
+      dry_run || resource.schema != nullptr || options_.webhooks != nullptr || previous == nullptr ||
+      resource.StoreKind() == "Pod." || resource.kind == "CustomResourceDefinition") {
     const FieldManager manager{options.field_manager, options.subresource, server_.DateNow(), resource.schema.get()};
     absl::StatusOr<json> merged = ServerSideApply(previous == nullptr ? json() : previous->body, applied,
                                                   {resource.kind, resource.group}, manager, force);
@@ -496,11 +529,11 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
     if (std::optional<Response> wrong = RefuseEphemeral(*merged, previous, call)) return *std::move(wrong);
     if (dry_run) return Write(*std::move(merged), previous, call);
     // What is stored is merged by the store; here it is only judged.
-    if (resource.schema != nullptr) {
-      SetSchemaDefaults(*resource.schema, &*merged);
-      if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, *merged); !errors.empty())
-        return FromStore(InvalidObject({resource.kind, resource.group}, call.target.name, errors), resource,
-                         call.target.name);
+    const bool ratchets = server_.release().minor() >= kRatchetsSince;
+    if (const std::vector<FieldError> errors = CheckBySchema(resource, previous, ratchets, &*merged, &warnings);
+        !errors.empty()) {
+      return FromStore(InvalidObject({resource.kind, resource.group}, call.target.name, errors), resource,
+                       call.target.name);
     }
     const bool admitted_later = resource.StoreKind() == "Pod." && options_.admission != nullptr;
     if (previous == nullptr && !admitted_later) {
@@ -508,7 +541,6 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
     }
     if (std::optional<Response> denied = AskWebhooks(*merged, call, &warnings)) return *std::move(denied);
   }
-  WarnOfRules(applied, &warnings);
   if (previous == nullptr && resource.StoreKind() == "Pod." && options_.admission != nullptr) {
     // Admission sees what the apply makes; what it adds is nobody's.
     const FieldManager manager{options.field_manager, options.subresource, server_.DateNow(), resource.schema.get()};

@@ -240,31 +240,57 @@ TEST_F(SubresourceTest, AStatusBringsItsAnnotationsAlong) {
   EXPECT_EQ(Get("/api/v1/nodes?fieldSelector=spec.unschedulable%3Dfalse").body["items"].size(), 1u);
 }
 
+json WidgetDefinition(json spec) {
+  const json schema = {{"type", "object"}, {"properties", {{"spec", std::move(spec)}}}};
+  return {
+      {"metadata", {{"name", "widgets.example.com"}}},
+      {"spec",
+       {{"group", "example.com"},
+        {"scope", "Namespaced"},
+        {"names", {{"plural", "widgets"}, {"kind", "Widget"}}},
+        {"versions",
+         json::array(
+             {{{"name", "v1"}, {"served", true}, {"storage", true}, {"schema", {{"openAPIV3Schema", schema}}}}})}}}};
+}
+
+json Ruled(const std::string& rule) {
+  return {{"type", "object"},
+          {"properties", {{"a", {{"type", "integer"}}}}},
+          {"x-kubernetes-validations", {{{"rule", rule}}}}};
+}
+
 TEST_F(SubresourceTest, WhoWritesRulesThatNobodyEvaluatesIsWarned) {
-  const auto definition = [](json schema) {
-    schema["type"] = "object";
-    return json{{"metadata", {{"name", "widgets.example.com"}}},
-                {"spec",
-                 {{"group", "example.com"},
-                  {"scope", "Namespaced"},
-                  {"names", {{"plural", "widgets"}, {"kind", "Widget"}}},
-                  {"versions", json::array({{{"name", "v1"},
-                                             {"served", true},
-                                             {"storage", true},
-                                             {"schema", {{"openAPIV3Schema", std::move(schema)}}}}})}}}};
-  };
   const std::string path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
-  const auto warnings = [&](json schema) {
+  const auto warnings = [&](json spec) {
     std::string out;
-    const Response response = rest_->Handle(Ask("POST", path, definition(std::move(schema))));
+    const Response response = rest_->Handle(Ask("POST", path, WidgetDefinition(std::move(spec))));
     EXPECT_EQ(response.code, 201) << response.body;
     for (const auto& [name, value] : response.headers) out += name == "Warning" ? value : "";
     return out;
   };
-  const json ruled = {{"type", "object"}, {"x-kubernetes-validations", {{{"rule", "self.a > 0"}}}}};
-  EXPECT_THAT(warnings({{"properties", {{"spec", ruled}}}}),
-              HasSubstr("version v1: x-kubernetes-validations are kept"));
-  EXPECT_EQ(warnings({{"properties", {{"spec", {{"type", "object"}}}}}}), "");
+  EXPECT_THAT(warnings(Ruled("quantity(string(self.a)).isInteger()")),
+              HasSubstr("version v1: properties[spec].x-kubernetes-validations[0].rule is kept, but not evaluated"));
+  EXPECT_EQ(warnings(Ruled("self.a > 0")), "");
+}
+
+TEST_F(SubresourceTest, RulesOfADefinitionHoldForItsObjects) {
+  const std::string definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const Answer wrong = Send("POST", definitions, WidgetDefinition(Ruled("self.a >")));
+  EXPECT_EQ(wrong.code, 422);
+  EXPECT_THAT(wrong.body["message"].get<std::string>(),
+              HasSubstr("compilation failed: ERROR: <input>:1:9: Syntax error"));
+  ASSERT_EQ(Send("POST", definitions, WidgetDefinition(Ruled("self.a > 0 && (!has(self.b) || true)"))).code, 201);
+  const std::string path = "/apis/example.com/v1/namespaces/default/widgets";
+  const auto widget = [](const char* name, int a) {
+    return json{{"metadata", {{"name", name}}}, {"spec", {{"a", a}}}};
+  };
+  EXPECT_EQ(Send("POST", path, widget("x", 1)).code, 201);
+  const Answer refused = Send("POST", path, widget("y", 0));
+  EXPECT_EQ(refused.code, 422);
+  EXPECT_EQ(refused.body["message"],
+            "Widget.example.com \"y\" is invalid: spec: Invalid value: \"object\": failed rule: self.a > 0 && "
+            "(!has(self.b) || true)");
+  EXPECT_EQ(Send("PATCH", path + "/x", {{"spec", {{"a", -1}}}}, "application/merge-patch+json").code, 422);
 }
 
 TEST_F(SubresourceTest, SomeKindsAreShownAsTheyWereWhenTheyGo) {

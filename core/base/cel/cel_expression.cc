@@ -1,0 +1,274 @@
+#include "core/base/cel/cel_expression.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "core/base/cel/cel_functions.h"
+#include "core/base/cel/cel_tree.h"
+#include "fmt/format.h"
+#include "re2/re2.h"
+
+namespace wavetank::cel {
+
+struct CelExpression::Node {
+  enum class Kind : uint8_t { kConstant, kVariable, kSelect, kHas, kCall, kList, kMap, kMacro };
+  Kind kind = Kind::kConstant;
+  CelFunction function = CelFunction::kNot;  // kCall
+  CelValue constant;
+  std::string name;  // kVariable, kSelect, kHas; of a kMacro its variable
+  enum class Macro : uint8_t { kAll, kExists, kExistsOne, kMap, kFilter } macro = Macro::kAll;
+  std::vector<Node> of;
+  std::unique_ptr<const RE2> pattern;  // of kMatches, if it is a constant
+  CelDialect dialect;                  // of the root
+};
+
+struct CelExpression::Compiler {
+  std::string_view text;
+  const CelDialect& dialect;
+  absl::Status status;
+
+  Node Compile(const CelNode& from) {
+    Node out;
+    switch (from.kind) {
+      case CelNode::Kind::kLiteral:
+        std::visit([&](const auto& literal) { out.constant = {literal}; }, from.literal);
+        return out;
+      case CelNode::Kind::kName:
+        out.kind = Node::Kind::kVariable;
+        out.name = from.name;
+        if (const auto type = FindType(from.name)) out.constant = {CelType{*type}};
+        return out;
+      case CelNode::Kind::kMessage:
+        return Refuse(from, fmt::format("Invalid struct creation: missing type info for '{}'", from.name));
+      case CelNode::Kind::kMacro:
+        if (!dialect.macros) return Refuse(from, "Comprehension support is disabled");
+        out.kind = Node::Kind::kMacro;
+        out.name = from.variable;
+        out.macro = from.name == "all"          ? Node::Macro::kAll
+                    : from.name == "exists"     ? Node::Macro::kExists
+                    : from.name == "exists_one" ? Node::Macro::kExistsOne
+                    : from.name == "map"        ? Node::Macro::kMap
+                                                : Node::Macro::kFilter;
+        break;
+      case CelNode::Kind::kSelect:
+      case CelNode::Kind::kHas:
+        out.kind = from.kind == CelNode::Kind::kHas ? Node::Kind::kHas : Node::Kind::kSelect;
+        out.name = from.name;
+        break;
+      case CelNode::Kind::kList:
+        out.kind = Node::Kind::kList;
+        break;
+      case CelNode::Kind::kMap:
+        out.kind = Node::Kind::kMap;
+        break;
+      case CelNode::Kind::kCall: {
+        out.kind = Node::Kind::kCall;
+        const FunctionRow* const row = FindFunction(from.name, from.of.size(), from.member, dialect.library);
+        if (row == nullptr) {
+          return Refuse(from, dialect.words == CelWords::kCpp
+                                  ? fmt::format("No overload found in reference resolve step for {}", from.name)
+                                  : fmt::format("undeclared reference to '{}' (in container '')", from.name));
+        }
+        out.function = row->is;
+        break;
+      }
+    }
+    for (const CelNode& part : from.of) out.of.push_back(Compile(part));
+    if (out.kind == Node::Kind::kCall && out.function == CelFunction::kMatches) CompilePattern(from, &out);
+    return out;
+  }
+
+  Node Refuse(const CelNode& from, std::string_view what) {
+    if (status.ok()) {
+      status = absl::FailedPreconditionError(dialect.words == CelWords::kCpp ? std::string(what)
+                                                                             : CelErrorAt(text, from.at, what));
+    }
+    return {};
+  }
+
+  void CompilePattern(const CelNode& from, Node* matches) {
+    const Node& pattern = matches->of[1];
+    const auto* const source = pattern.kind == Node::Kind::kConstant ? pattern.constant.As<std::string>() : nullptr;
+    if (source == nullptr) return;
+    auto made = std::make_unique<const RE2>(*source, RE2::Quiet);
+    if (!made->ok()) {
+      Refuse(from, fmt::format("invalid regular expression: {}", made->error()));
+    } else if (dialect.largest_program > 0 && made->ProgramSize() > dialect.largest_program) {
+      Refuse(from, "regular expression exceeds max allowed size");
+    }
+    matches->pattern = std::move(made);
+  }
+};
+
+struct CelExpression::Evaluation {
+  const Variables& variables;
+  const CelDialect& dialect;
+  int64_t* budget;
+
+  // The variables of macros around, the innermost first.
+  struct Scope {
+    std::string_view name;
+    const CelValue& value;
+    const Scope* around;
+  };
+
+  CelValue Of(const Node& node, const Scope* scope) const {
+    if (--*budget < 0) return CelFailure("operation cancelled: actual cost limit exceeded");
+    switch (node.kind) {
+      case Node::Kind::kConstant:
+        return node.constant;
+      case Node::Kind::kVariable: {
+        for (const Scope* at = scope; at != nullptr; at = at->around) {
+          if (at->name == node.name) return at->value;
+        }
+        CelValue out = variables(node.name);
+        return out.failed() && !node.constant.failed() ? node.constant : out;
+      }
+      case Node::Kind::kSelect: {
+        const CelValue of = Of(node.of.front(), scope);
+        return of.failed() ? of : CelField(of, CelText(node.name));
+      }
+      case Node::Kind::kHas: {
+        const CelValue of = Of(node.of.front(), scope);
+        const auto* const map = of.As<std::shared_ptr<const CelMap>>();
+        if (map == nullptr) return of.failed() ? of : CelValue{};
+        return {!(*map)->Get(CelText(node.name)).failed()};
+      }
+      case Node::Kind::kList: {
+        CelList list;
+        for (const Node& part : node.of) {
+          if (list.emplace_back(Of(part, scope)).failed()) return list.back();
+        }
+        return {std::make_shared<const CelList>(std::move(list))};
+      }
+      case Node::Kind::kMap: {
+        std::vector<std::pair<CelValue, CelValue>> entries;
+        for (size_t i = 0; i + 1 < node.of.size(); i += 2) {
+          entries.emplace_back(Of(node.of[i], scope), Of(node.of[i + 1], scope));
+          if (entries.back().first.failed()) return entries.back().first;
+          if (entries.back().second.failed()) return entries.back().second;
+        }
+        return WrittenCelMap(std::move(entries));
+      }
+      case Node::Kind::kMacro:
+        return Macro(node, scope);
+      case Node::Kind::kCall:
+        return Call(node, scope);
+    }
+    return {};
+  }
+
+  CelValue Call(const Node& node, const Scope* scope) const {
+    const CelFunction f = node.function;
+    if (f == CelFunction::kAnd ||
+        f == CelFunction::kOr) {  // what one side decides holds, whether or not the other fails
+      const bool decides = f == CelFunction::kOr;
+      const CelValue a = Of(node.of[0], scope);
+      if (const bool* is = a.As<bool>(); is != nullptr && *is == decides) return a;
+      const CelValue b = Of(node.of[1], scope);
+      if (const bool* is = b.As<bool>(); is != nullptr && *is == decides) return b;
+      if (a.As<bool>() == nullptr) return a.failed() ? a : CelValue{};
+      return b.As<bool>() != nullptr || b.failed() ? b : CelValue{};
+    }
+    if (f == CelFunction::kIf) {
+      const CelValue a = Of(node.of[0], scope);
+      const bool* const is = a.As<bool>();
+      if (is == nullptr) return a.failed() ? a : CelValue{};
+      return Of(node.of[*is ? 1 : 2], scope);
+    }
+    std::vector<CelValue> of;
+    of.reserve(node.of.size());
+    for (const Node& part : node.of) {
+      if (of.emplace_back(Of(part, scope)).failed()) return of.back();
+    }
+    if (node.pattern != nullptr) {
+      const auto* const text = of.front().As<std::string>();
+      return text == nullptr ? CelValue{} : CelValue{RE2::PartialMatch(*text, *node.pattern)};
+    }
+    return CallFunction(f, of, dialect.library, dialect.largest_program);
+  }
+
+  CelValue Macro(const Node& node, const Scope* scope) const {
+    const CelValue range = Of(node.of[0], scope);
+    if (range.failed()) return range;
+    std::vector<CelValue> keys;
+    const auto* const list = range.As<std::shared_ptr<const CelList>>();
+    if (const auto* map = range.As<std::shared_ptr<const CelMap>>()) {
+      keys = (*map)->Keys();
+    } else if (list == nullptr) {
+      return {};
+    }
+    const bool decides = node.macro == Node::Macro::kExists;
+    const bool asks = node.macro == Node::Macro::kAll || decides;
+    int64_t count = 0;
+    CelValue failed = {!decides};
+    CelList out;
+    for (const CelValue& each : list != nullptr ? **list : keys) {
+      const Scope inner{node.name, each, scope};
+      const bool transforms = node.macro == Node::Macro::kMap && node.of.size() == 2;
+      const CelValue said = transforms ? CelValue{true} : Of(node.of[1], &inner);
+      const bool* const is = said.As<bool>();
+      if (asks) {  // as of && and ||
+        if (is != nullptr && *is == decides) return said;
+        if (is == nullptr) failed = said.failed() ? said : CelValue{};
+        if (*budget < 0) return said;
+        continue;
+      }
+      if (is == nullptr) return said.failed() ? said : CelValue{};
+      if (!*is) continue;
+      ++count;
+      if (node.macro == Node::Macro::kFilter) out.push_back(each);
+      if (node.macro != Node::Macro::kMap) continue;
+      if (out.emplace_back(Of(node.of.back(), &inner)).failed()) return out.back();
+    }
+    if (asks) return failed;
+    if (node.macro == Node::Macro::kExistsOne) return {count == 1};
+    return {std::make_shared<const CelList>(std::move(out))};
+  }
+};
+
+CelExpression::CelExpression(std::unique_ptr<const Node> root) : root_(std::move(root)) {}
+CelExpression::CelExpression(CelExpression&&) noexcept = default;
+CelExpression& CelExpression::operator=(CelExpression&&) noexcept = default;
+CelExpression::~CelExpression() = default;
+
+absl::StatusOr<CelExpression> CelExpression::Make(std::string_view text, const CelDialect& dialect) {
+  const absl::StatusOr<CelNode> tree = ParseCel(text, dialect.words);
+  if (!tree.ok()) return tree.status();
+  Compiler compiler{text, dialect, absl::OkStatus()};
+  auto root = std::make_unique<Node>(compiler.Compile(*tree));
+  if (!compiler.status.ok()) return compiler.status;
+  root->dialect = dialect;
+  return CelExpression(std::move(root));
+}
+
+CelValue CelExpression::Evaluate(const Variables& variables, int64_t* budget) const {
+  return Evaluation{variables, root_->dialect, budget}.Of(*root_, nullptr);
+}
+
+std::vector<std::string> CelExpression::Reads() const {
+  std::vector<std::string> out;
+  const auto walk = [&](const auto& self, const Node& node) -> void {
+    const bool selects = node.kind == Node::Kind::kSelect || node.kind == Node::Kind::kHas;
+    const bool indexes = node.kind == Node::Kind::kCall && node.function == CelFunction::kIndex;
+    if ((selects || indexes) && node.of.front().kind == Node::Kind::kVariable) {
+      const std::string* const key = indexes ? node.of[1].constant.As<std::string>() : &node.name;
+      if (key != nullptr) out.push_back(fmt::format("{}.{}", node.of.front().name, *key));
+    }
+    for (const Node& part : node.of) self(self, part);
+  };
+  walk(walk, *root_);
+  return out;
+}
+
+bool CelExpression::Names(std::string_view variable) const {
+  const auto walk = [&](const auto& self, const Node& node) -> bool {
+    if (node.kind == Node::Kind::kVariable && node.name == variable) return true;
+    return std::any_of(node.of.begin(), node.of.end(), [&](const Node& part) { return self(self, part); });
+  };
+  return walk(walk, *root_);
+}
+
+}  // namespace wavetank::cel

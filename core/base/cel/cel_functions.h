@@ -1,0 +1,113 @@
+// Operators and functions of the Common Expression Language over values.
+// cel-go: common/types, ext/{strings,lists}.go; cel-cpp: eval/public; Kubernetes: apiserver/pkg/cel/library
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/base/cel/cel_value.h"
+
+namespace wavetank::cel {
+
+enum class CelFunction : uint8_t {
+  kNot,
+  kNegate,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kModulo,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kAtMost,
+  kMore,
+  kAtLeast,
+  kIn,
+  kIndex,
+  kAnd,
+  kOr,
+  kIf,
+  kSize,
+  kStartsWith,
+  kEndsWith,
+  kContains,
+  kMatches,
+  kToInt,
+  kToUint,
+  kToDouble,
+  kToBytes,
+  kToDuration,
+  kToTimestamp,
+  kDyn,
+  kType,
+  kFullYear,
+  kMonth,
+  kDate,
+  kDayOfMonth,
+  kDayOfWeek,
+  kDayOfYear,
+  kHours,
+  kMinutes,
+  kSeconds,
+  kMilliseconds,
+  kRegex,
+  // The library's.
+  kToText,
+  kCharAt,
+  kIndexOf,
+  kLastIndexOf,
+  kLower,
+  kUpper,
+  kReplace,
+  kSplit,
+  kSubstring,
+  kTrim,
+  kJoin,
+  kFind,
+  kFindAll,
+  kIsSorted,
+  kSum,
+  kMin,
+  kMax,
+  kIsUrl,
+  kUrl,
+  kScheme,
+  kHost,
+  kHostname,
+  kPort,
+  kEscapedPath,
+  kIsIp,
+  kIsCidr,
+};
+
+struct FunctionRow {
+  std::string_view name;
+  CelFunction is;
+  size_t least, most;  // arguments, one before the dot among them
+  bool global, member;
+  enum class In : uint8_t { kBoth, kEnvoy, kLibrary } in = In::kBoth;
+};
+
+// Null: that dialect has no such function. `library`: CelDialect's.
+const FunctionRow* FindFunction(std::string_view name, size_t arguments, bool member, bool library);
+
+// Of a type's name alone: "int", "list".
+std::optional<std::string_view> FindType(std::string_view name);
+
+// Values of different types are not equal; nothing: it cannot be told.
+std::optional<bool> EqualValues(const CelValue& a, const CelValue& b);
+
+// A field of a map, an element of a list.
+CelValue CelField(const CelValue& of, const CelValue& key);
+
+// Of any function but &&, || and ?:, whose arguments need not all be there. `of` holds no failure. O(arguments).
+CelValue CallFunction(CelFunction function, const std::vector<CelValue>& of, bool library, int largest_program);
+
+// A map that an expression writes down.
+CelValue WrittenCelMap(std::vector<std::pair<CelValue, CelValue>> entries);
+
+}  // namespace wavetank::cel

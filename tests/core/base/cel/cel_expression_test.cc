@@ -1,0 +1,191 @@
+// Expressions over values alone, and what the real Envoy 1.40 made of them.
+#include "core/base/cel/cel_expression.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace wavetank::cel {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+CelValue Worth(std::string_view text, const CelDialect& dialect = kEnvoyCel) {
+  const absl::StatusOr<CelExpression> made = CelExpression::Make(text, dialect);
+  EXPECT_TRUE(made.ok()) << text << ": " << made.status();
+  int64_t budget = 1'000;
+  return made.ok() ? made->Evaluate([](std::string_view) { return CelValue{}; }, &budget) : CelValue{};
+}
+
+bool Holds(std::string_view text, const CelDialect& dialect = kEnvoyCel) {
+  const CelValue value = Worth(text, dialect);
+  return value.As<bool>() != nullptr && *value.As<bool>();
+}
+
+TEST(CelExpressionTest, TheseHold) {
+  for (const char* text : {
+           R"(404 in [404, 'x'])",
+           R"(size([1,2,3]) == 3)",
+           R"(1 + 1 == 2)",
+           R"(1.5 * 2.0 == 3.0)",
+           R"(7 / 2 == 3)",
+           R"(-7 / 2 == -3)",
+           R"(-7 % 3 == -1)",
+           R"(2u - 1u == 1u)",
+           R"('a' < 'b')",
+           R"(b'a' == b'a')",
+           R"(true && 1 == 1)",
+           R"(null == null)",
+           R"({'a': 1}.a == 1)",
+           R"({'a': 1}['a'] == 1)",
+           R"([1,2,3][1] == 2)",
+           R"(int('5') == 5)",
+           R"(int(5.9) == 5)",
+           R"(uint(5) == 5u)",
+           R"(double(5) == 5.0)",
+           R"(duration('90s') == duration('1m30s'))",
+           R"('abc'.contains('b'))",
+           R"('abc'.startsWith('ab') && 'abc'.endsWith('bc'))",
+           R"("dq" == 'dq')",
+           R"(r'\d' == '\\d')",
+           R"('\x41\u0042' == 'AB')",
+           R"(0x10 == 16)",
+           R"(1e3 == 1000.0)",
+           R"(!!true)",
+           R"([1,2] == [1,2])",
+           R"([1] == [1.0])",
+           R"({'a':1} == {'a':1})",
+           R"(duration('1h') + duration('1h') == duration('2h'))",
+           R"(bytes('a') == b'a')",
+           R"(dyn(1) == 1)",
+           R"(1 < 1.5)",
+           R"(1u < 2)",
+           R"(-1 < 1u)",
+           R"('1' in ['1'])",
+       }) {
+    EXPECT_TRUE(Holds(text)) << text;
+  }
+}
+
+TEST(CelExpressionTest, TheseDoNot) {
+  for (const char* text : {
+           R"(1 + 1.0 == 2.0)",
+           R"(7 % 0 == 0)",
+           R"(1 / 0 == 1)",
+           R"(9223372036854775807 + 1 > 0)",
+           R"('a' + 'b' == 'ab')",
+           R"(b'a' == 'a')",
+           R"(1 == true)",
+           R"({'a': 1}['b'] == 1)",
+           R"([1,2,3][5] == 2)",
+           R"(double('x') == 5.0)",
+           R"(duration('x') == duration('1s'))",
+           R"(request.headers)",
+       }) {
+    EXPECT_FALSE(Holds(text)) << text;
+  }
+}
+
+TEST(CelExpressionTest, OperatorsBindAsInTheSpecification) {
+  EXPECT_TRUE(Holds("1 + 2 * 3 == 7 && (1 + 2) * 3 == 9"));
+  EXPECT_TRUE(Holds("7 - 2 - 1 == 4"));
+  EXPECT_TRUE(Holds("true || false && false"));
+  EXPECT_TRUE(Holds("false ? true : true ? true : false"));
+  EXPECT_TRUE(Holds("!false == true"));
+  EXPECT_TRUE(Holds("-2 * 3 == -6"));
+}
+
+TEST(CelExpressionTest, WhatFailsIsNeitherTrueNorFalse) {
+  EXPECT_TRUE(Worth("1 / 0 == 1").failed());
+  EXPECT_TRUE(Worth("!(1 / 0 == 1)").failed());
+  EXPECT_TRUE(Worth("nobody.knows == 1").failed());
+  EXPECT_TRUE(Holds("1 / 0 == 1 || true"));
+  EXPECT_FALSE(Worth("1 / 0 == 1 && false").failed());
+}
+
+TEST(CelExpressionTest, PartsOfTimesAreOfUtcUnlessAnOffsetIsNamed) {
+  const std::string at = "timestamp('2024-02-29T23:30:15.250Z')";
+  EXPECT_TRUE(Holds(at + ".getMonth() == 1 && " + at + ".getDate() == 29 && " + at + ".getDayOfMonth() == 28"));
+  EXPECT_TRUE(Holds(at + ".getDayOfWeek() == 4 && " + at + ".getDayOfYear() == 59"));
+  EXPECT_TRUE(Holds(at + ".getHours() == 23 && " + at + ".getHours('+01:00') == 0"));
+  EXPECT_TRUE(Holds(at + ".getSeconds() == 15 && " + at + ".getMilliseconds() == 250"));
+  EXPECT_TRUE(Worth(at + ".getHours('Nowhere/City')").failed());
+}
+
+TEST(CelExpressionTest, RefusesInTheWordsOfEnvoy) {
+  const auto refusal = [](std::string_view text) {
+    return std::string(CelExpression::Make(text, kEnvoyCel).status().message());
+  };
+  EXPECT_EQ(refusal("has(request.headers['x-a'])"),
+            "ERROR: <input>:1:20: has() argument must be a field "
+            "selection\n | has(request.headers['x-a'])\n | ...................^");
+  EXPECT_THAT(refusal("response.code >="), HasSubstr("<input>:1:17: Syntax error: mismatched input '<EOF>' expecting"));
+  EXPECT_THAT(refusal("9223372036854775808 == 1"), HasSubstr("<input>:1:1: invalid int literal"));
+  EXPECT_EQ(refusal("nope(1)"), "No overload found in reference resolve step for nope");
+  EXPECT_EQ(refusal("request.headers.exists(h, h == 'a')"), "Comprehension support is disabled");
+  EXPECT_EQ(refusal("request.path.matches('[')"), "invalid regular expression: missing ]: [");
+  EXPECT_EQ(refusal("request.path.matches('(a|b|c|d|e|f|g){50}')"), "regular expression exceeds max allowed size");
+  EXPECT_EQ(refusal("a.b{x: 1} == 1"), "Invalid struct creation: missing type info for 'a.b'");
+}
+
+TEST(CelExpressionTest, KnowsWhichFieldsOfVariablesItReads) {
+  const absl::StatusOr<CelExpression> made = CelExpression::Make(
+      "has(request.headers.x) && request['path'] == 'a' || upstream.locality.zone == 'z'", kEnvoyCel);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->Reads(), UnorderedElementsAre("request.headers", "request.path", "upstream.locality"));
+}
+
+TEST(CelExpressionTest, MacrosAskEachElement) {
+  const auto holds = [](std::string_view text) { return Holds(text, kKubernetesCel); };
+  EXPECT_TRUE(holds("[1, 2, 3].all(x, x > 0) && ![1, 2, 3].all(x, x > 1)"));
+  EXPECT_TRUE(holds("[1, 2, 3].exists(x, x == 2) && ![].exists(x, true) && [].all(x, false)"));
+  EXPECT_TRUE(holds("[1, 2, 2].exists_one(x, x == 1) && ![1, 2, 2].exists_one(x, x == 2)"));
+  EXPECT_TRUE(holds("[1, 2, 3].map(x, x * 2) == [2, 4, 6] && [1, 2, 3].map(x, x > 1, x * 2) == [4, 6]"));
+  EXPECT_TRUE(holds("[1, 2, 3].filter(x, x != 2) == [1, 3]"));
+  EXPECT_TRUE(holds("[[1], [2, 3]].all(l, l.all(x, x < 4 && size(l) < 3))"));
+  EXPECT_TRUE(holds("{'a': 1, 'b': 2}.all(k, k in ['a', 'b'])"));
+  EXPECT_TRUE(holds("[1, 0].exists(x, 1 / x == 1)"));
+  EXPECT_TRUE(Worth("[0, 2].exists(x, 1 / x == 1)", kKubernetesCel).failed());
+}
+
+TEST(CelExpressionTest, TheLibraryOfKubernetesHasTextsListsAndAddresses) {
+  for (const char* text : {
+           R"('a' + 'b' == 'ab' && [1] + [2] == [1, 2] && string(5) == '5')",
+           R"('tacocat'.charAt(3) == 'o' && 'hello'.indexOf('l') == 2 && 'hello'.lastIndexOf('l') == 3)",
+           R"('TacoCÆt'.lowerAscii() == 'tacocÆt' && 'tacoCat'.upperAscii() == 'TACOCAT')",
+           R"('hello hello'.replace('he', 'we', 1) == 'wello hello' && 'a,b,c'.split(',', 2) == ['a', 'b,c'])",
+           R"('tacocat'.substring(4) == 'cat' && 'tacocat'.substring(0, 4) == 'taco' && ' x '.trim() == 'x')",
+           R"(['a', 'b'].join('-') == 'a-b' && [3, 1].min() == 1 && [3, 1].max() == 3 && [1, 2].sum() == 3)",
+           R"([1, 2, 2].isSorted() && ![2, 1].isSorted() && [1, 2, 1].lastIndexOf(1) == 2)",
+           R"('abc 123'.find('[0-9]+') == '123' && '1 2 3'.findAll('[0-9]', 2) == ['1', '2'])",
+           R"(isURL('https://a.b:80/p?q') && !isURL('a b') && url('https://a.b:80/p?q').getHostname() == 'a.b')",
+           R"(url('https://a.b:80/p?q').getPort() == '80' && url('https://a.b/p%20x').getEscapedPath() == '/p%20x')",
+           R"(isIP('10.0.0.1') && !isIP('10.0.0.300') && isCIDR('10.0.0.0/8') && !isCIDR('10.0.0.0'))",
+       }) {
+    EXPECT_TRUE(Holds(text, kKubernetesCel)) << text;
+  }
+}
+
+TEST(CelExpressionTest, FailuresAreToldAsCelGoTellsThem) {
+  const auto why = [](std::string_view text) {
+    const CelValue value = Worth(text, kKubernetesCel);
+    return value.failed() ? std::get<CelError>(value.is).why : "";
+  };
+  EXPECT_EQ(why("1 / 0 == 1"), "division by zero");
+  EXPECT_EQ(why("9223372036854775807 + 1 > 0"), "integer overflow");
+  EXPECT_EQ(why("{'a': 1}.b == 1"), "no such key: b");
+  EXPECT_EQ(why("[1][3] == 1"), "index out of bounds: 3");
+  EXPECT_EQ(why("1 < 'a'"), "no such overload");
+}
+
+TEST(CelExpressionTest, WhatTakesTooLongFails) {
+  const auto made =
+      CelExpression::Make("[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, a + b > 0))", kKubernetesCel);
+  ASSERT_TRUE(made.ok()) << made.status();
+  int64_t budget = 100;
+  EXPECT_TRUE(made->Evaluate([](std::string_view) { return CelValue{}; }, &budget).failed());
+  EXPECT_LT(budget, 0);
+}
+
+}  // namespace
+}  // namespace wavetank::cel
