@@ -314,7 +314,7 @@ MeshNetwork::Obstacle MeshNetwork::Unknown(const Workload& from, const SocketAdd
                           networks_[site])};
     }
   }
-  for (const auto& [key, service] : services_) {  // any order: one is as good as another
+  for (const auto& [key, service] : services_) {  // order: whichever has it, the words are the same
     if (std::find(service.load_balancers.begin(), service.load_balancers.end(), destination.ip) !=
         service.load_balancers.end())
       return {fmt::format("the load balancer {} has no port {}", destination.ip.ToString(), destination.port)};
