@@ -42,6 +42,13 @@ void MeshArguments::AddTo(CLI::App* verb, const char* folder, const char* help) 
   verb->add_option("--cluster", clusters, "NAME=FILE..., any number of times");
   verb->add_option("--control-plane", control_planes, "NAME=PRIMARY for a cluster without an istiod of its own");
   verb->add_option("-n,--namespace", ns, "Of objects that name none");
+  AddCharts(verb);
+}
+
+void AddCharts(CLI::App* verb) {
+  verb->add_option_function<std::string>(
+      "--charts", [](const std::string& folder) { setenv("ISTIO_CHARTS", folder.c_str(), 1); },
+      "Istio's manifests, or their charts, that istioctl is to render IstioOperators by (also $ISTIO_CHARTS)");
 }
 
 void AddMending(CLI::App* verb, std::string* mend, std::string* date) {

@@ -28,6 +28,9 @@ struct MeshArguments {
   absl::StatusOr<std::vector<scenario::SurveyCluster>> Clusters() const;
 };
 
+// --charts: as $ISTIO_CHARTS.
+void AddCharts(CLI::App* verb);
+
 // --mend and --date. `mend`, `date`: the options' texts.
 void AddMending(CLI::App* verb, std::string* mend, std::string* date);
 // InvalidArgument: a text is none. What is empty leaves what is there.

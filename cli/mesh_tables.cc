@@ -5,12 +5,20 @@
 #include "cli/verb.h"
 
 namespace wavetank::cli {
+namespace {
+
+// As kubectl shows it.
+std::string External(const scenario::ServiceRow& r) {
+  if (!r.external.empty()) return r.external;
+  return r.type == "LoadBalancer" ? "<pending>" : "<none>";
+}
+
+}  // namespace
 
 void PrintServices(const std::vector<scenario::ServiceRow>& services) {
   Rows rows = {{"CLUSTER", "NAMESPACE", "SERVICE", "TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORTS"}};
   for (const auto& r : services) {
-    rows.push_back(
-        {r.cluster, r.ns, r.name, r.type, r.cluster_ip, r.external.empty() ? "<none>" : r.external, r.ports});
+    rows.push_back({r.cluster, r.ns, r.name, r.type, r.cluster_ip, External(r), r.ports});
   }
   PrintTable(rows);
 }

@@ -230,6 +230,7 @@ void AddRun(CLI::App& app, Outcome& outcome) {
   verb->add_option("--seed", a->seed, "Instead of the scenario's seed");
   AddSettings(verb, &a->settings);
   AddMending(verb, &a->mend, &a->date);
+  AddCharts(verb);
   verb->add_flag("--strict", a->strict, "What a manifest says without effect here is an error");
   verb->add_option("--profile", a->profile, "Behaviour profile (`wavetank profiles` lists them)");
   verb->add_option(

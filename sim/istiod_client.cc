@@ -29,6 +29,14 @@ std::shared_ptr<const envoysim::ResponseBody> BodyOf(const pilot::DiscoveryRespo
   return body;
 }
 
+// What grpc-go makes of the 404 of a server that knows no such path, as istiod's webhooks' does (grpc:
+// internal/transport/http2_client.go, operateHeaders).
+absl::Status NoGrpcThere() {
+  return absl::UnimplementedError(
+      "unexpected HTTP status code received from server: 404 (Not Found); transport: received unexpected content-type "
+      "\"text/plain; charset=utf-8\"");
+}
+
 // The client's half of one stream. The observer is told nothing after Cancel().
 class ClientStream final : public IstiodProcess::AdsSink, public std::enable_shared_from_this<ClientStream> {
  public:
@@ -96,6 +104,14 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
     channel_->OnClose(Channel::End::kClient, [weak = weak_from_this()](const absl::Status& status) {
       if (const auto self = weak.lock()) self->OnStreamClosed(status);
     });
+    if (!channel_->speaks_grpc()) {
+      channel_->Send(Channel::End::kClient, [channel = channel_, weak = weak_from_this()] {
+        channel->Send(Channel::End::kServer, [weak] {
+          if (const auto self = weak.lock()) self->OnStreamClosed(NoGrpcThere());
+        });
+      });
+      return;
+    }
     Deliver([peer = client_->options().credentials(), address = client_->options().address,
              weak = weak_from_this()](const ChannelRef& open) mutable {
       if (open->istiod() != nullptr) open->istiod()->OpenAds(open, std::move(peer), std::move(address), weak);
@@ -183,7 +199,12 @@ void DialAs(const IstiodClient& client, ClusterSite& site, std::shared_ptr<const
   const IstiodClient::Options& options = client.options();
   const absl::StatusOr<std::vector<IpAddress>> addresses = site.dns->Resolve(options.istiod.host, options.ns);
   if (!addresses.ok()) {
-    commons.host->Post([done, why = absl::UnavailableError(std::string(Message(addresses.status())))] { done(why); });
+    // grpc-go dials names itself (its default scheme is passthrough).
+    const bool none = absl::IsNotFound(addresses.status());
+    const std::string words =
+        fmt::format("connection error: desc = \"transport: Error while dialing: dial tcp: lookup {}: {}\"",
+                    options.istiod.host, none ? "no such host" : "server misbehaving");
+    commons.host->Post([done, why = absl::UnavailableError(words)] { done(why); });
     return;
   }
   Channels::Dialling dialling;
@@ -236,11 +257,13 @@ void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
     if (!dialled.ok()) return finish(dialled.status());
     const ChannelRef channel = *std::move(dialled);
     channel->OnClose(Channel::End::kClient, finish);
-    if (plaintext) {
+    if (plaintext || !channel->speaks_grpc()) {
       channel->Send(Channel::End::kClient, [channel, finish] {
         channel->Send(Channel::End::kServer, [channel, finish] {
           channel->Close(Channel::End::kClient);
-          finish(absl::UnimplementedError("unknown service istio.v1.auth.IstioCertificateService"));
+          finish(channel->speaks_grpc()
+                     ? absl::UnimplementedError("unknown service istio.v1.auth.IstioCertificateService")
+                     : NoGrpcThere());
         });
       });
       return;

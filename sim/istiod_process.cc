@@ -57,7 +57,7 @@ IstiodProcess::IstiodProcess(Channels& channels, Host& host, WorkloadId workload
       grpc_(
           channels, host, workload, [this] { return Tls(); }, *this),
       webhook_(
-          channels, host, workload, [this] { return Tls(); }, *this) {}
+          channels, host, workload, [this] { return Tls(); }, *this, ChannelServer::Speaks::kHttp) {}
 
 absl::Status ClientCertificateRefused() {
   return absl::UnavailableError(

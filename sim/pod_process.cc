@@ -352,6 +352,10 @@ void PodProcess::StartProxy() {
   options.xds_retry_base = commons.xds_retry_base;
   options.xds_retry_max = commons.xds_retry_max;
   options.drain_time = bootstrap.drain;
+  if (bootstrap.interception) {
+    options.outbound_port = bootstrap.interception->outbound_port;
+    options.inbound_port = bootstrap.interception->inbound_port;
+  }
   envoy_ = std::make_unique<envoysim::Envoy>(*commons.plane, *this, options);
   Workload& workload = commons.network->at(workload_);
   if (!bootstrap.interception) {

@@ -230,6 +230,10 @@ absl::Status World::Site::SetNodeLost(const std::string& node, bool lost) {
   return absl::OkStatus();
 }
 
+void World::Site::NotStored(const json& pod, const absl::Status& why) {
+  admissions_.NotStored(pod, std::string(Message(why)));
+}
+
 std::vector<std::string> World::Site::Refusals() const { return admissions_.Refusals(cluster_->api()); }
 
 std::string World::Site::WhyLeftOut(const PodProcess& pod) const {

@@ -93,6 +93,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   void Remove(const kube::ObjectRef& pod) override;
 
   // PodAdmission
+  void NotStored(const nlohmann::json& pod, const absl::Status& why) override;
   void Review(nlohmann::json pod, const kube::Labels& namespace_labels,
               absl::AnyInvocable<void(absl::StatusOr<nlohmann::json>)> done) override;
 

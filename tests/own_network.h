@@ -1,6 +1,7 @@
 // A loopback of the test's own, for programs whose ports are fixed (a sidecar's 15000, 15006, ...).
 #pragma once
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
@@ -8,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 
 namespace wavetank {
@@ -24,6 +26,19 @@ class OwnNetwork {
     if (entered_) setns(home_, CLONE_NEWNET);
     if (home_ >= 0) close(home_);
   }
+  // Gives its loopback an IPv4 address beside its own: what is sent there arrives here. False: it has no such network.
+  bool AddAddress(const char* address) {
+    ifreq request{};
+    std::snprintf(request.ifr_name, sizeof request.ifr_name, "lo:%d", ++added_);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    if (!entered_ || inet_pton(AF_INET, address, &at.sin_addr) != 1) return false;
+    std::memcpy(&request.ifr_addr, &at, sizeof at);
+    const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool given = ioctl(any, SIOCSIFADDR, &request) == 0;
+    close(any);
+    return given;
+  }
   OwnNetwork(const OwnNetwork&) = delete;
   OwnNetwork& operator=(const OwnNetwork&) = delete;
 
@@ -39,6 +54,7 @@ class OwnNetwork {
 
   int home_;
   bool entered_ = false;
+  int added_ = 0;
 };
 
 }  // namespace wavetank

@@ -66,6 +66,7 @@ absl::Status AddOverlays(const MeshSource& source, scenario::Scenario* scenario)
 }
 
 absl::Status Start(const scenario::StartPhases& start, SettledMesh* mesh, const MeshSource& source) {
+  for (const auto& [what, cluster] : start.mended) mesh->world->Mended(what, cluster);
   for (const std::vector<sim::Input>& phase : start.phases) {
     if (source.progress) source.progress("installing the mesh");
     for (const sim::Input& input : phase) {

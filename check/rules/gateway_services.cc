@@ -3,12 +3,14 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
 #include "core/model/host_name.h"
 #include "core/model/labels.h"
+#include "fakes/kube/services/metal_lb.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -105,6 +107,46 @@ void LocalTrafficPolicy(const Mesh& mesh, Findings& findings) {
                     all.size(),
                     service.type == "NodePort" ? "istiod sends every node's address, and nodes without a pod drop"
                                                : "while its one node's pod moves, nothing comes in"));
+  });
+}
+
+// Fn(cluster, Service object, address) of each address that a load balancer of the mesh was given.
+template <class Fn>
+void EachBalancerAddress(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      const kube::Service& service = kube::ParseService(*object);
+      if (service.type != "LoadBalancer") continue;
+      for (const auto& ingress : service.ingress) {
+        if (!ingress.ip.empty()) fn(*cluster, object, ingress.ip);
+      }
+    }
+  }
+}
+
+// Two clouds, or pools of MetalLB, that do not know of each other gave one address away twice.
+void BalancerAddressTwice(const Mesh& mesh, Findings& findings) {
+  std::map<std::string, std::pair<const MeshCluster*, kube::ObjectRef>> first;
+  EachBalancerAddress(mesh, [&](const MeshCluster& cluster, const kube::ObjectRef& object, const std::string& address) {
+    const auto& [has, service] = first.try_emplace(address, &cluster, object).first->second;
+    if (has == &cluster) return;
+    findings.Add(
+        cluster, *object,
+        fmt::format("its load balancer has the address {}, and so has {} in {}: pods of {} that dial it come to "
+                    "their own, and those of {} to theirs",
+                    address, NameOf(*service), has->name, cluster.name, has->name));
+  });
+}
+
+void BalancerAddressUnannounced(const Mesh& mesh, Findings& findings) {
+  EachBalancerAddress(mesh, [&](const MeshCluster& cluster, const kube::ObjectRef& object, const std::string& address) {
+    const fakekube::ApiServer& api = mesh.world().cluster(cluster.name).api();
+    if (fakekube::AnnouncesByMetalLb(api, address)) return;
+    const kube::ObjectRef pool = fakekube::PoolOf(api, address);
+    findings.Add(cluster, *object,
+                 fmt::format("MetalLB gave it {}, and no L2Advertisement or BGPAdvertisement in {} names its pool {}: "
+                             "outside the cluster nothing answers for the address",
+                             address, pool->meta.ns, pool->meta.name));
   });
 }
 
@@ -207,7 +249,8 @@ bool ExposesByGatewayApi(const Mesh& mesh, const MeshCluster& cluster, const sim
 // The port of a gateway's Service that other networks are sent to.
 int PortForOthers(const kube::Object& service) {
   const auto label = service.meta.labels.find(pilot::kGatewayPortLabel);
-  return label == service.meta.labels.end() ? kGatewayPort : std::atoi(label->second.c_str());
+  int port = 0;  // what is no number is passed over (istiod: serviceregistry/kube/controller/network.go)
+  return label != service.meta.labels.end() && absl::SimpleAtoi(label->second, &port) ? port : kGatewayPort;
 }
 
 std::vector<std::pair<config::GatewayRef, const config::Server*>> AutoPassthroughServers(const MeshCluster& config,
@@ -545,6 +588,14 @@ const std::vector<Rule>& GatewayServiceRules() {
        "AUTO_PASSTHROUGH routes by the SNI of mesh TLS, which runs from sidecar to sidecar",
        "let the load balancer pass TCP on: take the annotation away, or leave port 15443 out of it", "",
        LoadBalancerOpensTls},
+      {"WT131", "LoadBalancerAddressTwice", Level::kError,
+       "istiod sends each network's requests to that address, and who answers there depends on who asks",
+       "give the clusters' load balancers ranges that do not overlap (MetalLB: IPAddressPool)", "",
+       BalancerAddressTwice},
+      {"WT132", "LoadBalancerUnannounced", Level::kError,
+       "MetalLB's controller gives addresses, and its speakers tell the network of advertised pools alone",
+       "create an L2Advertisement in MetalLB's namespace; without ipAddressPools it is for all of them", "",
+       BalancerAddressUnannounced},
       {"WT102", "GatewayWithoutAddress", Level::kError, "without an address a gateway counts as none",
        "make it a LoadBalancer that gets an address, or set spec.externalIPs", "istio/istio#31453, #45516",
        GatewayWithoutAddress},

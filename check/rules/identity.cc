@@ -17,37 +17,81 @@ namespace {
 
 constexpr int64_t kDay = 86400, kSoonDays = 30;
 
-// By their keys: a root that was renewed is the same.
-std::set<std::string> RootsOf(const MeshCluster& cluster) {
-  std::set<std::string> out;
-  if (cluster.istiod == nullptr) return out;
-  const auto certificates = x509::ParseCertificates(cluster.istiod->ca_bundle_pem(), "istiod's roots");
-  if (!certificates.ok()) return out;
-  for (const x509::CertificateRef& c : *certificates) out.insert(c->public_key());
-  return out;
+// What its CA signs is believed by those who trust the roots of `other`. Its own certificate is one of these, unless
+// somebody else made that one.
+bool Trusts(const MeshCluster& other, const MeshCluster& signer, Time now) {
+  const security::ServingCertificate* shown = signer.istiod->serving_certificate();
+  const auto roots = x509::TrustBundle::FromPem(other.istiod->ca_bundle_pem(), "istiod's roots");
+  if (shown == nullptr || shown->chain.empty() || !roots.ok()) return true;  // another finding
+  const x509::VerifyResult verified = x509::Verify(shown->chain, **roots, now);
+  return verified.ok() || verified.tls_alert != "unknown_ca";
 }
 
-// A primary's signer is trusted where one of its own roots is.
+// Secrets of that name that no istiod reads, as they stand elsewhere.
+kube::ObjectRef StrayCacerts(const Mesh& mesh, const MeshCluster& cluster) {
+  for (const kube::ObjectRef& secret : mesh.List(cluster, "Secret")) {
+    if (secret->meta.name == "cacerts" && secret->meta.ns != cluster.system_namespace) return secret;
+  }
+  return nullptr;
+}
+
+// Why an istiod has a root of its own, where its cluster's objects tell.
+void ExplainRoots(const Mesh& mesh, const MeshCluster& cluster, Findings& findings) {
+  const kube::ObjectRef own = mesh.Get(cluster, "Secret", cluster.system_namespace, "cacerts");
+  if (own == nullptr) {
+    const kube::ObjectRef stray = StrayCacerts(mesh, cluster);
+    findings.Explain(fmt::format("the istiod of {} found no Secret cacerts in {}, and signs with a root of its own{}",
+                                 cluster.name, cluster.system_namespace,
+                                 stray == nullptr ? "" : fmt::format(": cacerts stands in {}", stray->meta.ns)),
+                     stray == nullptr
+                         ? fmt::format("make cacerts in {} of {} from an intermediate CA under the common root, and "
+                                       "restart istiod",
+                                       cluster.system_namespace, cluster.name)
+                         : fmt::format("create it in {}, and restart istiod", cluster.system_namespace));
+    return;
+  }
+  const auto data = kube::ReadSecretData(*own);
+  if (!data.ok() || !kube::SecretEntry(*data, "ca-key.pem").empty()) return;
+  // istiod: pilot/pkg/bootstrap/istio_ca.go, createIstioCA.
+  findings.Explain(fmt::format("cacerts of {} has no ca-key.pem: its istiod takes that for no plugged-in CA, and signs "
+                               "with a root of its own",
+                               cluster.name),
+                   "create cacerts with all four files, and restart istiod");
+}
+
+// Each primary's signer is to be trusted by the proxies of each other one.
 void RootsDiffer(const Mesh& mesh, Findings& findings) {
-  std::vector<std::pair<const MeshCluster*, std::set<std::string>>> primaries;
+  const Time now = mesh.world().Now();
+  std::vector<const MeshCluster*> primaries;
   for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary) continue;
-    std::set<std::string> roots = RootsOf(*cluster);
-    if (!roots.empty()) primaries.emplace_back(cluster.get(), std::move(roots));
+    if (cluster->primary && cluster->istiod != nullptr && !cluster->istiod->ca_bundle_pem().empty())
+      primaries.push_back(cluster.get());
   }
   for (size_t i = 0; i < primaries.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      const auto& [a, roots_a] = primaries[j];
-      const auto& [b, roots_b] = primaries[i];
-      const auto& others = roots_b;  // clang 14 lets no lambda have a structured binding
-      const bool common =
-          std::any_of(roots_a.begin(), roots_a.end(), [&](const auto& r) { return others.contains(r); });
-      if (common) continue;
-      findings.Add(
-          b->name, "", {},
-          fmt::format("{} and {} have no root certificate in common: every TLS handshake between them ends with "
-                      "unknown_ca",
-                      a->name, b->name));
+      const MeshCluster &a = *primaries[j], &b = *primaries[i];
+      const bool a_trusts = Trusts(a, b, now), b_trusts = Trusts(b, a, now);
+      if (a_trusts && b_trusts) continue;
+      if (a_trusts || b_trusts) {
+        const MeshCluster &doubts = a_trusts ? b : a, &signer = a_trusts ? a : b;
+        findings.Add(b.name, "", {},
+                     fmt::format("proxies of {} trust no root of what the istiod of {} signs: every TLS handshake "
+                                 "between them ends with unknown_ca",
+                                 doubts.name, signer.name));
+      } else {
+        findings.Add(
+            b.name, "", {},
+            fmt::format("{} and {} have no root certificate in common: every TLS handshake between them ends with "
+                        "unknown_ca",
+                        a.name, b.name));
+      }
+      for (const MeshCluster* each : {&a, &b}) {
+        const kube::ObjectRef own = mesh.Get(*each, "Secret", each->system_namespace, "cacerts");
+        const MeshCluster& other = each == &a ? b : a;
+        const bool other_has = mesh.Get(other, "Secret", other.system_namespace, "cacerts") != nullptr;
+        if (own == nullptr ? other_has || StrayCacerts(mesh, *each) != nullptr : !(each == &a ? b_trusts : a_trusts))
+          ExplainRoots(mesh, *each, findings);
+      }
     }
   }
 }

@@ -319,6 +319,49 @@ void UnknownMeshNetworksGateway(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pilot/pkg/serviceregistry/kube/controller/network.go, Network(): the label of the control plane's namespace
+// counts before meshNetworks; pilot/pkg/model/network.go: so does a cluster's own gateway before an address there.
+void MeshNetworksUnheeded(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
+    if (map == nullptr || !cluster->primary || cluster->push == nullptr) continue;
+    const auto data = kube::ConfigMapData(*map);
+    const auto text = data.find("meshNetworks");
+    const auto networks = text == data.end() ? absl::StatusOr<config::MeshNetworks>(absl::NotFoundError(""))
+                                             : config::ParseMeshNetworks(text->second);
+    if (!networks.ok()) continue;
+    std::map<std::string, std::string> of_registry;  // the first network that names it
+    for (const auto& [name, network] : networks->networks) {
+      for (const auto& endpoint : network.endpoints) {
+        if (endpoint.from_registry.empty()) {
+          if (endpoint.from_cidr.find('/') != std::string::npos) continue;
+          findings.Add(*cluster, *map,
+                       fmt::format("meshNetworks: fromCidr {} of network {} is one address and no range: it covers "
+                                   "nothing",
+                                   endpoint.from_cidr, name));
+          findings.Explain("istiod passes what it cannot parse over with a warning (unable to parse CIDR)",
+                           fmt::format("write {}/32, or the range", endpoint.from_cidr));
+          continue;
+        }
+        const auto [first, fresh] = of_registry.try_emplace(endpoint.from_registry, name);
+        if (!fresh && first->second != name) {
+          findings.Add(*cluster, *map,
+                       fmt::format("meshNetworks: networks {} and {} both name {} in fromRegistry: it is in one of "
+                                   "them, whichever istiod reads first",
+                                   first->second, name, endpoint.from_registry));
+          findings.Explain({}, "name each cluster in one network");
+        }
+        const MeshCluster* far = mesh.Find(endpoint.from_registry);
+        if (far == nullptr || far->label.empty() || far->label == name) continue;
+        findings.Add(*cluster, *map,
+                     fmt::format("meshNetworks: {} is to be in network {} (fromRegistry), and the label "
+                                 "topology.istio.io/network of its namespace {} says {}: the label counts",
+                                 endpoint.from_registry, name, far->system_namespace, far->label));
+      }
+    }
+  }
+}
+
 void ZonesBehindOneGateway(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
   for (const auto& cluster : mesh.clusters()) {
@@ -370,6 +413,9 @@ const std::vector<Rule>& NetworkRules() {
        NetworkLabelMissing},
       {"WT127", "UnknownMeshNetworksGateway", Level::kError, "the network is one without that gateway",
        "write an address, or a name that istiod's resolver knows", "", UnknownMeshNetworksGateway},
+      {"WT133", "MeshNetworksUnheeded", Level::kWarning,
+       "a network's label is looked at first, and meshNetworks where there is none",
+       "say one thing in both, or leave meshNetworks to what has no label", "", MeshNetworksUnheeded},
       {"IST0126", "UnknownMeshNetworksServiceRegistry", Level::kError, "no endpoint will ever belong to that network",
        "name a cluster ID of the mesh in fromRegistry", "", UnknownMeshNetworksRegistry},
       {"WT114", "ZonesBehindOneGateway", Level::kWarning,

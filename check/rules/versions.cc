@@ -10,8 +10,10 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/base/text/parse_bool.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "scenarios/mesh/unheeded.h"
 #include "sim/world_site.h"
 
@@ -129,6 +131,55 @@ void Unread(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// What would have made the pod of that name; null: nothing has a name that this one begins with.
+kube::ObjectRef WorkloadOfPod(const Mesh& mesh, const MeshCluster& cluster, std::string_view pod) {
+  kube::ObjectRef out;
+  EachWorkload(mesh, [&](const MeshCluster& at, const kube::Object& object, const json&) {
+    if (&at != &cluster || !pod.starts_with(object.meta.name + "-")) return;
+    if (out == nullptr || out->meta.name.size() < object.meta.name.size())
+      out = mesh.Get(at, object.kind, object.meta.ns, object.meta.name);
+  });
+  return out;
+}
+
+// "c1: pod sleep-1 was not stored: ..." at what makes it; false: it is another complaint.
+bool NotStored(const Mesh& mesh, const std::string& complaint, Findings& findings) {
+  constexpr std::string_view kPod = ": pod ", kWhat = " was not stored: ";
+  const size_t pod = complaint.find(kPod), what = complaint.find(kWhat);
+  if (pod == complaint.npos || what == complaint.npos || what < pod) return false;
+  const MeshCluster* cluster = mesh.Find(std::string_view(complaint).substr(0, pod));
+  if (cluster == nullptr) return false;
+  const kube::ObjectRef owner =
+      WorkloadOfPod(mesh, *cluster, complaint.substr(pod + kPod.size(), what - pod - kPod.size()));
+  if (owner == nullptr) return false;
+  findings.Add(*cluster, *owner, "its pod is not made: " + complaint.substr(what + kWhat.size()));
+  const bool quota = complaint.find(" quota: ") != complaint.npos;
+  const bool limits =
+      complaint.find(" usage per ") != complaint.npos || complaint.find(" to request ratio ") != complaint.npos;
+  findings.Explain(
+      fmt::format("an API server stores no pod beyond what its namespace may have; {} tries again and again",
+                  owner->kind),
+      quota    ? fmt::format("raise spec.hard of the ResourceQuota in {}; a sidecar counts, too", owner->meta.ns)
+      : limits ? fmt::format("widen the LimitRange of {}, or ask for less: a sidecar's resources are held "
+                             "against it, too",
+                             owner->meta.ns)
+               : "mend what the message names");
+  return true;
+}
+
+// ENABLE_CA_SERVER of its istiod's container is false; null: it is not.
+kube::ObjectRef WithoutCa(const Mesh& mesh, const MeshCluster& cluster) {
+  const kube::ObjectRef deployment = WorkloadFor(mesh, cluster, cluster.system_namespace, {{"app", "istiod"}});
+  if (deployment == nullptr) return nullptr;
+  for (const json& container : Items(At(deployment->body, {"spec", "template", "spec", "containers"}))) {
+    for (const json& variable : Items(At(container, "env"))) {
+      if (Text(variable, "name") == "ENABLE_CA_SERVER" && !ParseBool(Text(variable, "value")).value_or(true))
+        return deployment;
+    }
+  }
+  return nullptr;
+}
+
 void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
   std::set<std::string, std::less<>> without;  // clusters that no istiod serves
   for (const auto& cluster : mesh.clusters()) {
@@ -155,15 +206,56 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const sim::UnreadCluster& unread : UnreadBy(mesh, *cluster)) elsewhere.insert(unread.Words());
   }
+  std::map<std::string, std::string> cause;  // by cluster: what its complaints may follow from
+  for (const auto& cluster : mesh.clusters()) {
+    const kube::ObjectRef istiod = WithoutCa(mesh, *cluster);
+    const std::vector<std::string> complaints = mesh.world().Complaints();
+    const bool complains = std::any_of(complaints.begin(), complaints.end(), [&](const std::string& each) {
+      return each.starts_with(cluster->name + ": pod ") && each.find("webhook") != each.npos;
+    });
+    if (istiod == nullptr || !complains) continue;
+    cause[cluster->name] = "ENABLE_CA_SERVER of istiod is false";
+    findings.Add(*cluster, *istiod,
+                 "ENABLE_CA_SERVER is false: istiod has no CA, so it makes itself no certificate, does not listen on "
+                 "15017 and leaves its webhook's caBundle empty");
+    // istiod: pilot/pkg/bootstrap/server.go, initIstiodCerts and isCADisabled.
+    findings.Explain("nobody injects, and proxies of this istiod get no certificate from it",
+                     "leave ENABLE_CA_SERVER out; or give istiod certificates of another (--tlsCertFile, --tlsKeyFile, "
+                     "--caCertFile, the webhook's caBundle by hand) and the proxies a CA (caAddress)");
+  }
   for (const std::string& complaint : mesh.world().Complaints()) {
-    if (elsewhere.contains(complaint)) continue;
+    if (elsewhere.contains(complaint) || NotStored(mesh, complaint, findings)) continue;
     // Of an account that lacks a role WT207 and WT208 tell which.
     if (rights && complaint.find(" is forbidden: User ") != complaint.npos) continue;
     findings.Add("", "", {}, complaint);
     const std::string cluster = complaint.substr(0, complaint.find(':'));
+    if (const auto why = cause.find(cluster); why != cause.end())
+      findings.Explain(why->second, "mend that first: this follows from it");
     if (without.contains(cluster))
       findings.Explain("no istiod serves " + cluster, "mend that first: this may follow from it");
   }
+}
+
+// Of an agent's words that name no cause; empty: they do, or nothing is known.
+std::pair<std::string, std::string> CauseOf(const std::string& words, const MeshCluster* primary) {
+  const auto says = [&](std::string_view what) { return words.find(what) != words.npos; };
+  if (says("unknown service istio.v1.auth"))
+    return {"CA_ADDR (caAddress) leads to port 15010, in clear text, where istiod signs nothing",
+            "let it end in :15012"};
+  if (says("404 (Not Found)"))
+    return {
+        "discoveryAddress or CA_ADDR leads to istiod's webhooks (Service port 443, 15017), which are no gRPC server",
+        "let it end in :15012"};
+  if (says("no such host"))
+    return {"discoveryAddress or CA_ADDR (caAddress) names a host that the pod's DNS does not know",
+            "write SERVICE.NAMESPACE.svc:15012 of an istiod, or bring the Service"};
+  if (!says("code = Unauthenticated") || primary == nullptr || primary->istiod == nullptr) return {};
+  const std::vector<std::string>& audiences = primary->istiod->options().tokens.audiences;
+  if (std::find(audiences.begin(), audiences.end(), "istio-ca") == audiences.end())
+    return {fmt::format("istiod of {} takes tokens for {} alone (TOKEN_AUDIENCES), and pods' tokens are for istio-ca",
+                        primary->name, fmt::join(audiences, ", ")),
+            "leave TOKEN_AUDIENCES out, or project tokens for that audience (global.sds.token.aud)"};
+  return {};
 }
 
 // What its agent or Envoy says of each application's or gateway's proxy that waits for something.
@@ -189,6 +281,16 @@ void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
   for (const auto& [key, entry] : by_owner) {
     const MeshCluster& cluster = *mesh.Find(key.first);
     findings.Add(cluster, *entry.first, fmt::format("its pod is not ready: {}", entry.second.front()));
+    // istiod: security/pkg/server/ca/authenticate/kubeauth/kube_jwt.go: a token is reviewed by the cluster whose ID it
+    // comes with.
+    const MeshCluster* const primary = mesh.Find(cluster.control_plane);
+    if (entry.second.front().find("Unauthenticated") != std::string::npos && primary != nullptr &&
+        findings.Has("WT202", primary->name)) {
+      findings.Explain(fmt::format("the istiod of {} runs as another cluster (WT202), and reviews no tokens of {}",
+                                   primary->name, cluster.name),
+                       "mend CLUSTER_ID first: this follows from it");
+    }
+    if (const auto [why, remedy] = CauseOf(entry.second.front(), primary); !why.empty()) findings.Explain(why, remedy);
     // The address may be the mesh config's own.
     const kube::ObjectRef map = MeshConfigMap(mesh, cluster);
     const auto data = map == nullptr ? std::map<std::string, std::string>() : kube::ConfigMapData(*map);

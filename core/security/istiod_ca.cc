@@ -164,7 +164,12 @@ void IstiodCa::Use(KeyCertPem pem, std::string_view what, bool plugged) {
   absl::StatusOr<KeyCertBundleRef> bundle = KeyCertBundle::Create(std::move(pem), host_.WallClock(), what);
   if (!bundle.ok()) {
     // A bad istio-ca-secret is read again until the time is up: somebody may mend it.
-    return plugged ? Finish(bundle.status()) : RetryStart(bundle.status());
+    if (!plugged) return RetryStart(bundle.status());
+    // istiod: pilot/pkg/bootstrap/istio_ca.go, createIstioCA.
+    return Finish(absl::Status(bundle.status().code(),
+                               fmt::format("failed to create discovery service: failed to create CA: failed to create "
+                                           "an istiod CA: failed to create CA KeyCertBundle ({})",
+                                           Message(bundle.status()))));
   }
   absl::StatusOr<std::unique_ptr<IstioCa>> ca = IstioCa::Create(*std::move(bundle), options_.ca, host_.WallClock());
   if (!ca.ok()) return Finish(ca.status());

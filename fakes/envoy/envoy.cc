@@ -11,9 +11,6 @@
 namespace wavetank::envoysim {
 namespace {
 
-constexpr uint16_t kOutboundPort = 15001;
-constexpr uint16_t kInboundPort = 15006;
-
 // The binary's own version, as an Envoy tells it in its node; the data plane's if it tells none.
 EnvoyRelease ReleaseOf(EnvoyContext& context, EnvoyRelease otherwise) {
   envoy::config::core::v3::Node node;
@@ -33,8 +30,8 @@ class Envoy::Impl {
         secrets(process, [this] { xds.OnSecret(); }),
         view(plane, process, secrets),
         xds(process, secrets, view),
-        outbound(view, kOutboundPort),
-        inbound(view, kInboundPort),
+        outbound(view, options.outbound_port),
+        inbound(view, options.inbound_port),
         direct(view, 0) {}
   ~Impl() { Stop(StopKind::kKill); }
 

@@ -12,20 +12,26 @@
 namespace wavetank::scenario {
 
 // As fakekube::LoadManifests; each IstioOperator is replaced by what `istioctl manifest generate` prints of it, with
-// the charts of that istioctl or of $ISTIO_CHARTS. istioctl is $ISTIOCTL, $ISTIO_HOME/bin/istioctl, or on the PATH;
-// without one, FailedPrecondition says where the IstioOperator stands and what to do. kind's files are left out.
-absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const std::string& path);
+// the charts of that istioctl, of $ISTIO_CHARTS or $ISTIO_HOME/manifests; what it warns of goes to `notes`. istioctl is
+// $ISTIOCTL, $ISTIO_HOME/bin/istioctl, or on the PATH; without one, FailedPrecondition says where the IstioOperator
+// stands and what to do. kind's files are left out.
+absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const std::string& path,
+                                                             std::vector<std::string>* notes = nullptr);
 
 struct ClusterRanges {
   std::string pods, services;  // CIDRs; empty: nothing is said
-  std::string load_balancers;  // a CIDR, or "from-to"
+  std::string load_balancers;  // a CIDR, "from-to", or "none": they wait for ever
   std::vector<std::string> notes;
 };
 // What a kind file (kind.x-k8s.io) says of pods and Services, kind's defaults included, and an IPAddressPool of MetalLB
 // (or the ConfigMap of its older releases) of load balancers. InvalidArgument: a range is none.
 absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster);
 
-// Pod ranges that clusters of one network share: what one of them sends to the other's pods stays at home.
+// The same addresses, however they are written.
+bool SameRange(const std::string& a, const std::string& b);
+
+// Pod ranges that clusters of one network share: what one of them sends to the other's pods stays at home. And ranges
+// of load balancers that any two share.
 std::vector<std::string> SharedRanges(const Scenario& scenario);
 
 }  // namespace wavetank::scenario

@@ -101,13 +101,42 @@ absl::StatusOr<std::string> FindIstioctl() {
   return absl::NotFoundError("istioctl is neither $ISTIOCTL, nor in $ISTIO_HOME/bin, nor on the PATH");
 }
 
-absl::StatusOr<std::string> GenerateManifests(const std::string& istioctl, const std::string& istio_operator) {
+namespace {
+
+// The folder of charts and profiles that istioctl is to render; empty: those within it. A folder may be named by its
+// charts alone.
+std::string ChartsFolder() {
+  std::error_code error;
+  if (fs::path charts = Environment("ISTIO_CHARTS"); !charts.empty()) {
+    if (!charts.has_filename()) charts = charts.parent_path();
+    const bool inner = charts.filename() == "charts" && fs::is_directory(charts.parent_path() / "profiles", error);
+    return inner ? charts.parent_path().string() : charts.string();
+  }
+  const std::string home = Environment("ISTIO_HOME");
+  const fs::path release = fs::path(home) / "manifests";
+  const bool there = !home.empty() && fs::is_directory(release / "charts", error);
+  return there ? release.string() : "";
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
+    if (!line.empty()) out.push_back(std::move(line));
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<Rendered> GenerateManifests(const std::string& istioctl, const std::string& istio_operator) {
   const Scratch scratch;
   if (scratch.path.empty()) return absl::UnavailableError("no folder for istioctl's output could be made");
   const fs::path in = scratch.path / "operator.yaml", out = scratch.path / "out", err = scratch.path / "err";
   std::ofstream(in) << istio_operator;
   std::vector<std::string> arguments{istioctl, "manifest", "generate", "-f", in.string()};
-  if (const std::string charts = Environment("ISTIO_CHARTS"); !charts.empty()) {
+  if (const std::string charts = ChartsFolder(); !charts.empty()) {
     arguments.insert(arguments.end(), {"--manifests", charts});
   }
   const std::optional<int> code = RunToFiles(arguments, out, err);
@@ -117,7 +146,7 @@ absl::StatusOr<std::string> GenerateManifests(const std::string& istioctl, const
     while (!why.empty() && why.back() == '\n') why.pop_back();
     return absl::InvalidArgumentError(fmt::format("istioctl manifest generate: {}", why));
   }
-  return Contents(out);
+  return Rendered{Contents(out), Lines(Contents(err))};
 }
 
 }  // namespace wavetank::scenario

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -10,7 +11,11 @@ namespace wavetank::scenario {
 // Where it is; NotFound: nowhere (installer_files.h says where it is looked for).
 absl::StatusOr<std::string> FindIstioctl();
 
+struct Rendered {
+  std::string manifests;
+  std::vector<std::string> warnings;  // what it said beside them, a line each
+};
 // What `istioctl manifest generate -f` prints of an IstioOperator. InvalidArgument: istioctl refused it, in its words.
-absl::StatusOr<std::string> GenerateManifests(const std::string& istioctl, const std::string& istio_operator);
+absl::StatusOr<Rendered> GenerateManifests(const std::string& istioctl, const std::string& istio_operator);
 
 }  // namespace wavetank::scenario

@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, 
     std::erase_if(*objects, [&](const json& object) { return !selector->Matches(LabelsOf(object)); });
     return objects;
   }
-  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = LoadRendered(spec.path);
+  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = LoadRendered(spec.path, notes);
   if (!manifests.ok()) return manifests.status();
   std::vector<json> out;
   for (fakekube::Manifest& manifest : *manifests) {

@@ -40,11 +40,12 @@ bool WithoutActors(const fakekube::GroupKind& kind) {
   const bool mcs = name == "ServiceExport" || name == "ServiceImport";
   return (group == "multicluster.x-k8s.io" && !mcs) || group == "install.istio.io" ||
          (group == "autoscaling" && name != "HorizontalPodAutoscaler") ||
-         (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement") ||
+         (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement" &&
+          name != "BGPAdvertisement") ||
          group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
          (group == "networking.k8s.io" && name == "NetworkPolicy") ||
          (group == "batch" && (name == "Job" || name == "CronJob")) ||
-         (group.empty() && (name == "LimitRange" || name == "ResourceQuota" || name == "PersistentVolumeClaim"));
+         (group.empty() && name == "PersistentVolumeClaim");
 }
 
 bool Says(const json& in, const UnreadField& field) {

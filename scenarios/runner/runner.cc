@@ -124,6 +124,7 @@ class ScenarioRun final : public WorldView {
         if (cluster.primary()) world_->Mended(sim::Mend::kRoots, cluster.name);
       }
     }
+    for (const auto& [what, cluster] : start.mended) world_->Mended(what, cluster);
     for (std::string& line : world_->LeftOut()) start_notes_.push_back(std::move(line));
     unready_at_start_ = !world_->Unready().empty();
     if (options_.on_up) {

@@ -1,6 +1,7 @@
 #include "scenarios/runner/start.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
@@ -8,6 +9,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "scenarios/actions/action.h"
+#include "scenarios/mesh/gaps.h"
 #include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/system_namespaces.h"
@@ -44,10 +46,29 @@ bool BelongsToControlPlane(const json& object, const SystemNamespaceSet& system)
   return kind == "ConfigMap" || kind == "Secret" || kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding";
 }
 
+// To each primary whose manifests bring none, one of each other cluster that the scenario does not give it.
+std::vector<RemoteSecretSpec> MissingSecrets(const Scenario& scenario, const std::set<std::string>& with_secrets) {
+  std::vector<RemoteSecretSpec> out;
+  for (const ClusterSpec& in : scenario.clusters) {
+    if (!in.primary() || with_secrets.contains(in.name)) continue;
+    for (const ClusterSpec& of : scenario.clusters) {
+      const bool there =
+          std::any_of(scenario.remote_secrets.begin(), scenario.remote_secrets.end(),
+                      [&](const RemoteSecretSpec& secret) { return secret.of == of.name && secret.in == in.name; });
+      if (in.name != of.name && !there) out.push_back({of.name, in.name});
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   StartPhases out;
+  const auto chosen = [&](sim::Mend what) { return scenario.mending.Of(what) == sim::Mending::Choice::kYes; };
+  std::set<std::string> with_secrets;  // clusters whose manifests bring remote Secrets
+  std::set<std::string> without_istiod;
+  bool brings_control_plane = false;
   for (const ClusterSpec& cluster : scenario.clusters) {
     absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster, &out.notes);
     if (!objects.ok()) return objects.status();
@@ -57,7 +78,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
          {std::tuple(ranges->pods, cluster.pod_cidr, "pods"),
           std::tuple(ranges->services, cluster.service_cidr, "services"),
           std::tuple(ranges->load_balancers, cluster.load_balancer_cidr, "loadBalancers")}) {
-      if (said.empty() || said == taken) continue;
+      if (said.empty() || SameRange(said, taken)) continue;
       out.notes.push_back(
           fmt::format("{}: its files give {} the range {}, and the scenario {}; say `{}: {}` to have it", cluster.name,
                       field, said, taken, field, said));
@@ -68,6 +89,15 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
                           [](const json& object) { return Text(object, "kind") == "Namespace"; });
     const SystemNamespaceSet own = SystemNamespaces(*objects);
     out.system_namespaces.insert(own.begin(), own.end());
+    brings_control_plane = brings_control_plane || BringsControlPlane(*objects, own);
+    if (cluster.primary() && !BringsIstiod(*objects)) without_istiod.insert(cluster.name);
+    if (BringsRemoteSecrets(*objects)) with_secrets.insert(cluster.name);
+    bool labelled = false;
+    const std::string network = NetworkOf(*objects, own, &labelled);
+    if (chosen(sim::Mend::kNetwork) && !labelled && !network.empty()) {
+      out.mended.insert({sim::Mend::kNetwork, cluster.name});
+      out.phases[0].insert(out.phases[0].begin(), ApplyObject{cluster.name, LabelledNamespace(MainOf(own), network)});
+    }
     const bool roots = scenario.ca_said || scenario.mending.Does(sim::Mend::kRoots, true);
     const bool plugs_in = scenario.ca != CaPlan::kSelfSigned && roots && cluster.primary();
     const PlugInCa plugged{cluster.name, scenario.ca == CaPlan::kOwnRoots ? "root-" + cluster.name : "root"};
@@ -81,6 +111,13 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     if (plugs_in && elsewhere) out.phases[0].push_back(plugged);
     out.phases[0].push_back(Install{cluster.name});
   }
+  // A mesh of which one cluster brings its control plane is no sketch: another one that lacks it lacks it.
+  if (brings_control_plane && !scenario.mending.chosen()) {
+    std::erase_if(out.phases[0], [&](const sim::Input& input) {
+      const auto* install = input.As<Install>();
+      return install != nullptr && without_istiod.contains(install->cluster);
+    });
+  }
   for (const json& set : scenario.key_sets) {
     out.phases[0].push_back(ServeKeySet{Text(set, "uri"), At(set, "keys"), Text(set, "issuer")});
   }
@@ -89,6 +126,12 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   }
   for (const RemoteSecretSpec& secret : scenario.remote_secrets) {
     out.phases[1].push_back(SetRemoteSecret{secret.of, secret.in, "present"});
+  }
+  if (chosen(sim::Mend::kTokens)) {
+    for (const RemoteSecretSpec& secret : MissingSecrets(scenario, with_secrets)) {
+      out.phases[1].push_back(SetRemoteSecret{secret.of, secret.in, "present"});
+      out.mended.insert({sim::Mend::kTokens, secret.in});
+    }
   }
   for (std::string& note : SharedRanges(scenario)) out.notes.push_back(std::move(note));
   if (absl::Status status = CheckSteps(scenario, &out.notes); !status.ok()) return status;

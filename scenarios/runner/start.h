@@ -1,7 +1,9 @@
 // How a mesh begins: the inputs that install it.
 #pragma once
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,6 +21,7 @@ struct StartPhases {
   std::vector<std::string> notes;  // on its manifests and those of its steps
   Validity certificates;           // of its manifests
   SystemNamespaceSet system_namespaces;
+  std::set<std::pair<sim::Mend, std::string>> mended;  // done in them for which cluster, as it was chosen
 };
 // Errors are those of manifests (scenarios/mesh/manifests.h), of the steps' too.
 absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario);

@@ -14,6 +14,7 @@
 #include "fakes/envoy/envoy.h"
 #include "scenarios/answers/address_names.h"
 #include "scenarios/answers/failure_words.h"
+#include "scenarios/mesh/gaps.h"
 #include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/system_namespaces.h"
@@ -32,43 +33,10 @@ using pilot::kNetworkLabel;
 constexpr Duration kSurveySettleLimit = 5min;
 constexpr Duration kRequestLimit = 1min;
 
-const json& LabelsOf(const json& object) { return At(object, {"metadata", "labels"}); }
-
-// The network that a cluster's manifests speak of: the label of its system namespace, or of its east-west gateway.
-std::string NetworkOf(const std::vector<json>& objects, const SystemNamespaceSet& system, bool* labelled) {
-  std::string gateway;
-  *labelled = false;
-  for (const json& object : objects) {
-    const std::string network = Text(LabelsOf(object), kNetworkLabel);
-    if (network.empty()) continue;
-    if (Text(object, "kind") == "Namespace" && system.contains(Text(At(object, "metadata"), "name"))) {
-      *labelled = true;
-      return network;
-    }
-    if (Text(object, "kind") == "Service") gateway = network;
-  }
-  return gateway;
-}
-
-// Whether an istiod among them is told anything.
-bool BringsControlPlane(const std::vector<json>& objects, const SystemNamespaceSet& system) {
-  for (const json& object : objects) {
-    if (Text(object, "kind") != "Deployment" || !system.contains(Text(At(object, "metadata"), "namespace"))) continue;
-    for (const json& container : Items(At(object, {"spec", "template", "spec", "containers"}))) {
-      if (Text(container, "name") == "discovery" && !Items(At(container, "env")).empty()) return true;
-    }
-  }
-  return false;
-}
-
 bool BringsRoots(const std::vector<json>& objects) {
   return std::any_of(objects.begin(), objects.end(), [](const json& object) {
     return Text(object, "kind") == "Secret" && Text(At(object, "metadata"), "name") == "cacerts";
   });
-}
-
-bool IsRemoteSecret(const json& object) {
-  return Text(object, "kind") == "Secret" && Text(LabelsOf(object), "istio/multiCluster") == "true";
 }
 
 class Surveyor {
@@ -87,6 +55,7 @@ class Surveyor {
     for (const ClusterSpec& cluster : scenario_.clusters) {
       if (scenario_.ca != CaPlan::kSelfSigned && cluster.primary()) world_->Mended(sim::Mend::kRoots, cluster.name);
     }
+    for (const auto& [what, cluster] : plan->start.mended) world_->Mended(what, cluster);
     for (const std::vector<sim::Input>& phase : plan->start.phases) {
       Say("applying manifests");
       for (const sim::Input& input : phase) {
@@ -333,12 +302,17 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     if (BringsControlPlane(*objects, system) || BringsRoots(*objects)) sketch = false;
     if (!spec.network.empty() && !labelled) to_label.emplace_back(spec.name, MainOf(system));
     if (spec.network.empty()) spec.network = "network1";
-    brings_secrets = brings_secrets || std::any_of(objects->begin(), objects->end(), IsRemoteSecret);
+    brings_secrets = brings_secrets || BringsRemoteSecrets(*objects);
     out.scenario.clusters.push_back(std::move(spec));
   }
   if (!options.mending.Does(sim::Mend::kRoots, sketch)) out.scenario.ca = CaPlan::kSelfSigned;
-  if (!options.mending.Does(sim::Mend::kNetwork, sketch)) to_label.clear();
+  // What was chosen MakeStart() does.
+  const auto left_out = [&](sim::Mend what) {
+    return sketch && options.mending.Of(what) == sim::Mending::Choice::kSketch;
+  };
+  if (!left_out(sim::Mend::kNetwork)) to_label.clear();
   const bool gives_secrets = options.remote_secrets && options.mending.Does(sim::Mend::kTokens, sketch);
+  if (!options.remote_secrets) out.scenario.mending = out.scenario.mending.Without(sim::Mend::kTokens);
   if (!gives_secrets && !brings_secrets && out.scenario.clusters.size() > 1) {
     notes.emplace_back(
         "the manifests bring no remote Secrets, so that no istiod knows another cluster; `wavetank "
@@ -365,10 +339,8 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     const ClusterSpec& cluster = *out.scenario.FindCluster(name);
     notes.push_back(fmt::format("{}: namespace {} was labelled {}={}, as its gateway is", name, ns_name, kNetworkLabel,
                                 cluster.network));
-    const json ns = {{"apiVersion", "v1"},
-                     {"kind", "Namespace"},
-                     {"metadata", {{"name", ns_name}, {"labels", {{std::string(kNetworkLabel), cluster.network}}}}}};
-    start->phases[0].insert(start->phases[0].begin(), sim::inputs::ApplyObject{name, ns});
+    start->phases[0].insert(start->phases[0].begin(),
+                            sim::inputs::ApplyObject{name, LabelledNamespace(ns_name, cluster.network)});
   }
   out.start = *std::move(start);
   out.start.notes.insert(out.start.notes.begin(), notes.begin(), notes.end());

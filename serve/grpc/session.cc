@@ -91,6 +91,7 @@ absl::Status Session::Start() {
       if (cluster.primary()) world.Mended(sim::Mend::kRoots, cluster.name);
     }
   }
+  for (const auto& [what, cluster] : options_.start.mended) world.Mended(what, cluster);
   for (std::string& line : world.LeftOut()) notes_.push_back(std::move(line));
   for (const std::string& proxy : world.Unready()) notes_.push_back("not ready: " + proxy);
   for (std::string& deed : world.MendedLines()) notes_.push_back(std::move(deed));

@@ -62,6 +62,12 @@ Mending::Choice Mending::Of(Mend what) const {
   return (done_ & BitOf(what)) != 0 ? Choice::kYes : Choice::kNo;
 }
 
+Mending Mending::Without(Mend what) const {
+  Mending out = *this;
+  out.done_ &= ~BitOf(what);
+  return out;
+}
+
 bool Mending::Does(Mend what, bool sketch) const {
   const Choice choice = Of(what);
   return choice == Choice::kYes || (choice == Choice::kSketch && sketch);

@@ -42,6 +42,8 @@ class Mending {
   // `sketch`: whether the manifests leave it out altogether.
   bool Does(Mend what, bool sketch) const;
   bool chosen() const { return chosen_; }
+  // Without that, if it was chosen.
+  Mending Without(Mend what) const;
   friend bool operator==(const Mending&, const Mending&) = default;
 
  private:

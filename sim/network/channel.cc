@@ -139,6 +139,7 @@ class ChannelServer::Handler final : public ConnectionHandler {
     const SiteId b = channels.network_.at(server_.workload_).site;
     channel->line_ = channel->client_workload_ == server_.workload_ ? nullptr : &channels.links_.Between(a, b);
     channel->istiod_ = &server_.istiod_;
+    channel->speaks_grpc_ = server_.speaks_ == Speaks::kGrpc;
   }
   void OnRequest(ConnectionId connection, ExchangeId, const RequestSpec&, Duration) override {
     Refuse(connection, CloseKind::kReset, {});
@@ -286,8 +287,9 @@ void Channel::Break(const absl::Status& why) {
 }
 
 ChannelServer::ChannelServer(Channels& channels, Host& host, WorkloadId workload,
-                             std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, IstiodProcess& istiod)
-    : channels_(channels), host_(host), workload_(workload), tls_(std::move(tls)), istiod_(istiod) {}
+                             std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, IstiodProcess& istiod,
+                             Speaks speaks)
+    : channels_(channels), host_(host), workload_(workload), tls_(std::move(tls)), istiod_(istiod), speaks_(speaks) {}
 
 ChannelServer::~ChannelServer() {
   for (const auto& [connection, handler] : handlers_) {

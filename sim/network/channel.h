@@ -50,6 +50,7 @@ class Channel final : public std::enable_shared_from_this<Channel> {
   bool open() const { return open_; }
   // The listener at the far end; only within what runs there.
   IstiodProcess* istiod() const { return istiod_; }
+  bool speaks_grpc() const { return speaks_grpc_; }
   void set_session(std::shared_ptr<ChannelSession> session) { session_ = std::move(session); }
   const std::shared_ptr<ChannelSession>& session() const { return session_; }
   // Of the client's certificate, if it presented one.
@@ -96,6 +97,7 @@ class Channel final : public std::enable_shared_from_this<Channel> {
   ClientHandler client_;
   class ChannelServer* server_ = nullptr;
   IstiodProcess* istiod_ = nullptr;
+  bool speaks_grpc_ = true;
   std::shared_ptr<ChannelSession> session_;
   Host* hosts_[2] = {nullptr, nullptr};  // by End
   Line* line_ = nullptr;                 // null: both in one pod
@@ -114,9 +116,11 @@ using ChannelRef = std::shared_ptr<Channel>;
 // One port on which an istiod listens.
 class ChannelServer final : public envoysim::Acceptor {
  public:
+  enum class Speaks : uint8_t { kGrpc, kHttp };  // of HTTP alone: to a gRPC call it answers 404
   // `tls()` gives the server's side of the handshake as it is now; null refuses the connection (not started yet).
   ChannelServer(Channels& channels, Host& host, WorkloadId workload,
-                std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, IstiodProcess& istiod);
+                std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, IstiodProcess& istiod,
+                Speaks speaks = Speaks::kGrpc);
   ~ChannelServer() override;  // resets what is open
 
   envoysim::ConnectionHandler* Accept(envoysim::ConnectionId connection, const envoysim::AcceptInfo& info) override;
@@ -129,6 +133,7 @@ class ChannelServer final : public envoysim::Acceptor {
   WorkloadId workload_;
   std::function<std::shared_ptr<const envoysim::TlsServer>()> tls_;
   IstiodProcess& istiod_;
+  Speaks speaks_;
   std::map<envoysim::ConnectionId, std::unique_ptr<Handler>> handlers_;
 };
 

@@ -8,6 +8,7 @@
 #include "core/base/json_access.h"
 #include "core/kube/types.h"
 #include "fakes/kube/services/load_balancers.h"
+#include "fakes/kube/services/metal_lb.h"
 
 namespace wavetank::sim {
 namespace {
@@ -45,11 +46,19 @@ KubeProxy::KubeProxy(fakekube::Cluster& cluster, MeshNetwork& network, SiteId si
       "Service", [this](const fakekube::Change& change) { Touch(change.object->meta.ns, change.object->meta.name); }));
   subscriptions_.Add(
       cluster_.api().Observe("EndpointSlice", [this](const fakekube::Change& change) { OnSlice(change); }));
+  for (const char* kind :
+       {fakekube::kMetalLbPool, fakekube::kMetalLbAdvertisements[0], fakekube::kMetalLbAdvertisements[1]}) {
+    subscriptions_.Add(cluster_.api().Observe(kind, [this](const fakekube::Change&) { TouchAll(); }));
+  }
   subscriptions_.Add(cluster_.api().Observe("Node", [this](const fakekube::Change& change) {
     if (change.type == kube::WatchEventType::kModified && AddressesOf(change.previous) == AddressesOf(change.object))
       return;
-    for (const kube::ObjectRef& service : cluster_.api().List("Service")) Touch(service->meta.ns, service->meta.name);
+    TouchAll();
   }));
+}
+
+void KubeProxy::TouchAll() {
+  for (const kube::ObjectRef& service : cluster_.api().List("Service")) Touch(service->meta.ns, service->meta.name);
 }
 
 void KubeProxy::SetNodeLost(const std::string& node, bool lost) {
@@ -59,8 +68,7 @@ void KubeProxy::SetNodeLost(const std::string& node, bool lost) {
     lost_.erase(node);
   }
   network_.SetNodeLost(network_.Node(site_, node), lost);
-  if (checks_.interval <= Duration::zero()) return;
-  for (const kube::ObjectRef& service : cluster_.api().List("Service")) Touch(service->meta.ns, service->meta.name);
+  if (checks_.interval > Duration::zero()) TouchAll();
 }
 
 std::vector<NodeIndex> KubeProxy::Targets(const kube::NamespacedName& service, bool local,
@@ -143,7 +151,9 @@ void KubeProxy::SyncService(const kube::NamespacedName& name) {
   if (service.cluster_ips.empty()) AddAddress(service.cluster_ip, &addresses.vips);
   for (const std::string& ip : service.external_ips) AddAddress(ip, &addresses.load_balancers);
   for (const auto& ingress : service.ingress) {
-    if (!ingress.ip.empty()) AddAddress(ingress.ip, &addresses.load_balancers);
+    if (!ingress.ip.empty())
+      AddAddress(ingress.ip, fakekube::AnnouncesByMetalLb(cluster_.api(), ingress.ip) ? &addresses.load_balancers
+                                                                                      : &addresses.unannounced);
     if (!ingress.hostname.empty()) {
       AddAddress(fakekube::AddressOfLoadBalancerName(ingress.hostname).value_or(""), &addresses.load_balancers);
     }

@@ -30,6 +30,7 @@ class KubeProxy {
 
  private:
   void Touch(const std::string& ns, const std::string& service);
+  void TouchAll();
   void OnSlice(const fakekube::Change& change);
   void Sync();
   void SyncService(const kube::NamespacedName& name);

@@ -140,20 +140,26 @@ ServiceBackends OfFamily(const ServiceBackends& backends, bool v4) {
 
 void MeshNetwork::SetService(SiteId site, NetworkIndex network, const std::string& key, ServiceAddresses addresses) {
   ServiceState& state = services_[{static_cast<uint16_t>(site), key}];
-  Forget(state);
-  const auto add = [&](uint16_t scope, const IpAddress& ip, uint16_t port, const ServiceBackends& backends) {
+  Forget(site, state);
+  const auto add = [&](uint16_t scope, const IpAddress& ip, uint16_t port, const ServiceBackends& backends,
+                       bool announced = true) {
     const VirtualKey virtual_key{scope, SocketAddress{ip, port}};
-    virtual_ports_[virtual_key] =
-        VirtualPort{site, network, OfFamily(backends, ip.is_v4()), addresses.of_node, addresses.node};
+    VirtualPort here{site, network, OfFamily(backends, ip.is_v4()), addresses.of_node, addresses.node, announced};
+    const auto [it, fresh] = virtual_ports_.try_emplace(virtual_key, here);
+    const bool shared = !fresh && it->second.site != site;
+    own_differ_ = own_differ_ || shared;
+    if (!fresh && (!shared || site < it->second.site)) it->second = std::move(here);
     state.keys.push_back(virtual_key);
   };
-  const auto known_in = [&](const IpAddress& address) {
-    const bool outside = underlay_ == nullptr || !underlay_->IsPrivate(network, address);
-    return outside ? kEverywhere : static_cast<uint16_t>(kPrivate | static_cast<uint16_t>(network));
-  };
+  const auto own = static_cast<uint16_t>(kOwn | static_cast<uint16_t>(site));
+  own_differ_ = own_differ_ || !addresses.unannounced.empty();
   for (const auto& [port, backends] : addresses.ports) {  // order: a vector
     for (const IpAddress& vip : addresses.vips) add(static_cast<uint16_t>(site), vip, port, backends);
-    for (const IpAddress& address : addresses.load_balancers) add(known_in(address), address, port, backends);
+    for (const IpAddress& address : addresses.load_balancers) {
+      add(KnownIn(network, address), address, port, backends);
+      add(own, address, port, backends);
+    }
+    for (const IpAddress& address : addresses.unannounced) add(own, address, port, backends, false);
   }
   const std::vector<IpAddress> before = std::exchange(state.load_balancers, std::move(addresses.load_balancers));
   const std::vector<IpAddress> now = state.load_balancers;
@@ -162,15 +168,34 @@ void MeshNetwork::SetService(SiteId site, NetworkIndex network, const std::strin
   }
 }
 
-void MeshNetwork::Forget(ServiceState& state) {
-  for (const VirtualKey& virtual_key : state.keys) virtual_ports_.erase(virtual_key);
+uint16_t MeshNetwork::KnownIn(NetworkIndex network, const IpAddress& address) const {
+  const bool outside = underlay_ == nullptr || !underlay_->IsPrivate(network, address);
+  return outside ? kEverywhere : static_cast<uint16_t>(kPrivate | static_cast<uint16_t>(network));
+}
+
+void MeshNetwork::Forget(SiteId site, ServiceState& state) {
+  for (const VirtualKey& virtual_key : state.keys) {
+    const auto it = virtual_ports_.find(virtual_key);
+    if (it == virtual_ports_.end() || it->second.site != site) continue;
+    virtual_ports_.erase(it);
+    if (!own_differ_ || (virtual_key.first != kEverywhere && (virtual_key.first & kPrivate) == 0)) continue;
+    // Who else has the address answers for it now.
+    for (uint16_t other = 0; other < links_.sites().size(); ++other) {
+      const VirtualPort* const heir = FindPort(static_cast<uint16_t>(kOwn | other), virtual_key.second);
+      if (heir == nullptr || !heir->announced || KnownIn(heir->network, virtual_key.second.ip) != virtual_key.first)
+        continue;
+      const VirtualPort copy = *heir;  // the map may move
+      virtual_ports_[virtual_key] = copy;
+      break;
+    }
+  }
   state.keys.clear();
 }
 
 void MeshNetwork::RemoveService(SiteId site, const std::string& key) {
   const auto it = services_.find({static_cast<uint16_t>(site), key});
   if (it == services_.end()) return;
-  Forget(it->second);
+  Forget(site, it->second);
   const std::vector<IpAddress> gone = it->second.load_balancers;
   services_.erase(it);
   for (const IpAddress& ip : gone) {
@@ -289,6 +314,11 @@ MeshNetwork::Obstacle MeshNetwork::Unknown(const Workload& from, const SocketAdd
                           networks_[site])};
     }
   }
+  for (const auto& [key, service] : services_) {  // order: whichever has it, the words are the same
+    if (std::find(service.load_balancers.begin(), service.load_balancers.end(), destination.ip) !=
+        service.load_balancers.end())
+      return {fmt::format("the load balancer {} has no port {}", destination.ip.ToString(), destination.port)};
+  }
   if (const std::optional<Underlay::Destination> translated =
           underlay_ == nullptr ? std::nullopt : underlay_->Translate(destination)) {
     return {fmt::format("NAT of {} leads {} to {}, which nothing there has",
@@ -405,7 +435,11 @@ Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, 
 
   Way way{FindPort(static_cast<uint16_t>(from.site), destination), from.network, destination};
   bool inside = way.service != nullptr;
-  if (!inside) way = Find(from, destination);
+  if (!inside && own_differ_) {
+    way.service = FindPort(static_cast<uint16_t>(kOwn | static_cast<uint16_t>(from.site)), destination);
+    if (way.service != nullptr) way.site = way.service->network;
+  }
+  if (way.service == nullptr) way = Find(from, destination);
   SocketAddress wire = destination;
   // A Service's endpoints may be a load balancer themselves (istiod's Service in a remote cluster), which is as far as
   // it goes.

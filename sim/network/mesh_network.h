@@ -89,9 +89,13 @@ class MeshNetwork final : public envoysim::Network {
   Workload& at(WorkloadId id) { return *workloads_[static_cast<uint32_t>(id)]; }
   void Remove(WorkloadId id);  // the address is free again; paths in use stay valid
 
-  // Replaces what one Service of one cluster contributes. `vips` are reachable inside the cluster's site only.
+  // Replaces what one Service of one cluster contributes. `vips` are reachable inside the cluster's site only. Where
+  // two clusters' load balancers have one address, each reaches its own (kube-proxy: pkg/proxy/iptables has rules for
+  // ingress addresses on every node), and all others that of the cluster that the world named first.
   struct ServiceAddresses {
     std::vector<IpAddress> vips, load_balancers;
+    std::vector<IpAddress>
+        unannounced;  // of load balancers that nobody tells the network of: their own cluster's alone
     std::vector<std::pair<uint16_t, ServiceBackends>> ports;
     bool of_node = false;  // `vips` are a node's own addresses
     NodeIndex node{};      // which
@@ -126,12 +130,15 @@ class MeshNetwork final : public envoysim::Network {
     NetworkIndex network;
     ServiceBackends backends;
     bool of_node = false;
-    NodeIndex node{};  // of_node
+    NodeIndex node{};       // of_node
+    bool announced = true;  // of a load balancer: known outside its cluster
   };
   using AddressKey = std::pair<uint16_t, IpAddress>;  // network or site, address
   // Cluster, address and port; of load balancers kEverywhere, or kPrivate and the site within which they are known.
   using VirtualKey = std::pair<uint16_t, SocketAddress>;
   static constexpr uint16_t kEverywhere = 0xffff, kPrivate = 0x8000;
+  // And the cluster, of those of its own load balancers: looked at where some address is not everybody's alike.
+  static constexpr uint16_t kOwn = 0x4000;
 
   // Where an address leads that is no Service's of the sender's own cluster.
   struct Way {
@@ -173,12 +180,14 @@ class MeshNetwork final : public envoysim::Network {
   bool ranges_shared_ = false;  // by two clusters; else the following is empty
   absl::flat_hash_map<AddressKey, WorkloadId> by_site_;
   absl::flat_hash_map<VirtualKey, VirtualPort> virtual_ports_;
+  bool own_differ_ = false;  // a load balancer's address is another cluster's too, or unannounced
   struct ServiceState {
     std::vector<VirtualKey> keys;
     std::vector<IpAddress> load_balancers;
   };
   absl::flat_hash_map<std::pair<uint16_t, std::string>, ServiceState> services_;
-  void Forget(ServiceState& state);
+  void Forget(SiteId site, ServiceState& state);
+  uint16_t KnownIn(NetworkIndex network, const IpAddress& address) const;
 };
 
 }  // namespace wavetank::sim

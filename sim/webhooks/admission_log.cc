@@ -64,7 +64,6 @@ void AdmissionLog::Bypassed(const nlohmann::json& pod, const std::string& webhoo
 }
 
 void AdmissionLog::Refused(const nlohmann::json& pod, const std::string& webhook, const std::string& why, bool again) {
-  const nlohmann::json& meta = At(pod, "metadata");
   Refusal& refusal = refused_[AskedKey(pod)];
   // kube-apiserver: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go. Without a webhook: istiod was asked,
   // and `why` is what it answered.
@@ -72,13 +71,20 @@ void AdmissionLog::Refused(const nlohmann::json& pod, const std::string& webhook
   if (!webhook.empty())
     refusal.why = fmt::format("pod {} was not admitted: failed calling webhook \"{}\": {}{}", AskedName(pod), webhook,
                               why, again ? "" : "; nothing makes this pod again: apply it once istiod is ready");
+  RememberOwner(pod, &refusal);
+}
+
+void AdmissionLog::RememberOwner(const nlohmann::json& pod, Refusal* refusal) {
+  const nlohmann::json& meta = At(pod, "metadata");
   for (const nlohmann::json& owner : Items(At(meta, "ownerReferences"))) {
-    if (Text(owner, "kind") == "ReplicaSet") refusal.replica_set = {Text(meta, "namespace"), Text(owner, "name")};
+    if (Text(owner, "kind") == "ReplicaSet") refusal->replica_set = {Text(meta, "namespace"), Text(owner, "name")};
   }
 }
 
 void AdmissionLog::NotStored(const nlohmann::json& pod, const std::string& why) {
-  refused_[AskedKey(pod)].why = fmt::format("pod {} was not stored: {}", AskedName(pod), why);
+  Refusal& refusal = refused_[AskedKey(pod)];
+  refusal.why = fmt::format("pod {} was not stored: {}", AskedName(pod), why);
+  RememberOwner(pod, &refusal);
 }
 
 std::vector<std::string> AdmissionLog::Refusals(const fakekube::ApiServer& api) const {

@@ -19,7 +19,7 @@ class AdmissionLog {
   void Bypassed(const nlohmann::json& pod, const std::string& webhook, const std::string& why);
   // `again`: whoever makes it tries again, as controllers do and clients do not.
   void Refused(const nlohmann::json& pod, const std::string& webhook, const std::string& why, bool again);
-  // A pod that a client wrote could not be stored after all.
+  // A pod that was admitted could not be stored after all.
   void NotStored(const nlohmann::json& pod, const std::string& why);
 
   // Pods that are not there: a sentence each.
@@ -33,6 +33,7 @@ class AdmissionLog {
     std::string why;
     kube::NamespacedName replica_set;  // that wanted the pod; no name: something else did
   };
+  static void RememberOwner(const nlohmann::json& pod, Refusal* refusal);
   std::map<std::string, Refusal> refused_;
   std::map<std::string, std::string> bypassed_;
   std::map<std::string, bool> left_out_;

@@ -290,6 +290,12 @@ constexpr PlantedFault kFaults[] = {
     {"governing-service-missing", "WT719"},
     {"ingress-to-nobody", "WT584"},
     {"route-of-no-gateway", "WT584"},
+    {"mesh-networks-against-label", "WT133"},
+    {"quota-of-no-pods", "WT700"},
+    {"ca-server-off", "WT700"},
+    {"gateway-unannounced", "WT132"},
+    {"token-audiences", "WT708"},
+    {"discovery-at-webhook", "WT708"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {

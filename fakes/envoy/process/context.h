@@ -59,6 +59,7 @@ struct EnvoyOptions {
   // Of the bootstrap's own CDS and LDS config sources. Istio writes 0s: wait for good.
   Duration initial_fetch_timeout{};
   std::shared_ptr<const StaticBootstrap> bootstrap;
+  uint16_t outbound_port = 15001, inbound_port = 15006;  // where the pod's redirect rules lead
 };
 
 // How a process ends.

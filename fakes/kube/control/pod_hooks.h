@@ -17,6 +17,8 @@ class PodAdmission {
   // `pod` as it would be stored; `namespace_labels` as they are now. An error refuses the pod (failurePolicy Fail).
   virtual void Review(nlohmann::json pod, const kube::Labels& namespace_labels,
                       absl::AnyInvocable<void(absl::StatusOr<nlohmann::json>)> done) = 0;
+  // It passed, and the API server did not store it: a quota, a LimitRange, an account that is not there.
+  virtual void NotStored(const nlohmann::json&, const absl::Status&) {}
 };
 
 // What runs in pods. The kubelet asks it; without one, pods become ready by themselves after the readiness delay.

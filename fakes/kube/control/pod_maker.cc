@@ -92,11 +92,13 @@ void PodMaker::Store(absl::StatusOr<json> admitted, Order order, int attempt) {
   // The owner may have gone while the webhook was asked, maybe with the whole namespace.
   const ObjectRef asking = OwnerOf(order);
   if (asking == nullptr) return order.done(false);
+  const bool passed = admitted.ok();
   const absl::Status status =
-      admitted.ok() ? CreateWithinLimits(api_, *std::move(admitted))
-                    : absl::InternalError(fmt::format("Internal error occurred: {}", Message(admitted.status())));
+      passed ? CreateWithinLimits(api_, *std::move(admitted))
+             : absl::InternalError(fmt::format("Internal error occurred: {}", Message(admitted.status())));
   if (!absl::IsAlreadyExists(status)) TellMade(api_, *asking, Text(order.pod["metadata"], "name"), status);
   if (status.ok() || absl::IsAlreadyExists(status)) return order.done(true);
+  if (passed && admission_ != nullptr) admission_->NotStored(order.pod, status);
   // As Kubernetes' controllers: again, after 5 ms doubling up to 82 s (the default rate limiter's steps, capped).
   WAVETANK_ASSERT(attempt >= 0, attempt);
   const Duration delay = Duration(5ms) * (int64_t{1} << std::min(attempt, 14));

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "core/base/ip.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/kube/quantity.h"
@@ -141,6 +142,37 @@ void CheckResourceQuota(const json& body, FieldErrors* errors) {
         name == "pods" || name == "services" || name == "secrets" || name == "configmaps" || name.starts_with("count/");
     if (counts && amount && *amount % kube::kNanosPerUnit != 0)
       errors->push_back(InvalidField(at, kube::QuantityText(quantity), "must be an integer"));
+  }
+}
+
+// kubernetes: pkg/apis/core/validation/validation.go, validateEndpointSubsets.
+void CheckEndpoints(const json& body, FieldErrors* errors) {
+  const json& subsets = Items(At(body, "subsets"));
+  for (size_t i = 0; i < subsets.size(); ++i) {
+    const std::string at = fmt::format("subsets[{}]", i);
+    if (Items(At(subsets[i], "addresses")).empty() && Items(At(subsets[i], "notReadyAddresses")).empty())
+      errors->push_back(RequiredField(at, "must specify `addresses` or `notReadyAddresses`"));
+    for (const char* list : {"addresses", "notReadyAddresses"}) {
+      const json& addresses = Items(At(subsets[i], list));
+      for (size_t j = 0; j < addresses.size(); ++j) {
+        const std::string ip = Text(addresses[j], "ip"), field = fmt::format("{}.{}[{}].ip", at, list, j);
+        const absl::StatusOr<IpAddress> address = IpAddress::Parse(ip);
+        if (!address.ok()) {
+          errors->push_back(InvalidField(field, ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"));
+          errors->push_back(InvalidField(field, ip, "must be a valid IP address"));
+        } else if (address->is_loopback()) {
+          errors->push_back(InvalidField(field, ip, "may not be in the loopback range (127.0.0.0/8, ::1/128)"));
+        }
+      }
+    }
+    const json& ports = Items(At(subsets[i], "ports"));
+    for (size_t j = 0; j < ports.size(); ++j) {
+      const std::string port = fmt::format("{}.ports[{}]", at, j);
+      if (ports.size() > 1 && Text(ports[j], "name").empty()) errors->push_back(RequiredField(port + ".name"));
+      if (Number(ports[j], "port") < 1 || Number(ports[j], "port") > 65535)
+        errors->push_back(InvalidField(port + ".port", At(ports[j], "port"), "must be between 1 and 65535, inclusive"));
+      CheckWord(At(ports[j], "protocol"), port + ".protocol", {"SCTP", "TCP", "UDP"}, errors);
+    }
   }
 }
 

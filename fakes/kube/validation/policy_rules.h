@@ -1,5 +1,5 @@
-// What limits and leads: PodDisruptionBudgets, Ingresses, LimitRanges, ResourceQuotas, and probes of containers
-// (kubernetes: pkg/apis/{policy,networking,core}/validation).
+// What limits and leads: PodDisruptionBudgets, Ingresses, LimitRanges, ResourceQuotas, Endpoints, and probes of
+// containers (kubernetes: pkg/apis/{policy,networking,core}/validation).
 #pragma once
 
 #include "core/kube/object.h"
@@ -11,6 +11,7 @@ void CheckDisruptionBudget(const nlohmann::json& body, FieldErrors* errors);
 void CheckIngress(const nlohmann::json& body, FieldErrors* errors);
 void CheckLimitRange(const nlohmann::json& body, FieldErrors* errors);
 void CheckResourceQuota(const nlohmann::json& body, FieldErrors* errors);
+void CheckEndpoints(const nlohmann::json& body, FieldErrors* errors);
 // Those that `container` has; `at`: its field.
 void CheckProbes(const nlohmann::json& container, const std::string& at, FieldErrors* errors);
 

@@ -645,6 +645,7 @@ Errors Check(const GroupKind& kind, bool own, const json& body, const kube::Obje
   if (name == "HorizontalPodAutoscaler") CheckReplicasAreFew(At(body, "spec"), "minReplicas", "spec", &errors);
   if (name == "PodDisruptionBudget") CheckDisruptionBudget(body, &errors);
   if (name == "Ingress") CheckIngress(body, &errors);
+  if (name == "Endpoints") CheckEndpoints(body, &errors);
   if (name == "LimitRange") CheckLimitRange(body, &errors);
   if (name == "ResourceQuota") CheckResourceQuota(body, &errors);
   if (name == "ReplicationController") CheckReplicationController(body, &errors);

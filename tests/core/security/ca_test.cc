@@ -64,13 +64,18 @@ TEST(KeyCertBundle, EachThingWrongIsOneClearError) {
   EXPECT_THAT(error(pem), HasSubstr("Secret istio-system/cacerts, key ca-cert.pem, is not a certificate"));
   pem = good;
   pem.key.clear();
-  EXPECT_EQ(error(pem), "Secret istio-system/cacerts, key ca-key.pem, is missing or empty");
+  EXPECT_EQ(error(pem),
+            "open etc/cacerts/ca-key.pem: no such file or directory: Secret istio-system/cacerts, key ca-key.pem, is "
+            "missing or empty");
   pem = good;
   pem.key = "nonsense";
   EXPECT_THAT(error(pem), HasSubstr("key ca-key.pem, is no private key"));
   pem = good;
   pem.key = other.key->ExportPrivateKeyPem();
-  EXPECT_THAT(error(pem), HasSubstr("ca-key.pem is not the key of ca-cert.pem"));
+  EXPECT_THAT(
+      error(pem),
+      HasSubstr(
+          "the cert does not match the key: Secret istio-system/cacerts: ca-key.pem is not the key of ca-cert.pem"));
   pem = good;
   pem.roots = other.root->ToPem();
   EXPECT_THAT(error(pem), HasSubstr("ca-cert.pem does not chain to root-cert.pem: self-signed certificate in"));

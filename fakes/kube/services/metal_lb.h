@@ -1,0 +1,21 @@
+// MetalLB, as far as its objects say which addresses it tells the network of (metallb: speaker/layer2_controller.go,
+// internal/config/config.go): an address of a pool that no advertisement of its namespace names is given to a Service
+// and known inside the cluster alone.
+#pragma once
+
+#include <string_view>
+
+#include "core/kube/object.h"
+#include "fakes/kube/store/api_server.h"
+
+namespace wavetank::fakekube {
+
+inline constexpr const char* kMetalLbPool = "IPAddressPool.metallb.io";
+inline constexpr const char* kMetalLbAdvertisements[] = {"L2Advertisement.metallb.io", "BGPAdvertisement.metallb.io"};
+
+// The pool that the address is of; null: it is of none.
+kube::ObjectRef PoolOf(const ApiServer& api, std::string_view address);
+// It is of no pool, or its pool is advertised.
+bool AnnouncesByMetalLb(const ApiServer& api, std::string_view address);
+
+}  // namespace wavetank::fakekube

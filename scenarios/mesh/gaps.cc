@@ -1,0 +1,65 @@
+#include "scenarios/mesh/gaps.h"
+
+#include <algorithm>
+
+#include "core/base/json_access.h"
+#include "core/model/labels.h"
+
+namespace wavetank::scenario {
+
+using nlohmann::json;
+using pilot::kNetworkLabel;
+
+namespace {
+
+const json& WrittenLabels(const json& object) { return At(object, {"metadata", "labels"}); }
+
+}  // namespace
+
+std::string NetworkOf(const std::vector<json>& objects, const SystemNamespaceSet& system, bool* labelled) {
+  std::string gateway;
+  *labelled = false;
+  for (const json& object : objects) {
+    const std::string network = Text(WrittenLabels(object), kNetworkLabel);
+    if (network.empty()) continue;
+    if (Text(object, "kind") == "Namespace" && system.contains(Text(At(object, "metadata"), "name"))) {
+      *labelled = true;
+      return network;
+    }
+    if (Text(object, "kind") == "Service") gateway = network;
+  }
+  return gateway;
+}
+
+json LabelledNamespace(const std::string& name, const std::string& network) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Namespace"},
+          {"metadata", {{"name", name}, {"labels", {{std::string(kNetworkLabel), network}}}}}};
+}
+
+bool BringsControlPlane(const std::vector<json>& objects, const SystemNamespaceSet& system) {
+  for (const json& object : objects) {
+    if (Text(object, "kind") != "Deployment" || !system.contains(Text(At(object, "metadata"), "namespace"))) continue;
+    for (const json& container : Items(At(object, {"spec", "template", "spec", "containers"}))) {
+      if (Text(container, "name") == "discovery" && !Items(At(container, "env")).empty()) return true;
+    }
+  }
+  return false;
+}
+
+bool BringsIstiod(const std::vector<json>& objects) {
+  return std::any_of(objects.begin(), objects.end(), [](const json& object) {
+    return Text(object, "kind") == "Deployment" &&
+           Text(At(object, {"spec", "template", "metadata", "labels"}), "app") == "istiod";
+  });
+}
+
+bool IsRemoteSecret(const json& object) {
+  return Text(object, "kind") == "Secret" && Text(WrittenLabels(object), "istio/multiCluster") == "true";
+}
+
+bool BringsRemoteSecrets(const std::vector<json>& objects) {
+  return std::any_of(objects.begin(), objects.end(), IsRemoteSecret);
+}
+
+}  // namespace wavetank::scenario

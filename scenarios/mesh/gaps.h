@@ -1,0 +1,24 @@
+// What people do by hand after an installation, which its manifests may lack: the network label, remote Secrets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "scenarios/mesh/system_namespaces.h"
+
+namespace wavetank::scenario {
+
+// The network that a cluster's manifests speak of: the label of its system namespace, or of its east-west gateway.
+std::string NetworkOf(const std::vector<nlohmann::json>& objects, const SystemNamespaceSet& system, bool* labelled);
+// The namespace with that label.
+nlohmann::json LabelledNamespace(const std::string& name, const std::string& network);
+
+// Whether an istiod among them is told anything; and whether there is any.
+bool BringsControlPlane(const std::vector<nlohmann::json>& objects, const SystemNamespaceSet& system);
+bool BringsIstiod(const std::vector<nlohmann::json>& objects);
+
+bool IsRemoteSecret(const nlohmann::json& object);
+bool BringsRemoteSecrets(const std::vector<nlohmann::json>& objects);
+
+}  // namespace wavetank::scenario
