@@ -2,11 +2,16 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "core/base/status.h"
+#include "core/istiod/istiod.h"
+#include "core/settings/istiod_settings.h"
 #include "fakes/kube/http/message/message.h"
 #include "fmt/format.h"
 #include "serve/istio_resources.h"
@@ -56,57 +61,156 @@ absl::Status ControlPlanes::Begin() {
   options_.folder = fs::absolute(options_.folder).string();
 
   struct World {
-    sim::WorldOptions options;
-    sim::Timing timing;
-    std::map<std::string, bool> configured;  // cluster -> it has a ConfigMap `istio`
+    std::vector<sim::WorldCluster> clusters;
     absl::Status status;
   };
   const std::optional<World> world = loop_.Call([](sim::World& w) {
-    World out{w.options(), w.timing(), {}, DefineIstioResources(w)};
-    for (const sim::WorldCluster& cluster : out.options.clusters) {
-      out.configured[cluster.name] =
-          w.cluster(cluster.name).api().Get("ConfigMap", {"istio-system", "istio"}) != nullptr;
-    }
-    return out;
+    return World{w.options().clusters, DefineIstioResources(w)};
   });
   if (!world) return absl::CancelledError("the loop has stopped");
   if (!world->status.ok()) return world->status;
-  const std::vector<sim::WorldCluster>& clusters = world->options.clusters;
+  const std::vector<sim::WorldCluster>& clusters = world->clusters;
   if (absl::Status status = ServeApis(clusters); !status.ok()) return status;
+
+  if (absl::Status status = ServeNames(clusters); !status.ok()) return status;
 
   for (const sim::WorldCluster& cluster : clusters) {
     if (!cluster.primary()) continue;
-    PilotDiscoveryOptions o;
-    o.program = options_.program;
-    o.cluster = cluster.name;
-    o.kube_server = servers_.at({cluster.name, cluster.name});
-    o.listen = ListenAddress(options_.listen, istiods_.size());
-    o.folder = (fs::path(options_.folder) / cluster.name).string();
-    o.log = (fs::path(options_.folder) / (cluster.name + ".log")).string();
-    for (const sim::WorldCluster& other : clusters)
-      o.external = o.external || (!other.primary() && other.control_plane == cluster.name);
-    // A file would win over the ConfigMap; in the world it is the other way round.
-    if (!world->configured.at(cluster.name)) o.mesh_config = world->options.mesh_config;
-    const sim::Timing& t = world->timing;
-    o.environment = {{"PILOT_DEBOUNCE_AFTER", GoDuration(t.debounce_after)},
-                     {"PILOT_DEBOUNCE_MAX", GoDuration(t.debounce_max)},
-                     {"PILOT_PUSH_THROTTLE", std::to_string(t.push_throttle)},
-                     {"PILOT_MAX_REQUESTS_PER_SECOND", std::to_string(t.connections_per_second)}};
-    for (const auto& [name, value] : options_.environment) o.environment[name] = value;
-    absl::StatusOr<std::unique_ptr<PilotDiscovery>> istiod = PilotDiscovery::Start(std::move(o));
+    std::optional<PilotDiscoveryOptions> its = loop_.Call([&](sim::World& w) {
+      const std::vector<std::string> pods = Pods(w, cluster.name);
+      return OptionsFor(w, cluster, pods.empty() ? "" : pods.front());
+    });
+    if (!its) return absl::CancelledError("the loop has stopped");
+    its->listen = ListenAddress(options_.listen, istiods_.size());
+    // By this thread, not the loop's: a child ends with the one that started it.
+    absl::StatusOr<std::unique_ptr<PilotDiscovery>> istiod = PilotDiscovery::Start(*std::move(its));
     if (!istiod.ok()) return istiod.status();
     istiods_.push_back(*std::move(istiod));
   }
   if (absl::Status status = Await(); !status.ok()) return status;
 
-  std::map<std::string, std::string> addresses;
-  for (const sim::WorldCluster& cluster : clusters) addresses[cluster.name] = Of(cluster.control_plane)->address();
-  ads_ = std::make_unique<AdsDial>(loop_, std::move(addresses));
+  std::map<std::string, std::string> served_by;
+  for (const sim::WorldCluster& cluster : clusters) served_by[cluster.name] = cluster.control_plane;
+  ads_ = std::make_unique<AdsDial>(
+      loop_, [this, served_by = std::move(served_by)](const std::string& cluster, const std::string& proxy) {
+        const auto by = served_by.find(cluster);
+        return by == served_by.end() ? "" : AddressFor(by->second, proxy);
+      });
   loop_.Call([this](sim::World& w) {
     w.MoveAds(ads_.get());
     return true;
   });
   return absl::OkStatus();
+}
+
+std::vector<std::string> ControlPlanes::Pods(sim::World& world, const std::string& cluster) {
+  std::vector<std::string> out;
+  for (const sim::IstiodProcess* istiod : world.Istiods()) {
+    const std::string& name = istiod->istiod().options().name;
+    if (absl::EndsWith(name, "." + cluster) && istiod->failure().ok()) out.push_back(name);
+  }
+  return out;
+}
+
+PilotDiscoveryOptions ControlPlanes::OptionsFor(sim::World& world, const sim::WorldCluster& cluster,
+                                                const std::string& pod) {
+  const std::vector<sim::WorldCluster>& clusters = world.options().clusters;
+  const fakekube::ApiServer& api = world.cluster(cluster.name).api();
+  PilotDiscoveryOptions o;
+  o.program = options_.program;
+  o.cluster = cluster.name;
+  o.pod = pod;
+  if (const auto dns = dns_.find(cluster.name); dns != dns_.end()) o.name_server = dns->second;
+  o.kube_server = servers_.at({cluster.name, cluster.name});
+  // The first of a cluster has its name.
+  const std::string name = Of(cluster.name) == nullptr ? cluster.name : fmt::format("{}-{}", cluster.name, started_);
+  ++started_;
+  o.folder = (fs::path(options_.folder) / name).string();
+  o.log = (fs::path(options_.folder) / (name + ".log")).string();
+  for (const sim::WorldCluster& other : clusters)
+    o.external = o.external || (!other.primary() && other.control_plane == cluster.name);
+  // A file would win over the ConfigMap; in the world it is the other way round.
+  if (api.Get("ConfigMap", {"istio-system", "istio"}) == nullptr) o.mesh_config = world.options().mesh_config;
+  if (const kube::ObjectRef object =
+          api.Get("Pod", {"istio-system", pod.substr(0, pod.size() - std::min(pod.size(), cluster.name.size() + 1))})) {
+    if (auto settings = pilot::ReadContainerSettings(object->body, "discovery", nullptr); settings.ok())
+      o.said = std::move(settings->variables);
+  }
+  const sim::Timing& t = world.timing();
+  // What the world was told expressly holds; else what the pod says (sim/world_site.cc, SettingsOf).
+  const auto timed = [&](const char* variable, const char* quantity, std::string value) {
+    if (world.options().timing.contains(quantity) || !o.said.contains(variable))
+      o.environment[variable] = std::move(value);
+  };
+  timed("PILOT_DEBOUNCE_AFTER", "istiod.debounce_after", GoDuration(t.debounce_after));
+  timed("PILOT_DEBOUNCE_MAX", "istiod.debounce_max", GoDuration(t.debounce_max));
+  timed("PILOT_PUSH_THROTTLE", "istiod.push_throttle", std::to_string(t.push_throttle));
+  timed("PILOT_MAX_REQUESTS_PER_SECOND", "istiod.connections_per_second", std::to_string(t.connections_per_second));
+  for (const auto& [variable, value] : options_.environment) o.environment[variable] = value;
+  return o;
+}
+
+void ControlPlanes::Follow(Assign assign) {
+  assign_ = std::move(assign);
+  if (!std::exchange(follows_, true)) LookAgain();
+}
+
+void ControlPlanes::LookAgain() {
+  constexpr Duration kLook = 100ms;
+  loop_.PostAfter(kLook, [this, alive = std::weak_ptr<int>(alive_)](sim::World& world) {
+    if (alive.expired() || stopped_) return;
+    Look(world);
+    LookAgain();
+  });
+}
+
+void ControlPlanes::Look(sim::World& world) {
+  // Its streams end with it, and it has nobody to say farewell to.
+  constexpr Duration kPatience = 200ms;
+  for (const std::unique_ptr<PilotDiscovery>& istiod : istiods_) {
+    if (!begin_.contains(istiod->options().pod)) continue;
+    const absl::StatusOr<bool> ready = istiod->Ready();
+    if (!ready.ok()) failure_.Update(ready.status());
+    if (ready.ok() && *ready) begin_.erase(istiod->options().pod);
+  }
+  for (const sim::WorldCluster& cluster : world.options().clusters) {
+    if (!cluster.primary()) continue;
+    const std::vector<std::string> pods = Pods(world, cluster.name);
+    bool beginning = false;
+    for (const std::string& pod : pods) {
+      const bool there = std::any_of(istiods_.begin(), istiods_.end(),
+                                     [&](const auto& istiod) { return istiod->options().pod == pod; });
+      if (!there) {
+        auto istiod = PilotDiscovery::Start(OptionsFor(world, cluster, pod));
+        if (!istiod.ok()) return failure_.Update(istiod.status());
+        istiods_.push_back(*std::move(istiod));
+        begin_.insert(pod);
+      }
+      beginning |= begin_.contains(pod);
+    }
+    if (beginning) continue;
+    std::erase_if(istiods_, [&](const std::unique_ptr<PilotDiscovery>& istiod) {
+      if (istiod->options().cluster != cluster.name) return false;
+      if (std::find(pods.begin(), pods.end(), istiod->options().pod) != pods.end()) return false;
+      begin_.erase(istiod->options().pod);
+      istiod->Stop(kPatience);
+      return true;
+    });
+  }
+}
+
+bool ControlPlanes::Beginning() const { return !begin_.empty(); }
+
+std::string ControlPlanes::AddressFor(const std::string& control_plane, const std::string& proxy) const {
+  const std::string wanted = assign_ ? assign_(proxy) : "";
+  const PilotDiscovery* any = nullptr;
+  for (const std::unique_ptr<PilotDiscovery>& istiod : istiods_) {
+    if (istiod->options().cluster != control_plane) continue;
+    const bool serves = !begin_.contains(istiod->options().pod);
+    if (istiod->options().pod == wanted) return serves ? istiod->address() : "";
+    if (serves && any == nullptr) any = istiod.get();
+  }
+  return any == nullptr ? "" : any->address();
 }
 
 absl::Status ControlPlanes::ServeApis(const std::vector<sim::WorldCluster>& clusters) {
@@ -129,6 +233,24 @@ absl::Status ControlPlanes::ServeApis(const std::vector<sim::WorldCluster>& clus
     *view = MakeRemoteSecretView(istiod.name, std::move(urls));
   }
   apis_->Start();
+  return absl::OkStatus();
+}
+
+absl::Status ControlPlanes::ServeNames(const std::vector<sim::WorldCluster>& clusters) {
+  if (options_.dns.empty()) return absl::OkStatus();
+  const size_t dot = options_.dns.rfind('.');
+  int last = 0;
+  if (dot == std::string::npos || !absl::SimpleAtoi(options_.dns.substr(dot + 1), &last))
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is no IPv4 address of loopback; write 127.0.0.53", options_.dns));
+  for (const sim::WorldCluster& cluster : clusters) {
+    if (!cluster.primary()) continue;
+    const std::string address = fmt::format("{}.{}", options_.dns.substr(0, dot), last++);
+    absl::StatusOr<std::unique_ptr<NameServer>> server = NameServer::Start(loop_, cluster.name, address);
+    if (!server.ok()) return server.status();
+    name_servers_.push_back(*std::move(server));
+    dns_[cluster.name] = address;
+  }
   return absl::OkStatus();
 }
 
@@ -159,6 +281,7 @@ absl::Status ControlPlanes::Await() {
 }
 
 absl::Status ControlPlanes::Check() {
+  if (!failure_.ok()) return failure_;
   for (const std::unique_ptr<PilotDiscovery>& istiod : istiods_) {
     if (absl::Status status = istiod->Check(); !status.ok()) return status;
   }
@@ -190,6 +313,7 @@ void ControlPlanes::Stop() {
   if (!loop_.Call(leave)) leave(loop_.world());
   ads_ = nullptr;
   istiods_.clear();
+  name_servers_.clear();
   if (apis_ != nullptr) apis_->Stop();
   std::error_code ignored;
   if (own_folder_ && !keep_) fs::remove_all(options_.folder, ignored);

@@ -14,15 +14,14 @@ constexpr Duration kSettleLimit = 2min;
 
 constexpr Duration kLook = 100ms;
 
-// Of proxies whose pods run.
-int64_t Unconnected(const sim::World& world) {
+}  // namespace
+
+int64_t LiveRun::Unconnected(const sim::World& world) {
   int64_t out = 0;
   for (const sim::PodProcess* pod : world.Pods())
     out += pod->envoy() != nullptr && !pod->envoy()->ads_connected() ? 1 : 0;
   return out;
 }
-
-}  // namespace
 
 void LiveRun::Attach(scenario::RunOptions* options) {
   options->on_up = [this, then = std::move(options->on_up)](sim::World& world) {
@@ -58,21 +57,23 @@ absl::Status LiveRun::Begin(sim::World& world) {
         fmt::format("{} proxies have not connected to the real istiods after {} s", left, kSettleLimit / 1s));
   }
   world.RunUntilSettled(deadline);
+  planes_->Follow(assign);
   return planes_->Check();
 }
 
-bool LiveRun::RunUntilAtRest(sim::World& world, const std::function<uint64_t()>& sent, Duration quiet, Duration limit) {
+bool LiveRun::RunUntilAtRest(sim::World& world, const Rest& rest) {
   // Real time, since a world that has fallen behind catches up at once.
   using Clock = std::chrono::steady_clock;
-  RestWatch watch(quiet);
+  RestWatch watch(rest.quiet);
   const auto begin = Clock::now();
   watch.Stirred(begin);
-  uint64_t before = sent();
-  while (Clock::now() - begin < limit && planes_->Check().ok()) {
+  uint64_t before = rest.sent();
+  while (Clock::now() - begin < rest.limit && planes_->Check().ok()) {
     world.RunUntil(world.Now() + kLook);
     const auto now = Clock::now();
-    if (const uint64_t count = sent();
-        count != std::exchange(before, count) || !world.Settled() || Unconnected(world) > 0)
+    const bool settled = rest.unready ? world.SettledButForPods() : world.Settled();
+    if (const uint64_t count = rest.sent(); count != std::exchange(before, count) || !settled || planes_->Beginning() ||
+                                            Unconnected(world) > rest.unconnected)
       watch.Stirred(now);
     Duration worked{};
     for (const ControlPlanes::Where& istiod : planes_->where()) worked += ProcessorTime(istiod.pid);

@@ -16,6 +16,8 @@ namespace fs = std::filesystem;
 // The moment from which its listener stands and all caches are synced (istiod: pilot/pkg/bootstrap/server.go, Start).
 constexpr std::string_view kServing = "starting gRPC discovery service at ";
 
+constexpr std::string_view kKubeconfig = "KUBECONFIG";
+
 absl::Status Write(const fs::path& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
@@ -64,7 +66,17 @@ absl::StatusOr<std::unique_ptr<PilotDiscovery>> PilotDiscovery::Start(PilotDisco
                        {"REVISION", "default"},
                        {"VALIDATION_WEBHOOK_CONFIG_NAME", ""},
                        {"XDS_AUTH", "false"}};
+  // KUBECONFIG leads to a file of the pod's.
+  for (const auto& [name, value] : o.said) {
+    if (name != kKubeconfig) child.environment.emplace(name, value);
+  }
   for (const auto& [name, value] : o.environment) child.environment[name] = value;
+  if (!o.name_server.empty()) {
+    const fs::path resolv_conf = folder / "resolv.conf";
+    if (absl::Status status = Write(resolv_conf, fmt::format("nameserver {}\n", o.name_server)); !status.ok())
+      return status;
+    child.resolv_conf = resolv_conf.string();
+  }
   child.folder = folder.string();
   child.log = o.log;
   if (absl::Status status = istiod->child_.Start(child); !status.ok()) return status;
@@ -108,10 +120,6 @@ std::string PilotDiscovery::LastWords() const {
   return out;
 }
 
-void PilotDiscovery::Stop() {
-  // It waits for its clients to go, who have gone.
-  constexpr Duration kPatience = 3s;
-  child_.Stop(kPatience);
-}
+void PilotDiscovery::Stop(Duration patience) { child_.Stop(patience); }
 
 }  // namespace wavetank::serve

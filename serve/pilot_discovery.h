@@ -16,13 +16,16 @@ namespace wavetank::serve {
 struct PilotDiscoveryOptions {
   std::string program;
   std::string cluster;      // CLUSTER_ID
+  std::string pod;          // whose it is, by the name of its istiod in traces ("POD.CLUSTER")
   std::string kube_server;  // "http://127.0.0.1:8901": its config cluster
   std::string listen = "127.0.0.1:0";
-  std::string folder;                              // its own: kubeconfig, mesh configuration, working folder
-  std::string log;                                 // what it prints
-  bool external = false;                           // EXTERNAL_ISTIOD
-  std::string mesh_config;                         // YAML; empty: what the ConfigMap `istio` says
-  std::map<std::string, std::string> environment;  // on top of what is given to it anyway
+  std::string folder;                                    // its own: kubeconfig, mesh configuration, working folder
+  std::string log;                                       // what it prints
+  std::string name_server;                               // address of the one server that it asks; empty: the machine's
+  bool external = false;                                 // EXTERNAL_ISTIOD
+  std::string mesh_config;                               // YAML; empty: what the ConfigMap `istio` says
+  std::map<std::string, std::string, std::less<>> said;  // variables of its pod; what is given to it anyway wins
+  std::map<std::string, std::string> environment;        // on top of both
 };
 
 class PilotDiscovery {
@@ -41,7 +44,8 @@ class PilotDiscovery {
   pid_t pid() const { return child_.pid(); }
   // The last lines of its log, for messages.
   std::string LastWords() const;
-  void Stop();
+  // It may take `patience` to end in order.
+  void Stop(Duration patience = 3s);
 
  private:
   explicit PilotDiscovery(PilotDiscoveryOptions options) : options_(std::move(options)) {}

@@ -149,6 +149,10 @@ bool World::Settled() const {
   return std::all_of(sites_.begin(), sites_.end(), [](const auto& site) { return site->Settled(); });
 }
 
+bool World::SettledButForPods() const {
+  return std::all_of(sites_.begin(), sites_.end(), [](const auto& site) { return site->SettledButForPods(); });
+}
+
 std::vector<std::string> World::AtWork() const {
   std::vector<std::string> out;
   for (const auto& site : sites_) site->AtWork(&out);

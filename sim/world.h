@@ -74,6 +74,8 @@ class World {
   // before `deadline`.
   bool RunUntilSettled(Time deadline, Duration quiet = 1s);
   bool Settled() const;
+  // The same, but for pods that have not become ready yet, and may never.
+  bool SettledButForPods() const;
   // What keeps it from being settled, by cluster; empty if it is.
   std::vector<std::string> AtWork() const;
   // What all Envoys share: what they refused among it.

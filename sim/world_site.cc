@@ -138,8 +138,10 @@ fakekube::http::RestApi& World::Site::rest() {
   return *rest_;
 }
 
-bool World::Site::Settled() const {
-  if (!cluster_->Settled() || !kube_proxy_->Settled() || reviews_ > 0) return false;
+bool World::Site::Settled() const { return cluster_->Settled() && SettledButForPods(); }
+
+bool World::Site::SettledButForPods() const {
+  if (!cluster_->SettledButForPods() || !kube_proxy_->Settled() || reviews_ > 0) return false;
   return std::all_of(istiods_.begin(), istiods_.end(), [](const auto& entry) { return entry.second->Idle(); });
 }
 

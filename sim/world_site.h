@@ -59,6 +59,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   std::string ca_pem() const { return api_ca_.certificate->ToPem(); }
   const std::map<kube::NamespacedName, std::unique_ptr<PodProcess>>& pods() const { return pods_; }
   bool Settled() const;
+  bool SettledButForPods() const;  // World::SettledButForPods
   void AtWork(std::vector<std::string>* out) const;
   // What of an istiod's own process can be seen and changed, by its name in traces ("POD.CLUSTER"); null: none of that
   // name runs. Whoever holds the scopes has them when it is gone, too.

@@ -176,6 +176,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"core/inject/template", {"core/base", "core/x509"}},
       {"core/gateway_api", model_and({"core/security"})},
       {"core/gateway_api/routes", model_and({"core/gateway_api"})},
+      {"core/gateway_api/policies", model_and({"core/gateway_api"})},
       {"core/gateway_api/control", model_and({"core/gateway_api", "core/inject"})},
       {"core/agent", model_and({"core/security", "core/inject", "core/gen/nds"})},
       {"core/election", {"core/base", "core/kube", "core/x509"}},

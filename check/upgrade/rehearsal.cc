@@ -1,6 +1,7 @@
 #include "check/upgrade/rehearsal.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -17,7 +18,8 @@ using nlohmann::ordered_json;
 constexpr Duration kLook = 1s;
 constexpr Duration kPatience = 30s;
 constexpr int64_t kMovedPerMille = 100;  // a share that is another by more is no chance
-constexpr size_t kNamed = 5;             // resources that are listed by name
+constexpr double kChance = 4;
+constexpr size_t kNamed = 5;  // resources that are listed by name
 
 // What a proxy is, as far as skew goes.
 struct ProxyKind {
@@ -233,10 +235,24 @@ class Rehearsal {
     return out;
   }
 
+  static int64_t Failed(const Window& window) { return window.failed - ClientGone(window); }
+
+  // Of a window's failures those that came of themselves before the first step as well: as large a share, and what
+  // chance may add to it (kChance standard deviations, of both windows).
+  static int64_t FailedAnyway(const Window& before, const Window& window) {
+    if (Failed(before) <= 0 || before.sent <= 0) return 0;
+    const auto sent = static_cast<double>(window.sent), lead = static_cast<double>(before.sent);
+    const double share = static_cast<double>(Failed(before)) / lead;
+    const double deviation = std::sqrt(sent * share * (1 - share) * (1 + sent / lead));
+    return std::min(Failed(window), static_cast<int64_t>(std::ceil(sent * share + kChance * deviation)));
+  }
+
   ordered_json FlowIn(size_t flow, const Window& before, const Window& window) const {
+    const int64_t anyway = FailedAnyway(before, window);
     ordered_json out = {{"flow", flows_[flow].name},
                         {"sent", window.sent},
-                        {"failed", window.failed - ClientGone(window)},
+                        {"failed", Failed(window) - anyway},
+                        {"failedAsBefore", anyway},
                         {"clientGone", ClientGone(window)},
                         {"retried", window.retried},
                         {"p99Ns", window.Percentile(99).count()},
@@ -266,12 +282,12 @@ class Rehearsal {
     ordered_json before = ordered_json::array();
     for (size_t flow = 0; flow < flows_.size(); ++flow) {
       const Window lead_window = meter_->Between(flow, 0, lead);
-      before.push_back(FlowIn(flow, lead_window, lead_window));
+      before.push_back(FlowIn(flow, Window(), lead_window));
       for (size_t i = 0; i < steps.size(); ++i) {
         const Window window = meter_->Between(flow, windows[i].first, windows[i].second);
         ordered_json in = FlowIn(flow, lead_window, window);
         sent += window.sent;
-        failed += window.failed - ClientGone(window);
+        failed += in["failed"].get<int64_t>();
         moved += in["moved"].get<bool>() ? 1 : 0;
         steps[i]["flows"].push_back(std::move(in));
       }

@@ -34,7 +34,8 @@ std::string Counted(const ordered_json& by_type) {
 }
 
 std::string Shares(const ordered_json& flow) {
-  const int64_t answered = flow["sent"].get<int64_t>() - flow["failed"].get<int64_t>();
+  int64_t answered = 0;
+  for (const auto& [cluster, count] : flow["byCluster"].items()) answered += count.get<int64_t>();
   std::vector<std::string> out;
   for (const auto& [cluster, count] : flow["byCluster"].items()) {
     out.push_back(
@@ -94,8 +95,11 @@ bool IsQuiet(const ordered_json& flow) { return flow["failed"] == 0 && !flow["mo
 
 // What became of a flow's requests, and why some failed.
 void AddFlow(const ordered_json& flow, const std::string& indent, std::string* out) {
-  const std::string failed =
-      flow["failed"] == 0 ? "none failed" : fmt::format("{} FAILED", flow["failed"].get<int64_t>());
+  std::string failed = flow["failed"] == 0 ? "none failed" : fmt::format("{} FAILED", flow["failed"].get<int64_t>());
+  if (const auto anyway = flow["failedAsBefore"].get<int64_t>(); anyway > 0) {
+    failed =
+        fmt::format("{} failed as they did before the first step{}", anyway, flow["failed"] == 0 ? "" : ", " + failed);
+  }
   const std::string shares = Shares(flow);
   *out += fmt::format("{}{}: {} sent, {}{}{}{}\n", indent, TextAt(flow, "flow"), flow["sent"].get<int64_t>(), failed,
                       flow["moved"].get<bool>() ? ", answered elsewhere" : "", shares.empty() ? "" : "; ", shares);
@@ -108,7 +112,7 @@ void AddFlows(const ordered_json& flows, std::string* out) {
   std::set<std::string> quiet;
   int64_t sent = 0;
   for (const ordered_json& flow : flows) {
-    if (IsQuiet(flow) && flow["clientGone"] == 0) {
+    if (IsQuiet(flow) && flow["clientGone"] == 0 && flow["failedAsBefore"] == 0) {
       quiet.insert(TextAt(flow, "flow"));
       sent += flow["sent"].get<int64_t>();
       continue;

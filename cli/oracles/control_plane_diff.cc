@@ -17,7 +17,7 @@ struct ControlPlaneDiffArguments {
   std::string path;
   std::vector<std::string> environment;
   serve::DiffOptions options;
-  std::string patience = "5s", quiet = "1500ms";
+  std::string patience = "5s", quiet = "1500ms", limit = "60s", longest_wait;
   bool json = false;
 };
 
@@ -34,6 +34,20 @@ int RunDiff(ControlPlaneDiffArguments a) {
     return Complain(absl::InvalidArgumentError("--quiet '" + a.quiet + "' is no duration above 0; write 1500ms or 3s"));
   }
   a.options.real_quiet = *quiet;
+  const std::optional<Duration> limit = ParseDuration(a.limit);
+  if (!limit || *limit <= 0s) {
+    return Complain(
+        absl::InvalidArgumentError("--rest-limit '" + a.limit + "' is no duration above 0; write 60s or 6m"));
+  }
+  a.options.rest_limit = *limit;
+  if (!a.longest_wait.empty()) {
+    const std::optional<Duration> wait = ParseDuration(a.longest_wait);
+    if (!wait || *wait <= 0s) {
+      return Complain(
+          absl::InvalidArgumentError("--longest-wait '" + a.longest_wait + "' is no duration above 0; write 45s"));
+    }
+    a.options.longest_wait = *wait;
+  }
   for (const std::string& text : a.environment) {
     const auto pair = SplitPair(text, "--control-plane-env");
     if (!pair.ok()) return Complain(pair.status());
@@ -75,12 +89,20 @@ void AddControlPlaneDiff(CLI::App& app, Outcome& outcome) {
   verb->add_option("--control-plane-dir", a->options.control_plane.folder,
                    "Folder for its logs and working folders, which is kept (default: a temporary one)");
   verb->add_option("--control-plane-env", a->environment, "NAME=VALUE for its environment, any number of times");
+  verb->add_option("--control-plane-dns", a->options.control_plane.dns,
+                   "Address of loopback at which the world's DNS answers the first real istiod, each further one an "
+                   "address above (127.0.0.53; as root; without it they ask this machine's resolver)");
   verb->add_option("--profile", a->options.profile, "Behaviour profile of ours");
   verb->add_option("--quiet", a->quiet,
                    "How long real istiods must have nothing to do before what they sent is compared")
       ->capture_default_str();
   verb->add_option("--patience", a->patience, "How long a difference must last then: what is merely late is none")
       ->capture_default_str();
+  verb->add_option("--rest-limit", a->limit,
+                   "How long after a step to wait until real istiods have nothing to do, before the step is not judged")
+      ->capture_default_str();
+  verb->add_option("--longest-wait", a->longest_wait,
+                   "Waits of steps are cut to that on both sides, since the real one waits in real time: 45s");
   verb->add_flag("--json", a->json, "Differences as JSON on standard output");
   verb->add_flag("--diff", a->options.unified_diff, "Unified diffs too");
   verb->footer(

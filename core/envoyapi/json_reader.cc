@@ -310,7 +310,9 @@ class Reader {
                      fmt::format("could not resolve Any message type: {}", url->get<std::string>()));
     }
     absl::Status status;
-    if (IsWellKnown(inner->GetDescriptor()->full_name())) {
+    // Empty is one there, though its own form is that of any message (golang/protobuf: jsonpb, wellKnownType).
+    const std::string& name = inner->GetDescriptor()->full_name();
+    if (IsWellKnown(name) || name == "google.protobuf.Empty") {
       const auto content = value.find("value");
       if (content == value.end()) return Refused(path, "value is missing", "Any JSON doesn't have 'value'");
       status = Message(*content, PathOf(path, "value"), *inner);

@@ -11,8 +11,8 @@ namespace wavetank::gatewayapi {
 std::vector<std::string> KindNames() {
   using namespace kinds;  // NOLINT: a list of names
   std::vector<std::string> out;
-  for (const kube::ResourceKind& kind :
-       {kGatewayClass, kGateway, kHttpRoute, kGrpcRoute, kTlsRoute, kTcpRoute, kListenerSet, kReferenceGrant}) {
+  for (const kube::ResourceKind& kind : {kGatewayClass, kGateway, kHttpRoute, kGrpcRoute, kTlsRoute, kTcpRoute,
+                                         kListenerSet, kReferenceGrant, kBackendTlsPolicy}) {
     out.emplace_back(kind.kind);
   }
   return out;

@@ -35,6 +35,7 @@ inline constexpr ResourceKind kTlsRoute{kGroup, "v1", "TLSRoute", "tlsroutes"};
 inline constexpr ResourceKind kTcpRoute{kGroup, "v1alpha2", "TCPRoute", "tcproutes"};
 inline constexpr ResourceKind kListenerSet{kGroup, "v1", "ListenerSet", "listenersets"};
 inline constexpr ResourceKind kReferenceGrant{kGroup, "v1beta1", "ReferenceGrant", "referencegrants"};
+inline constexpr ResourceKind kBackendTlsPolicy{kGroup, "v1", "BackendTLSPolicy", "backendtlspolicies"};
 }  // namespace kinds
 // Of all of the above.
 std::vector<std::string> KindNames();
@@ -55,7 +56,8 @@ struct GatewayInstances {
 
 struct Inputs {
   // By kind; of kinds that are not there, none. GatewayClass, Gateway, ListenerSet, HTTPRoute, GRPCRoute, TLSRoute,
-  // TCPRoute, ReferenceGrant; Service, Secret, Namespace, ServiceEntry; Deployment, ServiceAccount (control/ alone).
+  // TCPRoute, ReferenceGrant, BackendTLSPolicy; Service, Secret, ConfigMap, Namespace, ServiceEntry; Deployment,
+  // ServiceAccount (control/ alone).
   std::map<std::string_view, const kube::NamedObjects*> objects;
   std::string domain_suffix = "cluster.local";
   std::string now;     // RFC 3339: of conditions that change

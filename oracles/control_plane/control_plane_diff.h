@@ -30,6 +30,8 @@ struct DiffOptions {
   Duration ours_quiet = 5s, real_quiet = 1500ms;
   // How long to wait for that; a step after which it never came is not judged.
   Duration rest_limit = 60s;
+  // Steps' waits are no longer than that, on both sides; zero: as long as the scenario says.
+  Duration longest_wait{};
   // Patience with what differs then: as long as that, they may come to rest again and be compared again.
   Duration patience = 5s;
   std::function<void(std::string_view)> progress;

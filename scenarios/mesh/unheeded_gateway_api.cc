@@ -58,6 +58,16 @@ void AddOfRoute(const json& object, std::vector<std::string>* out) {
     out->push_back(fmt::format("{}: of several mirrors of a rule the first alone has effect here", Named(object)));
 }
 
+void AddOfBackendTls(const json& object, std::vector<std::string>* out) {
+  for (const json& ref : Items(At(object, {"spec", "validation", "caCertificateRefs"}))) {
+    if (Text(ref, "kind") != "ConfigMap") continue;
+    out->push_back(
+        fmt::format("{}: certificates of ConfigMap {} are served to no simulated proxy here: clusters that take them "
+                    "stay warming",
+                    Named(object), Text(ref, "name")));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> UnheededOfGatewayApi(const json& object) {
@@ -72,6 +82,8 @@ std::vector<std::string> UnheededOfGatewayApi(const json& object) {
         fmt::format("{} has no effect: istiod reads TCPRoutes with PILOT_ENABLE_ALPHA_GATEWAY_API alone, which "
                     "it does not heed here",
                     Named(object)));
+  } else if (kind == "BackendTLSPolicy") {
+    AddOfBackendTls(object, &out);
   } else if (kind != "GatewayClass" && kind != "TLSRoute" && kind != "ListenerSet" && kind != "ReferenceGrant") {
     out.push_back(fmt::format("{} ({}) is stored here, and has no effect", kind, gatewayapi::kGroup));
   }

@@ -1,7 +1,9 @@
 #include "serve/agent/child_process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +16,12 @@
 #include "fmt/format.h"
 
 namespace wavetank::serve {
+
+namespace {
+
+constexpr const char* kResolvConf = "/etc/resolv.conf";
+
+}  // namespace
 
 absl::Status CheckProgram(const std::string& path) {
   std::error_code error;
@@ -61,8 +69,14 @@ absl::Status ChildProcess::Start(const Options& options) {
       dup2(log, 1);
       dup2(log, 2);
     }
-    if (chdir(options.folder.c_str()) == 0) execve(argv[0], argv.data(), envp.data());
-    const int why = errno;
+    int why = 0;
+    if (!options.resolv_conf.empty() &&
+        (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+         mount(options.resolv_conf.c_str(), kResolvConf, nullptr, MS_BIND, nullptr) != 0)) {
+      why = -errno;
+    }
+    if (why == 0 && chdir(options.folder.c_str()) == 0) execve(argv[0], argv.data(), envp.data());
+    if (why == 0) why = errno;
     [[maybe_unused]] const ssize_t told = write(failure[1], &why, sizeof why);
     _exit(127);
   }
@@ -74,6 +88,11 @@ absl::Status ChildProcess::Start(const Options& options) {
   close(failure[0]);
   if (why == 0) return absl::OkStatus();
   Stop(Duration::zero());
+  if (why < 0) {
+    return absl::PermissionDeniedError(fmt::format("{}: {} cannot be shown to it as {}: {}; that takes root",
+                                                   options.arguments[0], options.resolv_conf, kResolvConf,
+                                                   std::strerror(-why)));
+  }
   return absl::InvalidArgumentError(fmt::format("{}: cannot be run: {}", options.arguments[0], std::strerror(why)));
 }
 

@@ -20,6 +20,7 @@ class ChildProcess {
     std::map<std::string, std::string> environment;  // all of it
     std::string folder;                              // where it starts
     std::string log;                                 // what it prints goes there; empty: where ours goes
+    std::string resolv_conf;                         // it sees this file as /etc/resolv.conf; empty: that of all
   };
 
   ChildProcess() = default;
@@ -27,7 +28,8 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // Once only. InvalidArgument: the program cannot be run; Unavailable: the log cannot be written. The kernel kills the
+  // Once only. InvalidArgument: the program cannot be run; PermissionDenied: this user may not show it another file as
+  // /etc/resolv.conf, which takes root; Unavailable: the log cannot be written. The kernel kills the
   // child when the thread that called this ends, however it does.
   absl::Status Start(const Options& options);
   bool running();

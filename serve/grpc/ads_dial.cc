@@ -7,6 +7,7 @@
 #include <grpcpp/create_channel.h>
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -191,16 +192,16 @@ class AdsDial::Stream final : public envoysim::AdsStream {
   std::shared_ptr<Delta> delta_;
 };
 
-AdsDial::AdsDial(Loop& loop, std::map<std::string, std::string> addresses)
-    : loop_(loop), addresses_(std::move(addresses)), calls_(std::make_shared<Calls>()) {}
+AdsDial::AdsDial(Loop& loop, AddressOf address_of)
+    : loop_(loop), address_of_(std::move(address_of)), calls_(std::make_shared<Calls>()) {}
 
 AdsDial::~AdsDial() { calls_->End(); }
 
 std::unique_ptr<envoysim::AdsStream> AdsDial::Open(const std::string& cluster, const std::string& proxy,
                                                    envoysim::AdsTransport::Protocol protocol,
                                                    envoysim::AdsStreamObserver* observer) {
-  const auto it = addresses_.find(cluster);
-  const std::shared_ptr<Ads::Stub> stub = calls_->To(it == addresses_.end() ? "127.0.0.1:1" : it->second);
+  const std::string address = address_of_(cluster, proxy);
+  const std::shared_ptr<Ads::Stub> stub = calls_->To(address.empty() ? "127.0.0.1:1" : address);
   const auto start = [&](auto call) {
     call->Start(stub);
     return std::make_unique<Stream>(std::move(call));

@@ -2,7 +2,7 @@
 // Envoys' state machine (fakes/envoy/xds/ads_client.h) is the same as ever, and in real time.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,12 +13,14 @@ namespace wavetank::serve {
 
 class AdsDial final : public sim::AdsElsewhere {
  public:
-  // `addresses`: "127.0.0.1:15010", by the cluster whose proxies go there. `loop` must outlive it.
-  AdsDial(Loop& loop, std::map<std::string, std::string> addresses);
+  // Where a proxy of a cluster goes now: "127.0.0.1:15010"; empty: to nobody.
+  using AddressOf = std::function<std::string(const std::string& cluster, const std::string& proxy)>;
+  // `address_of` is called on the loop's thread. `loop` must outlive it.
+  AdsDial(Loop& loop, AddressOf address_of);
   // Hangs up. Streams that Envoys still hold say nothing any more.
   ~AdsDial() override;
 
-  // On the loop's thread. A cluster without an address: the stream closes, as if no server listened.
+  // On the loop's thread. A proxy without an address: the stream closes, as if no server listened.
   std::unique_ptr<envoysim::AdsStream> Open(const std::string& cluster, const std::string& proxy,
                                             envoysim::AdsTransport::Protocol protocol,
                                             envoysim::AdsStreamObserver* observer) override;
@@ -30,7 +32,7 @@ class AdsDial final : public sim::AdsElsewhere {
   class Stream;
 
   Loop& loop_;
-  const std::map<std::string, std::string> addresses_;
+  const AddressOf address_of_;
   std::shared_ptr<Calls> calls_;
 };
 

@@ -48,6 +48,10 @@ Controller::Controller(kube::Client& client, Host& host, config::ConfigStore& st
   if (options_.alpha) Watch(kinds::kTcpRoute);
   if (options_.profile.Has(pilot::Change::kGatewayApiListenerSets)) Watch(kinds::kListenerSet);
   Watch(kinds::kReferenceGrant);
+  if (options_.profile.Has(pilot::Change::kGatewayApiBackendTls)) {
+    Watch(kinds::kBackendTlsPolicy);
+    Watch(kube::kinds::kConfigMap);
+  }
   Watch(kube::kinds::kService);
   Watch(kube::kinds::kSecret, {.field_selector = kSecrets});
   Watch(kube::kinds::kNamespace);
@@ -144,7 +148,9 @@ void Controller::Store(std::vector<kube::ObjectRef> configs) {
 }
 
 void Controller::Drop(const kube::Object& config) {
-  const config::Kind kind = config.kind == "Gateway" ? config::Kind::kGateway : config::Kind::kVirtualService;
+  const config::Kind kind = config.kind == "Gateway"           ? config::Kind::kGateway
+                            : config.kind == "DestinationRule" ? config::Kind::kDestinationRule
+                                                               : config::Kind::kVirtualService;
   store_.Delete(kind, config.meta.name, config.meta.ns);
 }
 

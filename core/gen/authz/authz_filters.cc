@@ -10,6 +10,7 @@
 #include "core/base/text/parse_bool.h"
 #include "core/gen/authz/authz_rules.h"
 #include "core/gen/authz/ext_authz.h"
+#include "core/gen/view/done_for.h"
 #include "core/gen/view/listener_filters.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/wire/wire.h"
@@ -82,7 +83,9 @@ AuthzFilters::AuthzFilters(const Proxy& proxy, const PushContext& push)
     : push_(push),
       policies_(push.authz().ForWorkload(proxy.config_namespace, proxy.labels)),
       // Before 1.17, and in a stock Envoy, nobody writes down who the peer is.
-      authenticated_(!IsVersionAtLeast(proxy, 1, 17) || push.profile().Has(Change::kUpstreamEnvoy)) {
+      authenticated_(!IsVersionAtLeast(proxy, 1, 17) || push.profile().Has(Change::kUpstreamEnvoy) ||
+                     push.profile().Has(Change::kPrincipalsOfCertificates)),
+      jwt_payload_(DoneFor(proxy, push.profile(), Change::kJwtPayload)) {
   if (!push.authz().empty()) trust_domains_.emplace(push.mesh());
 }
 
@@ -107,14 +110,18 @@ const std::string& AuthzFilters::Tcp() {
   return *tcp_;
 }
 
-AuthzFilters::Rules AuthzFilters::Encode(const Policies& policies, Action action, bool custom, bool tcp) const {
+AuthzFilters::Rules AuthzFilters::Encode(const Policies& policies, Action action, bool custom, bool tcp,
+                                         std::string_view suffix) const {
   static_assert(static_cast<int>(Action::kAllow) == RbacPb::ALLOW && static_cast<int>(Action::kDeny) == RbacPb::DENY &&
                 static_cast<int>(Action::kLog) == RbacPb::LOG);
   authz::RuleOptions options;
   options.tcp = tcp;
   options.allow = action == Action::kAllow;
   options.authenticated = authenticated_;
+  options.string_headers = push_.profile().Has(Change::kHeadersByStringMatch);
+  options.jwt_payload = jwt_payload_;
   options.trust_domains = &*trust_domains_;
+  const bool by_name = push_.profile().Has(Change::kAuthorizersByName);
   struct Side {
     bool any = false;
     EncodedPolicies policies;
@@ -123,9 +130,12 @@ AuthzFilters::Rules AuthzFilters::Encode(const Policies& policies, Action action
     Side& side = IsDryRun(policy->meta) ? shadow : enforced;
     side.any = true;
     const auto add = [&](size_t rule, std::string encoded) {
-      side.policies.emplace_back(fmt::format("{}ns[{}]-policy[{}]-rule[{}]", custom ? "istio-ext-authz-" : "",
-                                             policy->meta.ns, policy->meta.name, rule),
-                                 std::move(encoded));
+      std::string prefix;
+      if (custom) prefix = fmt::format("{}-", authz::kExtAuthzPrefix);
+      if (custom && by_name && !policy->spec.provider.empty()) prefix += policy->spec.provider + "-";
+      side.policies.emplace_back(
+          fmt::format("{}ns[{}]-policy[{}]-rule[{}]{}", prefix, policy->meta.ns, policy->meta.name, rule, suffix),
+          std::move(encoded));
     };
     for (size_t i = 0; i < policy->spec.rules.size(); ++i) {
       if (!authz::IsKnownRule(policy->spec.rules[i])) continue;
@@ -153,6 +163,11 @@ std::string AuthzFilters::RbacFilter(const Policies& policies, Action action, bo
 std::string AuthzFilters::CustomFilters(bool tcp) const {
   if (policies_.custom.empty()) return "";
   const std::optional<authz::ExtAuthz> authorizer = authz::ResolveExtAuthz(policies_.custom, push_);
+  if (!authorizer && push_.profile().Has(Change::kBadAuthorizersDenyByRule)) {
+    // istiod: getBadCustomDenyRules.
+    constexpr std::string_view kDenied = "-deny-due-to-bad-CUSTOM-action";
+    return EncodeFilter(tcp, Encode(policies_.custom, Action::kDeny, true, tcp, kDenied).enforced, std::nullopt, "");
+  }
   if (!authorizer) {
     const std::string deny_all =
         EncodeRbac(RbacPb::DENY, {{"default-deny-all-due-to-bad-CUSTOM-action", authz::MatchAll()}});

@@ -32,13 +32,14 @@ class AuthzFilters {
   struct Rules {
     std::optional<std::string> enforced, shadow;  // encoded RBAC messages; nullopt: no policy is to be
   };
-  Rules Encode(const Policies& policies, Action action, bool custom, bool tcp) const;
+  // `suffix`: of the rules' names.
+  Rules Encode(const Policies& policies, Action action, bool custom, bool tcp, std::string_view suffix = {}) const;
   std::string RbacFilter(const Policies& policies, Action action, bool tcp) const;
   std::string CustomFilters(bool tcp) const;
 
   const PushContext& push_;
   const WorkloadAuthorization policies_;
-  const bool authenticated_;
+  const bool authenticated_, jwt_payload_;
   std::optional<authz::TrustDomains> trust_domains_;
   std::optional<std::string> custom_http_, http_, tcp_;
 };

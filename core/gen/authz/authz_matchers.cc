@@ -53,12 +53,13 @@ void WriteRegexMatcher(wire::Writer& w, int field, std::string_view regex) {
   w.Message(field, [&] { WriteRegex(w, {regex}); });
 }
 
-void WriteHeaderMatcher(wire::Writer& w, int field, std::string_view name, std::string_view value) {
-  // Of the fields that are deprecated since, as 1.18 writes them.
+void WriteHeaderMatcher(wire::Writer& w, int field, std::string_view name, std::string_view value, bool as_string) {
   w.Message(field, [&] {
     w.NonEmpty(HeaderPb::kNameFieldNumber, name);
     if (value == kAnything) {
       w.Bool(HeaderPb::kPresentMatchFieldNumber, true);
+    } else if (as_string) {
+      WriteStringMatcher(w, HeaderPb::kStringMatchFieldNumber, value);
     } else if (value.starts_with('*')) {
       w.Bytes(HeaderPb::kSuffixMatchFieldNumber, value.substr(1));
     } else if (value.ends_with('*')) {
@@ -103,11 +104,82 @@ void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
     for (const std::string_view key : path) {
       w.Message(MetadataPb::kPathFieldNumber, [&] { w.Bytes(MetadataPb::PathSegment::kKeyFieldNumber, key); });
     }
+    const auto list = [&] {
+      w.Message(ValueMatcher::kListMatchFieldNumber, [&] { w.Message(ListMatcher::kOneOfFieldNumber, text); });
+    };
     w.Message(MetadataPb::kValueFieldNumber, [&] {
       if (kind == MetadataValue::kText) return text();
-      w.Message(ValueMatcher::kListMatchFieldNumber, [&] { w.Message(ListMatcher::kOneOfFieldNumber, text); });
+      if (kind == MetadataValue::kListWith) return list();
+      w.Message(ValueMatcher::kOrMatchFieldNumber, [&] {
+        w.Message(matcher::OrMatcher::kValueMatchersFieldNumber, list);
+        w.Message(matcher::OrMatcher::kValueMatchersFieldNumber, text);
+      });
     });
     if (invert) w.Bool(MetadataPb::kInvertFieldNumber, true);
+  });
+}
+
+void WriteClaimMatcher(wire::Writer& w, int field, const std::vector<std::string_view>& claim,
+                       const std::vector<std::string>& values) {
+  using matcher::ListMatcher;
+  using matcher::OrMatcher;
+  using matcher::ValueMatcher;
+  const auto one = [&](const std::string& value) {
+    return [&w, &value] { WriteStringMatcher(w, ValueMatcher::kStringMatchFieldNumber, value); };
+  };
+  const auto any = [&] {
+    if (values.size() == 1) return one(values.front())();
+    w.Message(ValueMatcher::kOrMatchFieldNumber, [&] {
+      for (const std::string& value : values) w.Message(OrMatcher::kValueMatchersFieldNumber, one(value));
+    });
+  };
+  w.Message(field, [&] {
+    w.Bytes(MetadataPb::kFilterFieldNumber, kJwtFilter);
+    for (const std::string_view key : claim) {
+      w.Message(MetadataPb::kPathFieldNumber, [&] { w.Bytes(MetadataPb::PathSegment::kKeyFieldNumber, key); });
+    }
+    w.Message(MetadataPb::kValueFieldNumber, [&] {
+      w.Message(ValueMatcher::kOrMatchFieldNumber, [&] {
+        w.Message(OrMatcher::kValueMatchersFieldNumber, [&] {
+          w.Message(ValueMatcher::kListMatchFieldNumber, [&] { w.Message(ListMatcher::kOneOfFieldNumber, any); });
+        });
+        w.Message(OrMatcher::kValueMatchersFieldNumber, any);
+      });
+    });
+  });
+}
+
+TokenPrincipal ParseTokenPrincipal(std::string_view value) {
+  using Kind = TokenPattern::Kind;
+  // An issuer may be a URL.
+  const size_t slash = value.rfind('/');
+  const bool both = slash != value.npos;
+  const std::string_view issuer = both ? value.substr(0, slash) : value, subject = both ? value.substr(slash + 1) : "";
+  if (value == kAnything) return {{Kind::kAny, {}}, {Kind::kAny, {}}};
+  if (value.starts_with('*')) {
+    if (!both) return {{Kind::kAny, {}}, {Kind::kSuffix, value.substr(1)}};
+    return {issuer == kAnything ? TokenPattern{Kind::kAny, {}} : TokenPattern{Kind::kSuffix, issuer.substr(1)},
+            {Kind::kExact, subject}};
+  }
+  if (value.ends_with('*')) {
+    if (!both) return {{Kind::kPrefix, value.substr(0, value.size() - 1)}, {Kind::kAny, {}}};
+    return {{Kind::kExact, issuer},
+            subject == kAnything ? TokenPattern{Kind::kAny, {}}
+                                 : TokenPattern{Kind::kPrefix, subject.substr(0, subject.size() - 1)}};
+  }
+  return {{Kind::kExact, issuer}, {Kind::kExact, subject}};
+}
+
+void WriteTokenMatcher(wire::Writer& w, int field, std::string_view claim, const TokenPattern& pattern) {
+  using Kind = TokenPattern::Kind;
+  WriteMetadataMatcher(w, field, kJwtFilter, {kJwtPayload, claim}, MetadataValue::kText, false, [&](int at) {
+    w.Message(at, [&] {
+      if (pattern.kind == Kind::kAny) return WriteRegex(w, {".+"});
+      w.Bytes(pattern.kind == Kind::kExact    ? StringPb::kExactFieldNumber
+              : pattern.kind == Kind::kPrefix ? StringPb::kPrefixFieldNumber
+                                              : StringPb::kSuffixFieldNumber,
+              pattern.text);
+    });
   });
 }
 

@@ -14,22 +14,40 @@ namespace wavetank::pilot::authz {
 
 // Where the filter istio_authn keeps what tokens say.
 inline constexpr std::string_view kAuthnFilter = "istio_authn", kClaimsKey = "request.auth.claims";
+// Where Envoy's own filter keeps it since (istiod: pilot/pkg/xds/filters/filters.go).
+inline constexpr std::string_view kJwtFilter = "envoy.filters.http.jwt_authn", kJwtPayload = "payload";
 
 void WriteStringMatcher(wire::Writer& w, int field, std::string_view value);
 // Of "spiffe://" and a principal as policies write it, which is without.
 void WritePrincipalMatcher(wire::Writer& w, int field, std::string_view principal);
 void WriteRegexMatcher(wire::Writer& w, int field, std::string_view regex);
-void WriteHeaderMatcher(wire::Writer& w, int field, std::string_view name, std::string_view value);
+// `as_string`: by a StringMatcher, not by the fields that Envoy calls deprecated.
+void WriteHeaderMatcher(wire::Writer& w, int field, std::string_view name, std::string_view value, bool as_string);
 // Of ":authority", whatever the case.
 void WriteHostMatcher(wire::Writer& w, int field, std::string_view value);
 void WritePathMatcher(wire::Writer& w, int field, std::string_view value);
 
-enum class MetadataValue : uint8_t { kText, kListWith };  // the value itself, or a list that has one such
+// The value itself, a list that has one such, or either of both.
+enum class MetadataValue : uint8_t { kText, kListWith, kTextOrListWith };
 void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
                           const std::vector<std::string_view>& path, MetadataValue kind, std::string_view value);
 // The same, of any StringMatcher: `value` writes it as that field. `invert`: it must not match.
 void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
                           const std::vector<std::string_view>& path, MetadataValue kind, bool invert,
                           absl::FunctionRef<void(int field)> value);
+// What tokens say, as Envoy's filter keeps it: of a claim, `values` as AuthorizationPolicies write them; of issuer and
+// subject, a principal "ISSUER/SUBJECT" (istiod: pilot/pkg/security/authz/model/generator.go).
+void WriteClaimMatcher(wire::Writer& w, int field, const std::vector<std::string_view>& claim,
+                       const std::vector<std::string>& values);
+struct TokenPattern {
+  enum class Kind : uint8_t { kAny, kExact, kPrefix, kSuffix };
+  Kind kind = Kind::kExact;
+  std::string_view text;
+};
+struct TokenPrincipal {
+  TokenPattern issuer, subject;
+};
+TokenPrincipal ParseTokenPrincipal(std::string_view value);
+void WriteTokenMatcher(wire::Writer& w, int field, std::string_view claim, const TokenPattern& pattern);
 
 }  // namespace wavetank::pilot::authz

@@ -187,9 +187,48 @@ class RuleEncoder {
   }
 
   void Condition(const Half& half, Attribute attribute, std::string_view key, const Policy::Values& values) {
+    if (options_.jwt_payload && (attribute == Attribute::kRequestAuth || attribute == Attribute::kRequestClaims)) {
+      WriteToken(attribute, key, values.values, [&](auto body) { w_.Message(kPrincipals.in_set, body); });
+      WriteToken(attribute, key, values.not_values,
+                 [&](auto body) { w_.Message(kPrincipals.in_set, [&] { w_.Message(kPrincipals.negation, body); }); });
+      return;
+    }
     AnyOf(half, attribute, key, values.values, [&](auto body) { w_.Message(half.in_set, body); });
     AnyOf(half, attribute, key, values.not_values,
           [&](auto body) { w_.Message(half.in_set, [&] { w_.Message(half.negation, body); }); });
+  }
+
+  // All values of one attribute of a token at once. istiod: extendedGenerator.
+  template <typename Around>
+  void WriteToken(Attribute attribute, std::string_view key, const std::vector<std::string>& values, Around around) {
+    if (values.empty()) return;
+    std::optional<std::vector<std::string_view>> claim;
+    if (attribute == Attribute::kRequestClaims) {
+      claim = ClaimPath(key.substr(kClaimsKey.size()));
+      if (claim) claim->front() = kJwtPayload;
+    } else if (key != "request.auth.principal") {
+      claim = std::vector<std::string_view>{kJwtPayload, key == "request.auth.audiences" ? "aud" : "azp"};
+    }
+    if (options_.tcp || (attribute == Attribute::kRequestClaims && !claim)) {
+      void_ |= options_.allow;
+      return;
+    }
+    const auto principal = [&](const std::string& value) {
+      const TokenPrincipal parsed = ParseTokenPrincipal(value);
+      w_.Message(Principal::kAndIdsFieldNumber, [&] {
+        w_.Message(Principal::Set::kIdsFieldNumber,
+                   [&] { WriteTokenMatcher(w_, Principal::kMetadataFieldNumber, "iss", parsed.issuer); });
+        w_.Message(Principal::Set::kIdsFieldNumber,
+                   [&] { WriteTokenMatcher(w_, Principal::kMetadataFieldNumber, "sub", parsed.subject); });
+      });
+    };
+    around([&] {
+      if (claim) return WriteClaimMatcher(w_, Principal::kMetadataFieldNumber, *claim, values);
+      if (values.size() == 1) return principal(values.front());
+      w_.Message(Principal::kOrIdsFieldNumber, [&] {
+        for (const std::string& value : values) w_.Message(Principal::Set::kIdsFieldNumber, [&] { principal(value); });
+      });
+    });
   }
 
   // OR of the values that apply; nothing if none does.
@@ -222,7 +261,7 @@ class RuleEncoder {
         WriteHostMatcher(w_, Permission::kHeaderFieldNumber, value);
         return true;
       case Attribute::kMethod:
-        WriteHeaderMatcher(w_, Permission::kHeaderFieldNumber, ":method", value);
+        WriteHeaderMatcher(w_, Permission::kHeaderFieldNumber, ":method", value, options_.string_headers);
         return true;
       case Attribute::kPath:
         WritePathMatcher(w_, Permission::kUrlPathFieldNumber, value);
@@ -256,7 +295,7 @@ class RuleEncoder {
         return WriteRange(Principal::kDirectRemoteIpFieldNumber, value);
       case Attribute::kRequestHeader: {
         const std::optional<std::string_view> name = WithoutBrackets(key.substr(kHeadersKey.size()));
-        if (name) WriteHeaderMatcher(w_, Principal::kHeaderFieldNumber, *name, value);
+        if (name) WriteHeaderMatcher(w_, Principal::kHeaderFieldNumber, *name, value, options_.string_headers);
         return name.has_value();
       }
       case Attribute::kRequestClaims: {

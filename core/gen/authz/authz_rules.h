@@ -18,6 +18,8 @@ struct RuleOptions {
   bool allow = false;
   // Identities are the certificate's as Envoy reads it, else what the istio_authn filter found.
   bool authenticated = false;
+  bool string_headers = false;  // headers are matched by StringMatchers
+  bool jwt_payload = false;     // what tokens say stands where Envoy's own filter leaves it, not istio_authn
   const TrustDomains* trust_domains = nullptr;  // null: principals stay as they are
 };
 

@@ -7,6 +7,7 @@
 #include "core/envoyapi/any.h"
 #include "core/gen/authz/provider_cluster.h"
 #include "core/gen/wire/duration.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "envoy/extensions/filters/http/ext_authz/v3/ext_authz.pb.h"
 #include "envoy/extensions/filters/network/ext_authz/v3/ext_authz.pb.h"
@@ -36,24 +37,24 @@ void AddHeaders(const std::vector<std::string>& headers, HeadersPb* out) {
   }
 }
 
-// A match on what the RBAC filter `name` wrote down.
-MetadataPb WherePolicyMatched(const char* name) {
+// A match on what the RBAC filter `name` wrote down, of policies whose names begin so.
+MetadataPb WherePolicyMatched(const char* name, const std::string& prefix) {
   MetadataPb out;
   out.set_filter(name);
   out.add_path()->set_key(std::string(kExtAuthzShadowPrefix) + "shadow_effective_policy_id");
-  out.mutable_value()->mutable_string_match()->set_prefix(std::string(kExtAuthzPrefix));
+  out.mutable_value()->mutable_string_match()->set_prefix(prefix);
   return out;
 }
 
 // What providers of both protocols have in an HTTP chain.
-HttpPb CommonHttp(const Provider::ExtAuthz& provider) {
+HttpPb CommonHttp(const Provider::ExtAuthz& provider, const std::string& prefix) {
   HttpPb out;
   if (const std::optional<int> code = config::ParseHttpStatus(provider.status_on_error)) {
     out.mutable_status_on_error()->set_code(static_cast<::envoy::type::v3::StatusCode>(*code));
   }
   out.set_failure_mode_allow(provider.fail_open);
   out.set_transport_api_version(::envoy::config::core::v3::V3);
-  *out.mutable_filter_enabled_metadata() = WherePolicyMatched("envoy.filters.http.rbac");
+  *out.mutable_filter_enabled_metadata() = WherePolicyMatched("envoy.filters.http.rbac", prefix);
   if (provider.include_request_body) {
     auto* body = out.mutable_with_request_body();
     body->set_max_request_bytes(provider.include_request_body->max_request_bytes);
@@ -73,9 +74,10 @@ bool NamesEveryHeader(const Provider::ExtAuthz& provider) {
   return false;
 }
 
-std::optional<ExtAuthz> OverHttp(const Provider::ExtAuthz& provider, const ProviderCluster& to) {
+std::optional<ExtAuthz> OverHttp(const Provider::ExtAuthz& provider, const ProviderCluster& to,
+                                 const std::string& prefix) {
   if (NamesEveryHeader(provider)) return std::nullopt;
-  HttpPb out = CommonHttp(provider);
+  HttpPb out = CommonHttp(provider, prefix);
   auto* http = out.mutable_http_service();
   http->set_path_prefix(provider.path_prefix);
   http->mutable_server_uri()->set_uri("http://" + to.hostname);  // required, and not used
@@ -100,20 +102,20 @@ std::optional<ExtAuthz> OverHttp(const Provider::ExtAuthz& provider, const Provi
   return ExtAuthz{Serialize(out), ""};
 }
 
-ExtAuthz OverGrpc(const Provider::ExtAuthz& provider, const std::string& cluster) {
+ExtAuthz OverGrpc(const Provider::ExtAuthz& provider, const std::string& cluster, const std::string& authority,
+                  const std::string& prefix) {
   ::envoy::config::core::v3::GrpcService grpc;
   grpc.mutable_envoy_grpc()->set_cluster_name(cluster);
-  // The cluster's name would be the authority, in which '|' must not stand.
-  grpc.mutable_envoy_grpc()->set_authority(absl::StrReplaceAll(cluster, {{"|", "_."}}));
+  grpc.mutable_envoy_grpc()->set_authority(authority);
   SetDuration(provider.timeout.value_or(kDefaultTimeout), grpc.mutable_timeout());
-  HttpPb http = CommonHttp(provider);
+  HttpPb http = CommonHttp(provider, prefix);
   *http.mutable_grpc_service() = grpc;
   TcpPb tcp;
   tcp.set_stat_prefix("tcp.");
   tcp.set_failure_mode_allow(provider.fail_open);
   tcp.set_transport_api_version(::envoy::config::core::v3::V3);
   *tcp.mutable_grpc_service() = std::move(grpc);
-  *tcp.mutable_filter_enabled_metadata() = WherePolicyMatched("envoy.filters.network.rbac");
+  *tcp.mutable_filter_enabled_metadata() = WherePolicyMatched("envoy.filters.network.rbac", prefix);
   return {Serialize(http), Serialize(tcp)};
 }
 
@@ -132,7 +134,13 @@ std::optional<ExtAuthz> ResolveExtAuthz(const WorkloadAuthorization::Policies& p
   if (!config::ValidateExtAuthz(authorizer).ok()) return std::nullopt;
   const std::optional<ProviderCluster> to = LookupProviderCluster(authorizer.service, authorizer.port, push);
   if (!to) return std::nullopt;
-  return found->ext_authz_http ? OverHttp(authorizer, *to) : OverGrpc(authorizer, to->cluster);
+  std::string prefix(kExtAuthzPrefix);
+  if (push.profile().Has(Change::kAuthorizersByName)) prefix += "-" + name;
+  if (found->ext_authz_http) return OverHttp(authorizer, *to, prefix);
+  // Before 1.20 the cluster's name, in which '|' must not stand.
+  const bool host = push.profile().Has(Change::kAuthorizersByHost);
+  const std::string authority = host ? to->hostname : absl::StrReplaceAll(to->cluster, {{"|", "_."}});
+  return OverGrpc(authorizer, to->cluster, authority, prefix);
 }
 
 }  // namespace wavetank::pilot::authz

@@ -9,6 +9,8 @@
 
 #include "absl/strings/escaping.h"
 #include "core/envoyapi/any.h"
+#include "core/gen/authz/authz_matchers.h"
+#include "core/gen/view/done_for.h"
 #include "core/gen/view/listener_filters.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
@@ -40,13 +42,25 @@ std::string KeySet(const JwtRule& rule, const PushContext& push) {
   return fetched ? *std::move(fetched) : FakeKeySet(rule.jwks_uri);
 }
 
-jwt::JwtProvider MakeJwtProvider(const JwtRule& rule, const PushContext& push) {
+// How a proxy's Envoy keeps what tokens say: for istio_authn, or for itself.
+struct TokenNotes {
+  bool payload = false, clear_route_cache = false;
+};
+
+jwt::JwtProvider MakeJwtProvider(const JwtRule& rule, const PushContext& push, const TokenNotes& notes) {
   jwt::JwtProvider out;
   out.set_issuer(rule.issuer);
   for (const std::string& audience : rule.audiences) out.add_audiences(audience);
   out.set_forward(rule.forward_original_token);
   out.set_forward_payload_header(rule.output_payload_to_header);
-  out.set_payload_in_metadata(rule.issuer);
+  if (notes.payload) {
+    out.set_payload_in_metadata(std::string(authz::kJwtPayload));
+    for (const char* claim : {"permission", "scope"})
+      out.mutable_normalize_payload_in_metadata()->add_space_delimited_claims(claim);
+    out.set_clear_route_cache(notes.clear_route_cache);
+  } else {
+    out.set_payload_in_metadata(rule.issuer);
+  }
   for (const auto& [header, claim] : rule.output_claim_to_headers) {
     auto* to = out.add_claim_to_headers();
     to->set_header_name(header);
@@ -64,7 +78,7 @@ jwt::JwtProvider MakeJwtProvider(const JwtRule& rule, const PushContext& push) {
 
 // A token, if there is one, has to be good. With several providers: a good token of any of them, or for each either a
 // good one or none; the former for providers that look at the same place, which would all refuse each other's tokens.
-jwt::JwtAuthentication MakeJwtAuthentication(const JwtRules& rules, const PushContext& push) {
+jwt::JwtAuthentication MakeJwtAuthentication(const JwtRules& rules, const PushContext& push, const TokenNotes& notes) {
   jwt::JwtAuthentication out;
   out.set_bypass_cors_preflight(true);
   auto* rule = out.add_rules();
@@ -73,7 +87,7 @@ jwt::JwtAuthentication MakeJwtAuthentication(const JwtRules& rules, const PushCo
   jwt::JwtRequirement each;
   for (size_t i = 0; i < rules.size(); ++i) {
     const std::string name = fmt::format("origins-{}", i);
-    (*out.mutable_providers())[name] = MakeJwtProvider(*rules[i], push);
+    (*out.mutable_providers())[name] = MakeJwtProvider(*rules[i], push, notes);
     auto* either = rules.size() == 1 ? required.mutable_requires_any()
                                      : each.mutable_requires_all()->add_requirements()->mutable_requires_any();
     either->add_requirements()->set_provider_name(name);
@@ -110,8 +124,10 @@ std::string MakeJwtFilters(const Proxy& proxy, const PushContext& push) {
   }
   if (rules.empty()) return "";
   std::stable_sort(rules.begin(), rules.end(), [](const auto* a, const auto* b) { return a->issuer < b->issuer; });
-  std::string out = JwtFilterField("envoy.filters.http.jwt_authn", MakeJwtAuthentication(rules, push));
-  if (!push.profile().Has(Change::kUpstreamEnvoy))
+  // Only gateways choose routes by claims.
+  const TokenNotes notes{DoneFor(proxy, push.profile(), Change::kJwtPayload), proxy.IsRouter()};
+  std::string out = JwtFilterField("envoy.filters.http.jwt_authn", MakeJwtAuthentication(rules, push, notes));
+  if (!notes.payload && !push.profile().Has(Change::kUpstreamEnvoy))
     out += JwtFilterField("istio_authn", MakeIstioAuthn(rules, !proxy.IsRouter()));
   return out;
 }

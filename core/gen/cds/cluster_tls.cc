@@ -25,10 +25,11 @@ struct UpstreamSettings {
   ClientTlsMode mode = ClientTlsMode::kDisable;
   std::string_view certificate, key, root, credential, sni;
   const std::vector<std::string>* sans = nullptr;
+  bool any_server = false;     // insecureSkipVerify: whatever certificate it shows
   bool auto_detected = false;  // nobody asked for it: endpoints without a sidecar still get plain text
 };
 
-UpstreamSettings FromRule(const config::ClientTlsSettings& tls) {
+UpstreamSettings FromRule(const config::ClientTlsSettings& tls, const Profile& profile) {
   return {tls.mode,
           tls.client_certificate,
           tls.private_key,
@@ -36,23 +37,35 @@ UpstreamSettings FromRule(const config::ClientTlsSettings& tls) {
           tls.credential_name,
           tls.sni,
           &tls.subject_alt_names,
+          profile.Has(Change::kInsecureSkipVerify) && tls.insecure_skip_verify.value_or(false),
           false};
 }
 
 UpstreamSettings FromProxyFiles(const NodeMetadata& m, const std::vector<std::string>* sans, std::string_view sni) {
-  return {
-      ClientTlsMode::kMutual, m.tls_client_cert_chain, m.tls_client_key, m.tls_client_root_cert, {}, sni, sans, false};
+  return {ClientTlsMode::kMutual,
+          m.tls_client_cert_chain,
+          m.tls_client_key,
+          m.tls_client_root_cert,
+          {},
+          sni,
+          sans,
+          false,
+          false};
 }
 
 // istiod: buildAutoMtlsSettings.
-std::optional<UpstreamSettings> Resolve(const Proxy& proxy, const config::MeshConfig& mesh,
+std::optional<UpstreamSettings> Resolve(const Proxy& proxy, const config::MeshConfig& mesh, const Profile& profile,
                                         const config::ClientTlsSettings* tls, const TlsInputs& in) {
   const NodeMetadata& metadata = proxy.metadata;
   const bool proxy_files = !metadata.tls_client_cert_chain.empty();
   if (tls != nullptr) {
-    if (tls->mode == ClientTlsMode::kDisable || tls->mode == ClientTlsMode::kSimple) return FromRule(*tls);
-    if (proxy_files) return FromProxyFiles(metadata, &tls->subject_alt_names, tls->sni);
-    if (tls->mode != ClientTlsMode::kIstioMutual) return FromRule(*tls);
+    if (tls->mode == ClientTlsMode::kDisable || tls->mode == ClientTlsMode::kSimple) return FromRule(*tls, profile);
+    if (proxy_files) {
+      UpstreamSettings out = FromProxyFiles(metadata, &tls->subject_alt_names, tls->sni);
+      out.any_server = FromRule(*tls, profile).any_server;
+      return out;
+    }
+    if (tls->mode != ClientTlsMode::kIstioMutual) return FromRule(*tls, profile);
     UpstreamSettings out;
     out.mode = ClientTlsMode::kIstioMutual;
     out.sni = tls->sni.empty() ? std::string_view(in.default_sni) : std::string_view(tls->sni);
@@ -130,12 +143,13 @@ void WriteIstioMutual(const UpstreamSettings& tls, bool http2, const std::string
 // istiod: setAutoSniAndAutoSanValidation.
 void SetAutoSni(const UpstreamSettings& tls, ClusterDraft& draft) {
   draft.auto_sni = tls.sni.empty();
-  draft.auto_san_validation = draft.auto_sni && (tls.sans == nullptr || tls.sans->empty());
+  draft.auto_san_validation = draft.auto_sni && (tls.sans == nullptr || tls.sans->empty()) && !tls.any_server;
 }
 
 // SIMPLE and MUTUAL. False: the rule names no certificate to present. `system_root`: instead of none.
 bool SetFromRule(const UpstreamSettings& tls, const TlsInputs& in, const Proxy& proxy, const config::MeshConfig& mesh,
-                 bool http2, bool system_root, UpstreamTlsContext& out) {
+                 bool http2, const Profile& profile, UpstreamTlsContext& out) {
+  const bool system_root = profile.Has(Change::kSystemRootByDefault);
   auto* common = out.mutable_common_tls_context();
   const bool own_sans = tls.sans != nullptr && !tls.sans->empty();
   const std::vector<std::string>* sans = in.external_registry && !own_sans ? in.service_accounts : tls.sans;
@@ -144,9 +158,13 @@ bool SetFromRule(const UpstreamSettings& tls, const TlsInputs& in, const Proxy& 
     if (tls.mode == ClientTlsMode::kMutual) {
       SetCredentialSecret(tls.credential, socket, *common->add_tls_certificate_sds_secret_configs());
     }
-    AddSans(sans, *common);
-    SetCredentialSecret(absl::StrCat(std::string(tls.credential), std::string(kSdsCaSuffix)), socket,
-                        *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config());
+    // istiod: ApplyCustomSDSToClientCommonTLSContext.
+    if (!tls.any_server) {
+      AddSans(sans, *common);
+      SetCredentialSecret(
+          absl::StrCat(std::string(tls.credential), std::string(kSdsCaSuffix)), socket,
+          *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config());
+    }
   } else {
     if (tls.mode == ClientTlsMode::kMutual) {
       if (tls.certificate.empty() || tls.key.empty()) return false;
@@ -155,7 +173,7 @@ bool SetFromRule(const UpstreamSettings& tls, const TlsInputs& in, const Proxy& 
                      *common->add_tls_certificate_sds_secret_configs());
     }
     const std::string_view root = tls.root.empty() && system_root ? std::string_view("system") : tls.root;
-    if (root.empty()) {
+    if (root.empty() || tls.any_server) {
       common->mutable_validation_context();  // whoever answers
     } else {
       AddSans(sans, *common);
@@ -164,6 +182,10 @@ bool SetFromRule(const UpstreamSettings& tls, const TlsInputs& in, const Proxy& 
     }
   }
   for (const std::string& curve : mesh.tls_defaults.ecdh_curves) common->mutable_tls_params()->add_ecdh_curves(curve);
+  if (profile.Has(Change::kTlsDefaultCiphers)) {
+    for (const std::string& suite : mesh.tls_defaults.cipher_suites)
+      common->mutable_tls_params()->add_cipher_suites(suite);
+  }
   if (http2) SetAlpn(*common, kAlpnH2Only);
   return true;
 }
@@ -209,10 +231,12 @@ void WriteSocketMatches(std::string_view context, wire::Writer& out) {
 
 void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const Profile& profile,
                       const config::ClientTlsSettings* rule_tls, const TlsInputs& in, ClusterDraft& draft) {
-  const std::optional<UpstreamSettings> tls = Resolve(proxy, mesh, rule_tls, in);
+  const std::optional<UpstreamSettings> tls = Resolve(proxy, mesh, profile, rule_tls, in);
   if (!tls || tls->mode == ClientTlsMode::kDisable) return;
   // A sidecar may be unable to read the Secret that a rule for everybody names, and would then never become ready.
-  if (!tls->credential.empty() && !proxy.IsRouter() && !in.rule_has_workload_selector) return;
+  // A ConfigMap's certificate is for all to know.
+  const bool secret = !tls->credential.empty() && !tls->credential.starts_with(kConfigMapCredential);
+  if (secret && !proxy.IsRouter() && !in.rule_has_workload_selector) return;
 
   std::string context;
   if (tls->mode == ClientTlsMode::kIstioMutual) {
@@ -225,8 +249,7 @@ void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const 
     SetTlsVersions(*message.mutable_common_tls_context());
     message.set_sni(std::string(tls->sni));
     if (profile.Has(Change::kAutoSni)) SetAutoSni(*tls, draft);
-    const bool system_root = profile.Has(Change::kSystemRootByDefault);
-    if (!SetFromRule(*tls, in, proxy, mesh, draft.IsHttp2(), system_root, message)) return;
+    if (!SetFromRule(*tls, in, proxy, mesh, draft.IsHttp2(), profile, message)) return;
     context = Serialize(message);
   }
   wire::Writer out(&draft.encoded);

@@ -9,6 +9,7 @@
 #include "core/envoyapi/any.h"
 #include "core/gen/view/common_tls.h"
 #include "core/gen/wire/wire.h"
+#include "core/profile/changes.h"
 #include "google/protobuf/arena.h"
 
 namespace wavetank::pilot {
@@ -36,9 +37,14 @@ std::vector<std::string> KnownCiphers(const std::vector<std::string>& ciphers) {
 envoy_tls::TlsParameters::TlsProtocol ToProtocol(ServerSettings::Version version) {
   return static_cast<envoy_tls::TlsParameters::TlsProtocol>(version);
 }
-// The mesh's enum has no TLS 1.0 and 1.1, yet istiod 1.18 reads its numbers as Envoy's: TLSV1_2 allows TLS 1.0, TLSV1_3
-// TLS 1.1. istiod: pilot/pkg/networking/core/v1alpha3/listener.go, applyDownstreamTLSDefaults.
-envoy_tls::TlsParameters::TlsProtocol ToProtocol(MeshTls::Version version) {
+// istiod: authn_utils.GetMinTLSVersion.
+envoy_tls::TlsParameters::TlsProtocol MinimumOf(MeshTls::Version version) {
+  return version == MeshTls::Version::kTls13 ? envoy_tls::TlsParameters::TLSv1_3 : envoy_tls::TlsParameters::TLSv1_2;
+}
+// The mesh's enum has no TLS 1.0 and 1.1, yet istiod until 1.29 reads its numbers as Envoy's: TLSV1_2 allows TLS 1.0,
+// TLSV1_3 TLS 1.1. istiod: pilot/pkg/networking/core/v1alpha3/listener.go, applyDownstreamTLSDefaults.
+envoy_tls::TlsParameters::TlsProtocol ToProtocol(MeshTls::Version version, const Profile& profile) {
+  if (profile.Has(Change::kMinimumTlsAsSaid)) return MinimumOf(version);
   return static_cast<envoy_tls::TlsParameters::TlsProtocol>(version);
 }
 
@@ -88,15 +94,18 @@ void ApplyCredential(const ServerSettings& settings, bool socket, envoy_tls::Com
   }
 }
 
-void ApplyParameters(const ServerSettings& settings, const MeshTls& defaults, envoy_tls::CommonTlsContext& out) {
+void ApplyParameters(const ServerSettings& settings, const MeshTls& defaults, const Profile& profile,
+                     envoy_tls::CommonTlsContext& out) {
   for (const std::string& curve : defaults.ecdh_curves) out.mutable_tls_params()->add_ecdh_curves(curve);
   if (defaults.min_protocol_version != MeshTls::Version::kAuto) {
-    out.mutable_tls_params()->set_tls_minimum_protocol_version(ToProtocol(defaults.min_protocol_version));
+    out.mutable_tls_params()->set_tls_minimum_protocol_version(ToProtocol(defaults.min_protocol_version, profile));
   }
   if (settings.min_protocol_version != ServerSettings::Version::kAuto) {
     out.mutable_tls_params()->set_tls_minimum_protocol_version(ToProtocol(settings.min_protocol_version));
   }
-  for (const std::string& cipher : KnownCiphers(settings.cipher_suites)) {
+  const std::vector<std::string> own = KnownCiphers(settings.cipher_suites);
+  const bool defaults_count = own.empty() && profile.Has(Change::kTlsDefaultCiphers);
+  for (const std::string& cipher : defaults_count ? defaults.cipher_suites : own) {
     out.mutable_tls_params()->add_cipher_suites(cipher);
   }
   if (settings.max_protocol_version != ServerSettings::Version::kAuto) {
@@ -106,7 +115,8 @@ void ApplyParameters(const ServerSettings& settings, const MeshTls& defaults, en
 
 }  // namespace
 
-std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig& mesh, bool http) {
+std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig& mesh, const Profile& profile,
+                                   bool http) {
   const CertificateFiles files = FilesOf(proxy.metadata);
   const std::vector<std::string> trust_domains = TrustDomains(mesh);
   const MeshTls::Version version = mesh.mesh_mtls.min_protocol_version;
@@ -119,6 +129,11 @@ std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig&
   };
   for (const std::string_view file : {files.certificate, files.key, files.root}) ask(file);
   for (const std::string& domain : trust_domains) ask(domain);
+  static const std::vector<std::string> kMeshDefault(kMeshCiphers.begin(), kMeshCiphers.end());
+  const bool own_ciphers = profile.Has(Change::kTlsDefaultCiphers) && !mesh.mesh_mtls.cipher_suites.empty();
+  const std::vector<std::string>& ciphers = own_ciphers ? mesh.mesh_mtls.cipher_suites : kMeshDefault;
+  absl::StrAppend(&asked, own_ciphers ? " own" : "");
+  for (const std::string& cipher : ciphers) ask(cipher);
   if (const std::string* socket = sockets.Find(asked); socket != nullptr) return *socket;
   Draft draft;
   DownstreamPb& context = draft.context;
@@ -130,9 +145,8 @@ std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig&
     SetAlpn(common, kAlpnDownstreamWithMxc);
   }
   auto* parameters = common.mutable_tls_params();
-  for (const char* cipher : kMeshCiphers) parameters->add_cipher_suites(cipher);
-  parameters->set_tls_minimum_protocol_version(version == MeshTls::Version::kTls13 ? envoy_tls::TlsParameters::TLSv1_3
-                                                                                   : envoy_tls::TlsParameters::TLSv1_2);
+  for (const std::string& cipher : ciphers) parameters->add_cipher_suites(cipher);
+  parameters->set_tls_minimum_protocol_version(MinimumOf(version));
   parameters->set_tls_maximum_protocol_version(envoy_tls::TlsParameters::TLSv1_3);
   ApplyWorkloadCertificate(common, files, {}, trust_domains, true);
   std::string socket = EncodeSocket(context);
@@ -141,7 +155,7 @@ std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig&
 }
 
 std::string ServerTlsSocket(const ServerSettings& settings, const Proxy& proxy, const config::MeshConfig& mesh,
-                            bool tcp) {
+                            const Profile& profile, bool tcp) {
   const bool istio_mutual = settings.mode == ServerSettings::Mode::kIstioMutual;
   const bool validate = istio_mutual || settings.mode == ServerSettings::Mode::kMutual;
   Draft draft;
@@ -162,7 +176,7 @@ std::string ServerTlsSocket(const ServerSettings& settings, const Proxy& proxy, 
     ApplyWorkloadCertificate(common, files, settings.subject_alt_names, {}, validate);
   }
   if (settings.mode == ServerSettings::Mode::kSimple || settings.mode == ServerSettings::Mode::kMutual) {
-    ApplyParameters(settings, mesh.tls_defaults, common);
+    ApplyParameters(settings, mesh.tls_defaults, profile, common);
   }
   return EncodeSocket(context);
 }

@@ -12,6 +12,7 @@
 #include "core/gen/view/proxy_view.h"
 #include "core/model/gateway.h"
 #include "core/model/host_name.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "core/push/sidecar_scope.h"
 
@@ -99,7 +100,7 @@ class GatewayListeners {
   const std::string& TlsSocket(const config::Server& server) {
     const bool tcp = config::IsTcpServerWithTlsTermination(server);
     if (last_tls_ == nullptr || last_tcp_ != tcp || !(*last_tls_ == *server.tls)) {
-      last_socket_ = ServerTlsSocket(*server.tls, proxy_, push_.mesh(), tcp);
+      last_socket_ = ServerTlsSocket(*server.tls, proxy_, push_.mesh(), push_.profile(), tcp);
       last_tls_ = &*server.tls;
       last_tcp_ = tcp;
     }
@@ -214,6 +215,7 @@ class GatewayListeners {
     FilterChainOptions chain;
     chain.sni_hosts = {BuildDnsSrvSubsetKey(TrafficDirection::kOutbound, subset, service.hostname, port.port)};
     chain.match.emplace().application_protocols = AllMutualTlsAlpns();
+    chain.unguarded = push_.profile().Has(Change::kPassthroughUnguarded);
     chain.network_filters = scope_.network_filters.ToService(service, subset, port, port, true);
     return chain;
   }

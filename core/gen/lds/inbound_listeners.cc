@@ -53,8 +53,8 @@ class InboundListeners {
         proxy_(scope.proxy),
         mesh_(scope.push.mesh()),
         authn_(scope.push.authn().ComposeForWorkload(proxy_.metadata.ns, proxy_.labels)),
-        http_socket_(InboundMutualTlsSocket(proxy_, mesh_, true)),
-        tcp_socket_(InboundMutualTlsSocket(proxy_, mesh_, false)) {
+        http_socket_(InboundMutualTlsSocket(proxy_, mesh_, scope.push.profile(), true)),
+        tcp_socket_(InboundMutualTlsSocket(proxy_, mesh_, scope.push.profile(), false)) {
     if (scope.istio_authn) authentication_ = IstioAuthnFilter();
     if (scope.istio_filters) metadata_exchange_ = MetadataExchangeFilter(scope.push);
     retries_ = DoneFor(proxy_, scope.push.profile(), Change::kInboundRetries);

@@ -42,7 +42,7 @@ std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, c
   }
   for (size_t i = 0; i + 1 < options.network_filters.size(); ++i) out += options.network_filters[i];
   append(listener.authentication);
-  if (listener.listener_class == ListenerClass::kGateway) out += scope.authz.Tcp();
+  if (listener.listener_class == ListenerClass::kGateway && !options.unguarded) out += scope.authz.Tcp();
   if (!options.network_filters.empty()) out += options.network_filters.back();
   return out;
 }
@@ -100,7 +100,9 @@ Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
     out.listener_filters_timeout = scope.push.mesh().protocol_detection_timeout;
     out.continue_on_listener_filters_timeout = out.listener_filters_timeout.has_value();
   }
-  out.access_log = scope.telemetry.Logs(options.listener_class).listener;
+  const bool logs = options.listener_class == ListenerClass::kGateway ||
+                    !scope.push.profile().Has(Change::kOutboundListenersLogNothing);
+  if (logs) out.access_log = scope.telemetry.Logs(options.listener_class).listener;
   return out;
 }
 

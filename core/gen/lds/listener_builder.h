@@ -46,6 +46,7 @@ struct FilterChainOptions {
   std::string metadata;          // encoded
   FilterStack network_filters;   // without `http`; the last one terminates
   std::optional<HttpOptions> http;
+  bool unguarded = false;  // a gateway's AuthorizationPolicies do not count here
 };
 
 struct ListenerOptions {

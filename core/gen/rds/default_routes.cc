@@ -99,13 +99,15 @@ RetryPb DefaultRetryPolicy(bool any_503) {
 
 }  // namespace
 
-std::string RetryPolicy(const std::optional<config::HttpRetry>& policy, const PushContext& push) {
+std::string RetryPolicy(const std::optional<config::HttpRetry>& policy, const PushContext& push, bool same_host) {
   static const std::string* const kDefaults[] = {new std::string(Serialize(DefaultRetryPolicy(false))),
                                                  new std::string(Serialize(DefaultRetryPolicy(true)))};
   const bool any_503 = !push.profile().Has(Change::kNoRetriesOf503);
-  if (!policy) return *kDefaults[any_503 ? 1 : 0];
-  if (policy->attempts <= 0) return {};
+  if (!policy && !same_host) return *kDefaults[any_503 ? 1 : 0];
+  if (policy && policy->attempts <= 0) return {};
   RetryPb out = DefaultRetryPolicy(any_503);
+  if (same_host) out.clear_retry_host_predicate();
+  if (!policy) return Serialize(out);
   out.mutable_num_retries()->set_value(static_cast<uint32_t>(policy->attempts));
   if (!policy->retry_on.empty()) SetRetryOn(policy->retry_on, out);
   if (policy->per_try_timeout) SetDuration(*policy->per_try_timeout, out.mutable_per_try_timeout());

@@ -26,7 +26,9 @@ std::string DefaultOutboundRoute(std::string_view hostname, int port, std::strin
 std::string PassthroughVirtualHost(std::string_view cluster);
 std::string BlackHoleVirtualHost();
 
-// Encoded RetryPolicy; empty: none. Without a policy istiod's default holds. istiod: route/retry/retry.go.
-std::string RetryPolicy(const std::optional<config::HttpRetry>& policy, const PushContext& push);
+// Encoded RetryPolicy; empty: none. Without a policy istiod's default holds. `same_host`: the destination is chosen by
+// a hash, which a retry keeps to, too. istiod: route/retry/retry.go.
+std::string RetryPolicy(const std::optional<config::HttpRetry>& policy, const PushContext& push,
+                        bool same_host = false);
 
 }  // namespace wavetank::pilot

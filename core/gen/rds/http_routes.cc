@@ -12,11 +12,13 @@
 #include "core/gen/authz/authz_matchers.h"
 #include "core/gen/rds/default_routes.h"
 #include "core/gen/view/destination_cluster.h"
+#include "core/gen/view/done_for.h"
 #include "core/gen/wire/duration.h"
 #include "core/gen/wire/wire.h"
 #include "core/model/proxyless.h"
 #include "core/push/virtual_service_index.h"
 #include "envoy/config/route/v3/route_components.pb.h"
+#include "envoy/extensions/filters/http/cors/v3/cors.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 
 // Envoy has replacements for RouteAction.cors and max_grpc_timeout; istiod 1.18 sends the old ones.
@@ -28,6 +30,7 @@ namespace {
 namespace route_v3 = ::envoy::config::route::v3;
 namespace core_v3 = ::envoy::config::core::v3;
 using FaultPb = ::envoy::extensions::filters::http::fault::v3::HTTPFault;
+using CorsFilterPb = ::envoy::extensions::filters::http::cors::v3::CorsPolicy;
 using RoutePb = route_v3::Route;
 using RouteMatchPb = route_v3::RouteMatch;
 using ActionPb = route_v3::RouteAction;
@@ -72,22 +75,33 @@ void WriteMatcher(int field, const StringMatch& match, wire::Writer& w) {
   w.Message(field, [&] { WritePattern(match, w); });
 }
 
+// The regex "*" is no regex: istiod takes it for "any value". `none_is_any`: and so it takes a match that says nothing
+// (istiod: canBeConvertedToPresentMatch).
+bool IsAnyValue(const StringMatch& match, bool none_is_any) {
+  if (none_is_any && match.kind == StringMatch::Kind::kNone) return true;
+  return match.kind == StringMatch::Kind::kRegex && match.value == "*";
+}
+
 // The fields of a HeaderMatcher or QueryParameterMatcher.
 template <typename Matcher>
-void WriteValueMatch(std::string_view name, const StringMatch& match, wire::Writer& w) {
+void WriteValueMatch(std::string_view name, const StringMatch& match, bool none_is_any, wire::Writer& w) {
   w.NonEmpty(Matcher::kNameFieldNumber, name);
-  // The regex "*" is no regex: istiod takes it for "any value".
-  if (match.kind == StringMatch::Kind::kRegex && match.value == "*") {
+  if (IsAnyValue(match, none_is_any)) {
     w.Bool(Matcher::kPresentMatchFieldNumber, true);
   } else {
     WriteMatcher(Matcher::kStringMatchFieldNumber, match, w);
   }
 }
 
-void WriteHeaderMatch(std::string_view name, const StringMatch& match, bool invert, wire::Writer& w) {
+// `headers_as_today`: what is there needs no value, and what must not match need not be there.
+void WriteHeaderMatch(std::string_view name, const StringMatch& match, bool invert, bool headers_as_today,
+                      wire::Writer& w) {
+  using HeaderPb = route_v3::HeaderMatcher;
   w.Message(RouteMatchPb::kHeadersFieldNumber, [&] {
-    WriteValueMatch<route_v3::HeaderMatcher>(name, match, w);
-    if (invert) w.Bool(route_v3::HeaderMatcher::kInvertMatchFieldNumber, true);
+    WriteValueMatch<HeaderPb>(name, match, headers_as_today, w);
+    if (invert) w.Bool(HeaderPb::kInvertMatchFieldNumber, true);
+    if (invert && headers_as_today && !IsAnyValue(match, true))
+      w.Bool(HeaderPb::kTreatMissingHeaderAsEmptyFieldNumber, true);
   });
 }
 
@@ -101,7 +115,7 @@ bool IsClaim(std::string_view name) {
 
 // Those that must match and those that must not, by name. False: claims are among them, which are left out.
 bool WriteHeaderMatches(const std::map<std::string, StringMatch>& with,
-                        const std::map<std::string, StringMatch>& without, wire::Writer& w) {
+                        const std::map<std::string, StringMatch>& without, bool headers_as_today, wire::Writer& w) {
   bool no_claims = true;
   auto is = with.begin();
   auto is_not = without.begin();
@@ -111,26 +125,29 @@ bool WriteHeaderMatches(const std::map<std::string, StringMatch>& with,
     if (IsClaim(next->first)) {
       no_claims = false;
     } else {
-      WriteHeaderMatch(next->first, next->second, invert, w);
+      WriteHeaderMatch(next->first, next->second, invert, headers_as_today, w);
     }
     ++next;
   }
   return no_claims;
 }
 
-// A claim is matched in what the filter istio_authn leaves behind, where each is a list; "*" is no presence here, but a
-// regex. istiod writes them in the order of a Go map. istiod: translateMetadataMatch.
-void WriteClaimMatches(const std::map<std::string, StringMatch>& claims, bool invert, wire::Writer& w) {
+// A claim is matched in what the filter istio_authn leaves behind, where each is a list, or in what Envoy's own does
+// (`jwt_payload`); "*" is no presence here, but a regex. istiod writes them in the order of a Go map. istiod:
+// translateMetadataMatch.
+void WriteClaimMatches(const std::map<std::string, StringMatch>& claims, bool invert, bool jwt_payload,
+                       wire::Writer& w) {
   for (const auto& [name, match] : claims) {
     if (!IsClaim(name)) continue;
-    std::vector<std::string_view> path{authz::kClaimsKey};
+    std::vector<std::string_view> path{jwt_payload ? authz::kJwtPayload : authz::kClaimsKey};
     const std::string_view claim = std::string_view(name).substr(kClaimPrefix.size());
     for (const absl::string_view key : absl::StrSplit(absl::string_view(claim.data(), claim.size()), '.')) {
       path.emplace_back(key.data(), key.size());
     }
-    authz::WriteMetadataMatcher(w, RouteMatchPb::kDynamicMetadataFieldNumber, authz::kAuthnFilter, path,
-                                authz::MetadataValue::kListWith, invert,
-                                [&, &value = match](int field) { w.Message(field, [&] { WritePattern(value, w); }); });
+    authz::WriteMetadataMatcher(
+        w, RouteMatchPb::kDynamicMetadataFieldNumber, jwt_payload ? authz::kJwtFilter : authz::kAuthnFilter, path,
+        jwt_payload ? authz::MetadataValue::kTextOrListWith : authz::MetadataValue::kListWith, invert,
+        [&, &value = match](int field) { w.Message(field, [&] { WritePattern(value, w); }); });
   }
 }
 
@@ -176,6 +193,11 @@ bool PathsAreSeparated(const config::ConfigMeta& meta) {
   return it != meta.annotations.end() && (it->second == "ingress" || it->second == "gateway");
 }
 
+// How istiods of several releases write what a match says.
+struct MatchRules {
+  bool headers_as_today = false, jwt_payload = false;
+};
+
 // What Route.match says, of a rule's match or of none.
 struct RouteMatch {
   RoutePaths paths;
@@ -183,7 +205,7 @@ struct RouteMatch {
 };
 
 // istiod: TranslateRouteMatch.
-RouteMatch WriteMatch(const config::HttpMatchRequest* match, bool separated, wire::Writer& w) {
+RouteMatch WriteMatch(const config::HttpMatchRequest* match, bool separated, const MatchRules& rules, wire::Writer& w) {
   RouteMatch out;
   w.Message(RoutePb::kMatchFieldNumber, [&] {
     if (match == nullptr) {
@@ -192,18 +214,19 @@ RouteMatch WriteMatch(const config::HttpMatchRequest* match, bool separated, wir
     }
     out.paths = WritePath(match->uri, separated, w);
     w.BoolValue(RouteMatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
-    const bool no_claims = WriteHeaderMatches(match->headers, match->without_headers, w);
-    if (match->method) WriteHeaderMatch(":method", *match->method, false, w);
-    if (match->authority) WriteHeaderMatch(":authority", *match->authority, false, w);
-    if (match->scheme) WriteHeaderMatch(":scheme", *match->scheme, false, w);
+    const bool today = rules.headers_as_today;
+    const bool no_claims = WriteHeaderMatches(match->headers, match->without_headers, today, w);
+    if (match->method) WriteHeaderMatch(":method", *match->method, false, today, w);
+    if (match->authority) WriteHeaderMatch(":authority", *match->authority, false, today, w);
+    if (match->scheme) WriteHeaderMatch(":scheme", *match->scheme, false, today, w);
     for (const auto& [name, value] : match->query_params) {
       w.Message(RouteMatchPb::kQueryParametersFieldNumber, [&, &name = name, &value = value] {
-        WriteValueMatch<route_v3::QueryParameterMatcher>(name, value, w);
+        WriteValueMatch<route_v3::QueryParameterMatcher>(name, value, false, w);
       });
     }
     if (no_claims) return;
-    WriteClaimMatches(match->headers, false, w);
-    WriteClaimMatches(match->without_headers, true, w);
+    WriteClaimMatches(match->headers, false, rules.jwt_payload, w);
+    WriteClaimMatches(match->without_headers, true, rules.jwt_payload, w);
   });
   out.catch_all = out.paths.all &&
                   (match == nullptr || (match->headers.empty() && match->without_headers.empty() && !match->method &&
@@ -311,27 +334,26 @@ void TranslateDirectResponse(const config::HttpDirectResponse& response, route_v
   }
 }
 
+// The fields of a RouteAction's CorsPolicy, or of the CORS filter's own.
+template <typename CorsPb>
 void WriteCors(const config::CorsPolicy& cors, wire::Writer& w) {
-  using CorsPb = route_v3::CorsPolicy;
-  w.Message(ActionPb::kCorsFieldNumber, [&] {
-    if (!cors.allow_origins.empty()) {
-      for (const StringMatch& origin : cors.allow_origins) {
-        WriteMatcher(CorsPb::kAllowOriginStringMatchFieldNumber, origin, w);
-      }
-    } else {
-      for (const std::string& origin : cors.allow_origin) {
-        WriteMatcher(CorsPb::kAllowOriginStringMatchFieldNumber, {StringMatch::Kind::kExact, origin}, w);
-      }
+  if (!cors.allow_origins.empty()) {
+    for (const StringMatch& origin : cors.allow_origins) {
+      WriteMatcher(CorsPb::kAllowOriginStringMatchFieldNumber, origin, w);
     }
-    core_v3::RuntimeFractionalPercent always;
-    SetPercent(100, *always.mutable_default_value());
-    w.Bytes(CorsPb::kFilterEnabledFieldNumber, Serialize(always));
-    if (cors.allow_credentials) w.BoolValue(CorsPb::kAllowCredentialsFieldNumber, *cors.allow_credentials);
-    w.NonEmpty(CorsPb::kAllowHeadersFieldNumber, absl::StrJoin(cors.allow_headers, ","));
-    w.NonEmpty(CorsPb::kAllowMethodsFieldNumber, absl::StrJoin(cors.allow_methods, ","));
-    w.NonEmpty(CorsPb::kExposeHeadersFieldNumber, absl::StrJoin(cors.expose_headers, ","));
-    if (cors.max_age) w.Bytes(CorsPb::kMaxAgeFieldNumber, absl::StrCat(cors.max_age->count() / 1'000'000'000));
-  });
+  } else {
+    for (const std::string& origin : cors.allow_origin) {
+      WriteMatcher(CorsPb::kAllowOriginStringMatchFieldNumber, {StringMatch::Kind::kExact, origin}, w);
+    }
+  }
+  core_v3::RuntimeFractionalPercent always;
+  SetPercent(100, *always.mutable_default_value());
+  w.Bytes(CorsPb::kFilterEnabledFieldNumber, Serialize(always));
+  if (cors.allow_credentials) w.BoolValue(CorsPb::kAllowCredentialsFieldNumber, *cors.allow_credentials);
+  w.NonEmpty(CorsPb::kAllowHeadersFieldNumber, absl::StrJoin(cors.allow_headers, ","));
+  w.NonEmpty(CorsPb::kAllowMethodsFieldNumber, absl::StrJoin(cors.allow_methods, ","));
+  w.NonEmpty(CorsPb::kExposeHeadersFieldNumber, absl::StrJoin(cors.expose_headers, ","));
+  if (cors.max_age) w.Bytes(CorsPb::kMaxAgeFieldNumber, absl::StrCat(cors.max_age->count() / 1'000'000'000));
 }
 
 // istiod: pkg/util/grpc, SupportedGRPCStatus: the codes in gRPC's order.
@@ -376,7 +398,10 @@ struct SharedParts {
 class Translator {
  public:
   Translator(const HttpRouteScope& scope, const Rule& rule)
-      : scope_(scope), rule_(rule), gateway_api_(OfGatewayApi(rule)) {}
+      : scope_(scope),
+        rule_(rule),
+        gateway_api_(OfGatewayApi(rule)),
+        match_rules_{Has(Change::kHeadersAsToday), DoneFor(scope.proxy, scope.push.profile(), Change::kJwtPayload)} {}
 
   std::vector<EncodedRouteRef> Build() {
     for (const config::HttpRoute& route : rule_.spec.http) {
@@ -420,7 +445,7 @@ class Translator {
     } else {
       w.NonEmpty(RoutePb::kNameFieldNumber, in.name);
     }
-    const RouteMatch written = WriteMatch(match, PathsAreSeparated(rule_.meta), w);
+    const RouteMatch written = WriteMatch(match, PathsAreSeparated(rule_.meta), match_rules_, w);
     w.Bytes(RoutePb::kMetadataFieldNumber, metadata_);
     if (match != nullptr) w.NonEmpty(RoutePb::kStatPrefixFieldNumber, match->stat_prefix);
     w.Append(shared->fields);
@@ -449,6 +474,18 @@ class Translator {
     } else {
       WriteDestinations(in, authority, w, out.cluster);
     }
+    if (in.cors_policy && Has(Change::kCorsByFilter)) {
+      w.Message(RoutePb::kTypedPerFilterConfigFieldNumber, [&] {
+        w.Bytes(wire::kMapKey, "envoy.filters.http.cors");
+        w.Any(wire::kMapValue, "type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy",
+              wire::Encode([&](wire::Writer& cors) {
+                WriteCors<CorsFilterPb>(*in.cors_policy, cors);
+                // What Envoy did until 1.30 by itself.
+                if (Has(Change::kPreflightsForwarded))
+                  cors.BoolValue(CorsFilterPb::kForwardNotMatchingPreflightsFieldNumber, true);
+              }));
+      });
+    }
     if (in.fault) {
       FaultPb fault;
       TranslateFault(*in.fault, fault);
@@ -471,11 +508,13 @@ class Translator {
       const std::string_view own = only->headers ? WriteHeaders<RoutePb>(*only->headers, w) : std::string_view();
       if (authority.empty()) authority = own;
     }
+    bool hashed = false;  // the lone destination's host, which retries keep to
     w.Message(RoutePb::kRouteFieldNumber, [&] {
       for (const config::HttpRouteDestination& to : in.route) {
         if (HasNoShare(in, to)) continue;
         const auto hash = HashForDestination(scope_.proxy, to.destination);
         if (hash) w.NonEmpty(ActionPb::kHashPolicyFieldNumber, hash->bytes);
+        hashed |= hash.has_value() && in.route.size() == 1;
       }
       if (only != nullptr) {
         w.Bytes(ActionPb::kClusterFieldNumber, cluster);
@@ -486,11 +525,16 @@ class Translator {
           }
         });
       }
-      if (in.cors_policy) WriteCors(*in.cors_policy, w);
+      if (in.cors_policy && !Has(Change::kCorsByFilter)) {
+        w.Message(ActionPb::kCorsFieldNumber, [&] { WriteCors<route_v3::CorsPolicy>(*in.cors_policy, w); });
+      }
       // Where there is no backend, the answer is 500.
       if (gateway_api_) w.Varint(ActionPb::kClusterNotFoundResponseCodeFieldNumber, ActionPb::INTERNAL_SERVER_ERROR);
       if (in.mirror) WriteMirror(in, w);
-      if (in.retries) {
+      if (hashed && Has(Change::kHashedRetriesStay)) {
+        const auto& policy = in.retries ? in.retries : scope_.push.mesh().default_http_retry_policy;
+        w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(policy, scope_.push, true));
+      } else if (in.retries) {
         w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(in.retries, scope_.push));
       } else {
         w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, scope_.retry_policy);
@@ -588,7 +632,10 @@ class Translator {
 
   const HttpRouteScope& scope_;
   const Rule& rule_;
+  bool Has(Change change) const { return scope_.push.profile().Has(change); }
+
   const bool gateway_api_;
+  const MatchRules match_rules_;
   std::string metadata_;  // once there is a route
   std::vector<EncodedRouteRef> out_;
 };

@@ -6,11 +6,13 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "core/base/json_text.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/authz/provider_cluster.h"
 #include "core/gen/telemetry/proxy_telemetry.h"
 #include "core/gen/wire/wire.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "core/xds/proto_adapter.h"
 #include "envoy/config/accesslog/v3/accesslog.pb.h"
@@ -106,9 +108,31 @@ class Formatters {
   bool once_ = false, without_query_ = false, metadata_ = false;
 };
 
+// How istiods of several releases write formats.
+struct FormatRules {
+  // That Envoy need not sort the fields of JSON is said, which it does not by itself.
+  bool json_options = false;
+  bool raw_cluster = false;  // clusters by name, in istiod's own formats
+};
+FormatRules RulesOf(const PushContext& push) {
+  return {push.profile().Has(Change::kJsonLogOptions), push.profile().Has(Change::kRawUpstreamCluster)};
+}
+
+std::string OwnFormat(std::string_view text, const FormatRules& rules) {
+  return rules.raw_cluster
+             ? absl::StrReplaceAll({text.data(), text.size()}, {{"%UPSTREAM_CLUSTER%", "%UPSTREAM_CLUSTER_RAW%"}})
+             : std::string(text);
+}
+
+json OwnJsonFormat(const FormatRules& rules) {
+  json out = JsonFormat();
+  out["upstream_cluster"] = OwnFormat(out["upstream_cluster"].get<std::string>(), rules);
+  return out;
+}
+
 // Envoy wants every line of a text format to end itself.
-void SetTextFormat(std::string_view text, FormatPb& out) {
-  std::string format(text.empty() ? kTextFormat : text);
+void SetTextFormat(std::string_view text, const FormatRules& rules, FormatPb& out) {
+  std::string format = text.empty() ? OwnFormat(kTextFormat, rules) : std::string(text);
   if (format.back() != '\n') format.push_back('\n');
   Formatters formatters;
   formatters.See(format);
@@ -116,7 +140,8 @@ void SetTextFormat(std::string_view text, FormatPb& out) {
   out.mutable_text_format_source()->set_inline_string(std::move(format));
 }
 
-void SetJsonFormat(const json& format, FormatPb& out) {
+void SetJsonFormat(const json& format, const FormatRules& rules, FormatPb& out) {
+  if (rules.json_options) out.mutable_json_format_options();
   Formatters formatters;
   formatters.SeeOneCommandAtATime();
   for (const auto& [key, value] : format.items()) {
@@ -137,26 +162,26 @@ AccessLogPb MakeLog(const char* name, const google::protobuf::Message& config) {
 AccessLogPb MakeFileLog(const FilePb& file) { return MakeLog("envoy.access_loggers.file", file); }
 
 // With the mesh's own format.
-AccessLogPb MeshFileLog(const std::string& path, const config::MeshConfig& mesh) {
+AccessLogPb MeshFileLog(const std::string& path, const config::MeshConfig& mesh, const FormatRules& rules) {
   FilePb file;
   file.set_path(path);
   FormatPb& format = *file.mutable_log_format();
   if (!mesh.access_log_encoding_json) {
-    SetTextFormat(mesh.access_log_format, format);
+    SetTextFormat(mesh.access_log_format, rules, format);
   } else {
     const json own = mesh.access_log_format.empty() ? json() : ParseJson(mesh.access_log_format);
-    SetJsonFormat(own.is_object() ? own : JsonFormat(), format);
+    SetJsonFormat(own.is_object() ? own : OwnJsonFormat(rules), rules, format);
   }
   return MakeFileLog(file);
 }
 
-AccessLogPb FileLog(const LogProvider::FileAccessLog& provider) {
+AccessLogPb FileLog(const LogProvider::FileAccessLog& provider, const FormatRules& rules) {
   FilePb file;
   file.set_path(provider.path.empty() ? "/dev/stdout" : provider.path);
   if (!provider.format || provider.format->text) {
-    SetTextFormat(provider.format ? *provider.format->text : "", *file.mutable_log_format());
+    SetTextFormat(provider.format ? *provider.format->text : "", rules, *file.mutable_log_format());
   } else if (provider.format->labels) {
-    SetJsonFormat(provider.format->labels->empty() ? JsonFormat() : *provider.format->labels,
+    SetJsonFormat(provider.format->labels->empty() ? OwnJsonFormat(rules) : *provider.format->labels, rules,
                   *file.mutable_log_format());
   }
   return MakeFileLog(file);
@@ -192,11 +217,11 @@ AccessLogPb GrpcLog(const LogProvider::GrpcAccessLog& provider, const ProviderCl
   return MakeLog(kHttpGrpcLog, config);
 }
 
-AccessLogPb OtelLog(const LogProvider::OtelAccessLog& provider, const ProviderCluster& to) {
+AccessLogPb OtelLog(const LogProvider::OtelAccessLog& provider, const ProviderCluster& to, const FormatRules& rules) {
   loggers::open_telemetry::v3::OpenTelemetryAccessLogConfig config;
   SetCommonGrpc(provider.log_name.empty() ? "otel_envoy_accesslog" : provider.log_name, to, {},
                 *config.mutable_common_config());
-  config.mutable_body()->set_string_value(provider.text.empty() ? std::string(kTextFormat) : provider.text);
+  config.mutable_body()->set_string_value(provider.text.empty() ? OwnFormat(kTextFormat, rules) : provider.text);
   for (const auto& [key, value] : provider.labels.items()) {
     auto* attribute = config.mutable_attributes()->add_values();
     attribute->set_key(key);
@@ -209,7 +234,8 @@ AccessLogPb OtelLog(const LogProvider::OtelAccessLog& provider, const ProviderCl
 std::optional<AccessLogPb> LogOf(const LogProvider& provider, const PushContext& push) {
   if (const auto* file = std::get_if<LogProvider::FileAccessLog>(&provider.telemetry)) {
     // The built-in one has the mesh's format unless it is given one.
-    return provider.name == "envoy" && !file->format ? MeshFileLog(file->path, push.mesh()) : FileLog(*file);
+    return provider.name == "envoy" && !file->format ? MeshFileLog(file->path, push.mesh(), RulesOf(push))
+                                                     : FileLog(*file, RulesOf(push));
   }
   if (const auto* grpc = std::get_if<LogProvider::GrpcAccessLog>(&provider.telemetry)) {
     const auto to = LookupProviderCluster(grpc->service, grpc->port, push);
@@ -217,7 +243,7 @@ std::optional<AccessLogPb> LogOf(const LogProvider& provider, const PushContext&
   }
   if (const auto* otel = std::get_if<LogProvider::OtelAccessLog>(&provider.telemetry)) {
     const auto to = LookupProviderCluster(otel->service, otel->port, push);
-    return to ? std::optional(OtelLog(*otel, *to)) : std::nullopt;
+    return to ? std::optional(OtelLog(*otel, *to, RulesOf(push))) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -275,8 +301,8 @@ class LogsWriter {
   Telemetries::Logs out_;
 };
 
-void AddMeshLogs(const config::MeshConfig& mesh, LogsWriter& out) {
-  if (!mesh.access_log_file.empty()) out.Everywhere(MeshFileLog(mesh.access_log_file, mesh));
+void AddMeshLogs(const config::MeshConfig& mesh, const FormatRules& rules, LogsWriter& out) {
+  if (!mesh.access_log_file.empty()) out.Everywhere(MeshFileLog(mesh.access_log_file, mesh, rules));
   if (!mesh.enable_envoy_access_log_service) return;
   const ProviderCluster service{"", "envoy_accesslog_service"};  // of the bootstrap
   const auto grpc = [&](bool tcp, const char* name) {
@@ -307,7 +333,7 @@ Telemetries::Logs MakeAccessLogs(const WorkloadTelemetry& telemetry, ListenerCla
     if (spec.HasFilter()) *log->mutable_filter() = CelFilter(**spec.filter);
     out.Everywhere(*log);
   }
-  if (!any) AddMeshLogs(mesh, out);
+  if (!any) AddMeshLogs(mesh, RulesOf(push), out);
   return out.Take();
 }
 

@@ -37,7 +37,9 @@ void SetAgentSecret(std::string_view name, envoy_tls::SdsSecretConfig& secret) {
 
 std::string CredentialResourceName(std::string_view credential_name) {
   if (HasPrefix(credential_name, "builtin://")) return "default";
-  if (HasPrefix(credential_name, "kubernetes://") || HasPrefix(credential_name, "kubernetes-gateway://")) {
+  if (HasPrefix(credential_name, kInvalidCredential)) return std::string(kInvalidCredential);
+  if (HasPrefix(credential_name, "kubernetes://") || HasPrefix(credential_name, "kubernetes-gateway://") ||
+      HasPrefix(credential_name, kConfigMapCredential)) {
     return std::string(credential_name);
   }
   return absl::StrCat("kubernetes://", std::string(credential_name));

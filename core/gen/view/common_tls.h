@@ -29,6 +29,11 @@ inline constexpr std::string_view kSdsDefaultResource = "default";
 inline constexpr std::string_view kSdsRootResource = "ROOTCA";
 inline constexpr std::string_view kSdsCaSuffix = "-cacert";
 
+// credentialNames that istiod itself writes (istiod: pilot/pkg/model/credentials/resource.go): roots that a ConfigMap
+// holds, and a certificate that never comes.
+inline constexpr std::string_view kConfigMapCredential = "configmap://";
+inline constexpr std::string_view kInvalidCredential = "invalid://";
+
 namespace envoy_tls = ::envoy::extensions::transport_sockets::tls::v3;
 namespace envoy_matcher = ::envoy::type::matcher::v3;
 

@@ -80,6 +80,19 @@ std::string ClaimText(const json& claim) {
   return absl::Base64Escape(absl::StrReplaceAll(JsonText(claim), {{"<", "\\u003c"}, {">", "\\u003e"}}));
 }
 
+// Envoy: jwt_authn/authenticator.cc, normalize_payload_in_metadata.
+json WithSplitClaims(json payload, const std::vector<std::string>& claims) {
+  for (const std::string& claim : claims) {
+    const auto it = payload.find(claim);
+    if (it == payload.end() || !it->is_string()) continue;
+    json words = json::array();
+    for (const absl::string_view word : absl::StrSplit(it->get_ref<const std::string&>(), ' ', absl::SkipEmpty()))
+      words.emplace_back(std::string(word));
+    if (!words.empty()) *it = std::move(words);
+  }
+  return payload;
+}
+
 bool IsPreflight(const RequestSpec& request) {
   return request.method == "OPTIONS" && !FindHeader(request, "origin").value_or("").empty() &&
          !FindHeader(request, "access-control-request-method").value_or("").empty();
@@ -112,6 +125,8 @@ JwtAuthn::Provider JwtAuthn::MakeProvider(const std::string& name, const jwt_v3:
   out.pad_payload = message.pad_forward_payload_header();
   out.payload_in_metadata = message.payload_in_metadata();
   out.header_in_metadata = message.header_in_metadata();
+  for (const std::string& claim : message.normalize_payload_in_metadata().space_delimited_claims())
+    out.split_claims.push_back(claim);
   out.clear_route_cache = message.clear_route_cache();
   if (message.clock_skew_seconds() > 0) out.clock_skew = message.clock_skew_seconds();
   for (const auto& to : message.claim_to_headers()) {
@@ -445,7 +460,7 @@ class JwtAuthn::Run {
       if (!key.empty()) out_.notes.push_back({kJwtFilterName, key, {}, std::make_shared<const json>(tree)});
     };
     note(provider.header_in_metadata, token.header);
-    note(provider.payload_in_metadata, token.payload);
+    note(provider.payload_in_metadata, WithSplitClaims(token.payload, provider.split_claims));
     out_.clear_route_cache |=
         provider.clear_route_cache && (claims_in_headers || !provider.payload_in_metadata.empty());
   }

@@ -73,6 +73,7 @@ class JwtAuthn {
     bool remote = false;
     bool forward = false, pad_payload = false, clear_route_cache = false;
     std::string payload_header, payload_in_metadata, header_in_metadata;
+    std::vector<std::string> split_claims;  // in the metadata each of their words is an element of a list
     uint64_t clock_skew = 60;
     std::vector<std::pair<std::string, std::string>> claims_to_headers;  // header, claim
     std::vector<std::pair<std::string, std::string>> from_headers;       // name, prefix

@@ -24,7 +24,9 @@ class Kubelet {
  public:
   Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runtime);
 
-  bool Settled() const { return pending_.idle() && starting_.empty(); }
+  bool Settled() const { return Idle() && starting_.empty(); }
+  // It has nothing to do itself: pods that are not ready yet wait for what runs in them.
+  bool Idle() const { return pending_.idle(); }
 
   // The readiness of a pod that runs already, as its process tells it.
   void Hear(const NamespacedName& pod, const std::string& uid, bool ready);

@@ -1,5 +1,6 @@
 #include "sim/inputs/kinds/nodes.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -88,13 +89,16 @@ void RestartWorkload::Fields(FieldVisitor& visitor) {
   visitor.Visit("kind", Need::kRequired, workload_kind);
   visitor.Visit("namespace", Need::kRequired, ns);
   visitor.Visit("name", Need::kRequired, name);
+  visitor.Visit("at", Need::kSparse, at);
 }
 
 absl::Status RestartWorkload::Apply(InputTarget& target) const {
   absl::StatusOr<World::Site*> site = target.FindSite(cluster);
   if (!site.ok()) return site.status();
   const int64_t now = kWorldEpochUnixSeconds + target.host.Now().time_since_epoch() / std::chrono::seconds(1);
-  const json annotations = {{"kubectl.kubernetes.io/restartedAt", kube::FormatRfc3339(now)}};
+  const std::optional<int64_t> told = at.empty() ? now : kube::ParseRfc3339(at);
+  if (!told) return absl::InvalidArgumentError("at: '" + at + "' is no date; write 2023-07-01T12:00:00Z");
+  const json annotations = {{"kubectl.kubernetes.io/restartedAt", kube::FormatRfc3339(*told)}};
   return (*site)
       ->cluster()
       .api()

@@ -10,10 +10,11 @@
 
 namespace wavetank::sim::inputs {
 
-// kubectl rollout restart: the template gets an annotation with the time, so that all pods are made anew.
+// kubectl rollout restart: the template gets an annotation with the time, so that all pods are made anew. The time is
+// that of kubectl's machine: `at`, or as late as it is.
 struct RestartWorkload {
   static constexpr std::string_view kKind = "restart";
-  std::string cluster, workload_kind, ns, name;
+  std::string cluster, workload_kind, ns, name, at;
 
   void Fields(FieldVisitor& visitor);
   absl::Status Apply(InputTarget& target) const;

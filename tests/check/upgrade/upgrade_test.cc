@@ -85,6 +85,25 @@ TEST(Upgrade, NewProxiesOnAnOldIstiodNeverGetReadyAndTheOrderEndsThere) {
   EXPECT_TRUE(told);
 }
 
+// Its callers ask a port that the Service has in the other cluster alone.
+TEST(Upgrade, RequestsThatFailedBeforeTheFirstStepAreNoneOfTheUpgrades) {
+  MeshSource mesh;
+  mesh.scenario = WAVETANK_SOURCE_DIR "/scenarios/incidents/A54-ports-that-differ";
+  UpgradeOptions options;
+  options.to = "istio-1.30";
+  options.orders.methods = {"in-place"};
+  options.orders.clusters = {"cluster1", "cluster2"};
+  options.orders.gateways = "first";
+  options.attribute = false;
+  const absl::StatusOr<ordered_json> report = RehearseUpgrade(mesh, options);
+  ASSERT_TRUE(report.ok()) << report.status();
+  const ordered_json& order = (*report)["orders"][0];
+  EXPECT_EQ(order["before"][0]["failed"], order["before"][0]["sent"]);
+  EXPECT_EQ(order["failed"], 0);
+  EXPECT_EQ(order["steps"][0]["flows"][0]["failedAsBefore"], order["steps"][0]["flows"][0]["sent"]);
+  EXPECT_THAT(UpgradeText(*report), HasSubstr("failed as they did before the first step"));
+}
+
 TEST(Upgrade, EveryDifferenceOfAProxysConfigurationHasAChangeBehindIt) {
   EXPECT_EQ(Report()["behaviours"]["unexplained"].size(), 0U) << Report()["behaviours"]["unexplained"].dump(1);
   std::map<std::string, ordered_json> changes;

@@ -18,12 +18,21 @@ const std::vector<std::string>& Corpus() {
   return *names;
 }
 
+// What only later releases know: for istio-1.30 and a pilot-discovery of it.
+const std::vector<std::string>& LaterCorpus() {
+  static const auto* const names = new std::vector<std::string>{"allowed", "gateway-api", "observed", "outside",
+                                                                "patched", "scoped",      "tls",      "traffic"};
+  return *names;
+}
+
 absl::StatusOr<scenario::Scenario> Load(const std::string& name) {
   return scenario::LoadScenario(WAVETANK_SOURCE_DIR "/tests/oracles/control_plane/corpus/" + name);
 }
 
 TEST(ControlPlaneCorpus, EveryScenarioCanBeRead) {
-  for (const std::string& name : Corpus()) {
+  std::vector<std::string> all = Corpus();
+  all.insert(all.end(), LaterCorpus().begin(), LaterCorpus().end());
+  for (const std::string& name : all) {
     const auto scenario = Load(name);
     ASSERT_TRUE(scenario.ok()) << name << ": " << scenario.status();
     EXPECT_GE(scenario->steps.size(), 4u) << name;

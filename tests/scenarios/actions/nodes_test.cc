@@ -37,6 +37,23 @@ TEST(RestartAction, IstiodAndItsWorkloadsGetPodsAnew) {
   EXPECT_EQ(std::count(names.begin(), names.end(), ' '), std::count(before.begin(), before.end(), ' '));
 }
 
+TEST(RestartAction, PodsNamesComeOfTheTimeThatKubectlsClockSays) {
+  const auto set_of = [](const std::string& arguments) {
+    std::string name;
+    const auto look = [&name](sim::World& world) {
+      name = world.Pods("cluster1", "sample", "helloworld").at(0)->pod()->meta.name;
+    };
+    const std::string restart = "{restart: {cluster: cluster1, deployment: sample/helloworld-v1" + arguments + "}}";
+    const auto result = RunOnMainMesh("  - {name: app, do: [" + restart + "]}\n", kNodes, look);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return name.substr(0, name.rfind('-'));
+  };
+  const std::string then = set_of(", at: 2023-07-01T12:00:00Z");
+  EXPECT_EQ(set_of(", at: 2023-07-01T12:00:00Z"), then);
+  EXPECT_NE(set_of(", at: 2023-07-01T12:00:01Z"), then);
+  EXPECT_NE(set_of(""), then);
+}
+
 TEST(DrainAction, ANodeIsCordonedAndItsPodsGo) {
   size_t left = 0;
   bool unschedulable = false;

@@ -52,13 +52,12 @@ TEST(ManifestCheck, KindsThatNothingActsUponAreNotedOnceEach) {
     const json object = {{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", "x"}}}};
     EXPECT_EQ(Message(CheckManifest("mesh.yaml", line, object, &notes)), "");
   };
-  check(3, "gateway.networking.k8s.io/v1", "BackendTLSPolicy");
-  check(5, "gateway.networking.k8s.io/v1", "BackendTLSPolicy");
+  check(3, "gateway.networking.k8s.io/v1", "UDPRoute");
+  check(5, "gateway.networking.k8s.io/v1", "UDPRoute");
   check(7, "networking.k8s.io/v1", "NetworkPolicy");
   check(9, "networking.istio.io/v1beta1", "Gateway");
-  EXPECT_THAT(notes,
-              ElementsAre("mesh.yaml:3: BackendTLSPolicy (gateway.networking.k8s.io) is stored here, and has no effect",
-                          "mesh.yaml:7: NetworkPolicy (networking.k8s.io) is stored here, and has no effect"));
+  EXPECT_THAT(notes, ElementsAre("mesh.yaml:3: UDPRoute (gateway.networking.k8s.io) is stored here, and has no effect",
+                                 "mesh.yaml:7: NetworkPolicy (networking.k8s.io) is stored here, and has no effect"));
 }
 
 TEST(ManifestCheck, MisspeltFieldsOfKubernetesAreNotedAndKept) {

@@ -87,6 +87,20 @@ TEST(Unheeded, FieldsOfRoutesThatNobodyReads) {
               ElementsAre("HTTPRoute web/shop: retry.backoff has no effect here"));
 }
 
+TEST(Unheeded, CertificatesOfConfigMapsThatABackendTlsPolicyNames) {
+  const auto of = [](json validation) {
+    return UnheededIn({{"apiVersion", "gateway.networking.k8s.io/v1"},
+                       {"kind", "BackendTLSPolicy"},
+                       {"metadata", {{"name", "tls"}, {"namespace", "web"}}},
+                       {"spec", {{"validation", std::move(validation)}}}});
+  };
+  EXPECT_THAT(of({{"hostname", "a.example"}, {"wellKnownCACertificates", "System"}}), IsEmpty());
+  EXPECT_THAT(
+      of({{"caCertificateRefs", json::array({{{"kind", "ConfigMap"}, {"name", "ca"}}})}}),
+      ElementsAre("BackendTLSPolicy web/tls: certificates of ConfigMap ca are served to no simulated proxy here: "
+                  "clusters that take them stay warming"));
+}
+
 TEST(Unheeded, FieldsOfServicesUnlessTheySayWhatIsSoAnyway) {
   EXPECT_THAT(UnheededIn({{"apiVersion", "v1"}, {"kind", "Service"}, {"spec", {{"sessionAffinity", "None"}}}}),
               IsEmpty());

@@ -36,6 +36,51 @@ RuleOptions Tcp(bool allow) {
 constexpr char kAnyPrincipal[] = " principals { and_ids { ids { any: true } } }";
 constexpr char kAnyPermission[] = "permissions { and_rules { rules { any: true } } }";
 
+std::string OfToken(const std::string& yaml, bool tcp = false, bool allow = false) {
+  RuleOptions options;
+  options.jwt_payload = true;
+  options.tcp = tcp;
+  options.allow = allow;
+  return Encoded(yaml, options);
+}
+
+TEST(AuthzRules, IssuerAndSubjectOfATokenAreMatchedEachWhereTheLastSlashPartsThem) {
+  const auto matches = [](const char* claim, const char* how) {
+    return std::string(
+               "ids { metadata { filter: \"envoy.filters.http.jwt_authn\" path { key: \"payload\" } path { key: \"") +
+           claim + "\" } value { string_match { " + how + " } } } }";
+  };
+  const auto both = [&](const char* issuer, const char* subject) {
+    return std::string(kAnyPermission) + " principals { and_ids { ids { and_ids { " + matches("iss", issuer) + " " +
+           matches("sub", subject) + " } } } }";
+  };
+  EXPECT_EQ(OfToken("{from: [{source: {requestPrincipals: [\"https://a.example/me\"]}}]}"),
+            both("exact: \"https://a.example\"", "exact: \"me\""));
+  EXPECT_EQ(OfToken("{from: [{source: {requestPrincipals: [\"https://a.example/*\"]}}]}"),
+            both("exact: \"https://a.example\"", "safe_regex { regex: \".+\" }"));
+  EXPECT_EQ(OfToken("{from: [{source: {requestPrincipals: [\"*/me\"]}}]}"),
+            both("safe_regex { regex: \".+\" }", "exact: \"me\""));
+  EXPECT_EQ(OfToken("{from: [{source: {requestPrincipals: [\"*me\"]}}]}"),
+            both("safe_regex { regex: \".+\" }", "suffix: \"me\""));
+}
+
+TEST(AuthzRules, AClaimIsMatchedAsATextOrAsAListThatHasIt) {
+  const std::string claims = OfToken("{when: [{key: \"request.auth.claims[a][b]\", values: [x, \"y*\"]}]}");
+  EXPECT_THAT(claims, ::testing::HasSubstr("path { key: \"payload\" } path { key: \"a\" } path { key: \"b\" }"));
+  EXPECT_THAT(claims, ::testing::HasSubstr("or_match { value_matchers { list_match { one_of { or_match {"));
+  EXPECT_EQ(OfToken("{when: [{key: request.auth.audiences, values: [x]}]}", true, true), "void");
+  EXPECT_EQ(OfToken("{when: [{key: request.auth.audiences, values: [x]}]}", true, false),
+            std::string(kAnyPermission) + kAnyPrincipal);
+}
+
+TEST(AuthzRules, HeadersAreMatchedByTheFieldsThatTheReleaseKnows) {
+  RuleOptions options;
+  EXPECT_THAT(Encoded("{to: [{operation: {methods: [GET]}}]}", options), ::testing::HasSubstr("exact_match: \"GET\""));
+  options.string_headers = true;
+  EXPECT_THAT(Encoded("{to: [{operation: {methods: [GET]}}]}", options),
+              ::testing::HasSubstr("string_match { exact: \"GET\" }"));
+}
+
 TEST(AuthzRules, AnEmptyRuleMatchesEverything) {
   EXPECT_EQ(Encoded("{}"), std::string(kAnyPermission) + kAnyPrincipal);
   EXPECT_EQ(Encoded("{from: [{source: {}}], to: [{operation: {}}]}"), std::string(kAnyPermission) + kAnyPrincipal);

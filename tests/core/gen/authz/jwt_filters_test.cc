@@ -95,6 +95,21 @@ TEST_F(JwtFiltersTest, IstiosOwnFilterKnowsTheIssuersAndClearsRoutesAtGatewaysOn
   EXPECT_EQ(Filters().http_filters_size(), 1) << "a stock Envoy does not know it";
 }
 
+TEST_F(JwtFiltersTest, LaterWhatATokenSaysStaysWithEnvoysOwnFilterInOnePiece) {
+  world_.profile.Set(Change::kJwtPayload);
+  Add({Issued("i")});
+  for (const NodeType type : {NodeType::kSidecarProxy, NodeType::kRouter}) {
+    const Manager filters = Filters(type);
+    ASSERT_EQ(filters.http_filters_size(), 1) << "istio_authn is gone";
+    JwtPb jwt;
+    ASSERT_TRUE(filters.http_filters(0).typed_config().UnpackTo(&jwt));
+    const auto& provider = jwt.providers().at("origins-0");
+    EXPECT_EQ(provider.payload_in_metadata(), "payload");
+    EXPECT_THAT(provider.normalize_payload_in_metadata().space_delimited_claims(), ElementsAre("permission", "scope"));
+    EXPECT_EQ(provider.clear_route_cache(), type == NodeType::kRouter) << "gateways alone choose routes by claims";
+  }
+}
+
 TEST_F(JwtFiltersTest, KeysThatAreNotToBeHadAreReplacedByOneThatVerifiesNothing) {
   Rule rule = Issued("i", "");
   rule.jwks_uri = "https://keys.example/jwks";
