@@ -47,6 +47,29 @@ def test_a_log_replays(mesh, tmp_path):
     assert answer["identical"] and answer["digest"] == world.digest()
 
 
+def test_a_log_is_read_piece_by_piece(mesh, tmp_path, monkeypatch):
+    world = mesh(two_networks(), trace=True)
+    world.do(actions.Scale(cluster="west", deployment="sample/web-v2", replicas=2))
+    world.settle()
+    world.write_log(tmp_path / "run.wtlog")
+    monkeypatch.setattr("wavetank.log.PIECE", 100)
+    log = wavetank.Log(tmp_path / "run.wtlog")
+    assert log.profile == "1.18.2" and not log.recording
+    assert list(log.events()) == world.trace()
+    assert list(log.events("XdsSent", "istiod@west")) == world.trace("XdsSent", "istiod@west") != []
+    scaled = [i for i in log.inputs("patch") if i.body["name"] == "web-v2"]
+    assert len(scaled) == 1 and any(scaled[0].number in e.inputs for e in log.events("XdsSent"))
+    first = next(log.events())  # and no further
+    assert first.index == 0
+
+
+def test_a_log_that_is_none_is_one_error(tmp_path):
+    (tmp_path / "no.wtlog").write_text("no log")
+    for name in ("no.wtlog", "missing.wtlog"):
+        with pytest.raises(wavetank.WavetankError, match=name):
+            wavetank.Log(tmp_path / name)
+
+
 def test_worlds_in_threads_are_independent():
     def digest() -> str:
         with World.open(two_networks()) as world:
