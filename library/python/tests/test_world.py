@@ -108,9 +108,18 @@ def test_mistakes_have_a_remedy(mesh):
         mesh("/nowhere/scenario.yaml")
     with pytest.raises(wavetank.WavetankError, match=r"mesh.clusters\[0\].gateway"):
         mesh(Mesh(clusters=[Cluster("a", gateway="bridge")]))
+    with pytest.raises(wavetank.WavetankError, match=r"mesh.apps\[0\].deployments\[0\].cluster: no cluster is named 'b'"):
+        mesh(Mesh(clusters=[Cluster("a")], apps=[App("web", [Deployment("b")])]))
+    with pytest.raises(wavetank.WavetankError, match="'seed' is no whole number"):
+        mesh(two_networks(), seed=1 << 70)
     world = mesh(two_networks())
     with pytest.raises(wavetank.WavetankError, match="did you mean 'scale'"):
         world.do({"scael": {}})
+    with pytest.raises(wavetank.WavetankError, match="every"):
+        world.until(lambda now: False, every=0)
+    with pytest.raises(wavetank.WavetankError, match="a flow is a mapping"):
+        world._process.ask("start", flow=7)
+    assert world.check() == []
 
 
 @pytest.mark.wavetank(seeds=[1, 2])

@@ -193,6 +193,8 @@ class World:
 
     def until(self, holds: Callable[["World"], bool], limit: float = 600, every: float = 0.1) -> bool:
         """In steps of `every`, until `holds` says so; False: it never did within `limit`."""
+        if every <= 0:
+            raise WavetankError("in steps of no time nothing comes; until() takes `every` above zero")
         end = self.now + limit
         while not holds(self):
             if self.now >= end:
