@@ -1,5 +1,5 @@
 # cmake --install: the program, the library with its headers and packages, schemas, man page, completions, the library
-# of incidents.
+# of incidents, the main scenario, documents and examples.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Wavetank)
@@ -25,7 +25,14 @@ install(FILES ${PROJECT_SOURCE_DIR}/scenarios/scenario.schema.json ${PROJECT_SOU
 # `wavetank incidents` finds them beside its own folder (cli/incidents/); stories name manifests by their places.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/scenarios/incidents ${PROJECT_SOURCE_DIR}/scenarios/manifests
   ${PROJECT_SOURCE_DIR}/scenarios/gateway-node-port-local
+  ${PROJECT_SOURCE_DIR}/scenarios/multi-primary-multi-network
   DESTINATION ${CMAKE_INSTALL_DATADIR}/wavetank/scenarios)
+# What a person reads who has the package alone, in the tree that its links know; and the examples, which build against it.
+set(documents ${CMAKE_INSTALL_DATADIR}/doc/wavetank)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${documents})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright DESTINATION ${documents})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION ${documents})
+install(FILES ${PROJECT_SOURCE_DIR}/scenarios/README.md DESTINATION ${documents}/scenarios)
 install(FILES ${PROJECT_BINARY_DIR}/library/wavetank.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${PROJECT_BINARY_DIR}/library/wavetank.bash RENAME wavetank
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

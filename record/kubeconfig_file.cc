@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "core/base/status.h"
+#include "core/kube/yaml.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "yaml-cpp/yaml.h"
@@ -115,7 +116,8 @@ absl::StatusOr<std::vector<kube::KubeConfig>> LoadKubeConfigFile(const std::stri
   absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
   try {
-    const YAML::Node root = YAML::Load(*text);
+    const std::vector<YAML::Node> documents = kube::LoadYamlDocuments(*text);
+    const YAML::Node root = documents.empty() ? YAML::Node() : documents[0];
     std::vector<std::string> wanted = contexts, all;
     if (root.IsMap() && root["contexts"] && root["contexts"].IsSequence()) {
       for (const YAML::Node& item : root["contexts"]) {

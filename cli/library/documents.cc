@@ -34,8 +34,10 @@ std::string Roff(std::string text) {
 
 void PrintOptions(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
-    const std::string value =
-        option->get_type_size() == 0 ? "" : fmt::format(" \\fI{}\\fR", Roff(option->get_type_name()));
+    // "TEXT:value in {...}" of an option with few values: the description names them.
+    std::string type = option->get_type_size() == 0 ? "" : option->get_type_name();
+    type.resize(std::min(type.find(':'), type.size()));
+    const std::string value = type.empty() ? "" : fmt::format(" \\fI{}\\fR", Roff(type));
     std::cout << ".TP\n\\fB" << Roff(option->get_name(false, true)) << "\\fR" << value << "\n"
               << Roff(option->get_description()) << "\n";
   }

@@ -1,16 +1,22 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "capacity/fleet/fleet.h"
+#include "capacity/fleet/manifests.h"
 #include "check/cause/export.h"
 #include "check/cause/story.h"
 #include "cli/verb.h"
 #include "core/base/buggify/buggify.h"
 #include "core/base/duration.h"
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/kube/yaml.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "library/session/truth.h"
@@ -25,38 +31,61 @@ namespace {
 using nlohmann::ordered_json;
 
 struct SwarmArguments {
-  std::string seeds = "1-100", time, invariants, buggify = "none", like;
+  std::string seeds = "1-100", time, invariants, buggify = "none", mesh, like;
   swarm::SwarmOptions options;
   bool coverage = false, json = false, list = false;
 };
 
-// The mesh of a log as a scenario, in a folder that goes with this.
-class MeshOfLog {
+// A mesh of something else as a scenario, in a folder that goes with this. Errors are those of what it is made of, or
+// of the system's folder for temporary files.
+class MadeMesh {
  public:
-  MeshOfLog() = default;
-  MeshOfLog(const MeshOfLog&) = delete;
-  MeshOfLog& operator=(const MeshOfLog&) = delete;
-  ~MeshOfLog() {
+  MadeMesh() = default;
+  MadeMesh(const MadeMesh&) = delete;
+  MadeMesh& operator=(const MadeMesh&) = delete;
+  ~MadeMesh() {
     std::error_code ignored;
     if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
   }
 
-  // The scenario's folder. Errors are those of the log, or of the system's folder for temporary files.
-  absl::StatusOr<std::string> Write(const std::string& log) {
+  // The scenario's folder.
+  absl::StatusOr<std::string> OfLog(const std::string& log) {
     const absl::StatusOr<check::Story> story = check::LoadStory(log);
     if (!story.ok()) return story.status();
-    std::string pattern = (std::filesystem::temp_directory_path() / "wavetank-like-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      return absl::UnavailableError(pattern + ": cannot be made; name another folder in TMPDIR");
-    folder_ = pattern;
+    if (absl::Status made = MakeFolder(); !made.ok()) return made;
     const absl::StatusOr<check::Exported> exported = check::ExportStory(*story, folder_ + "/mesh");
     if (!exported.ok()) return exported.status();
     return folder_ + "/mesh";
   }
+  absl::StatusOr<std::string> OfFleet(const std::string& page) {
+    const absl::StatusOr<capacity::Fleet> fleet = capacity::LoadFleet(page);
+    if (!fleet.ok()) return fleet.status();
+    if (absl::Status made = MakeFolder(); !made.ok()) return made;
+    if (absl::Status status = capacity::WriteScenario(*fleet, folder_ + "/mesh"); !status.ok()) return status;
+    return folder_ + "/mesh";
+  }
 
  private:
+  absl::Status MakeFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "wavetank-mesh-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr)
+      return absl::UnavailableError(pattern + ": cannot be made; name another folder in TMPDIR");
+    folder_ = pattern;
+    return absl::OkStatus();
+  }
+
   std::string folder_;
 };
+
+// A page of `plan` and `synth`: it says how many proxies there are, which no scenario does.
+bool IsFleet(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  const absl::StatusOr<nlohmann::json> page = kube::ParseYaml(text.str(), path);
+  return page.ok() && At(*page, "proxies").is_object();
+}
 
 // "412" or "1-5000".
 absl::Status ParseSeeds(const std::string& text, swarm::SwarmOptions* out) {
@@ -101,7 +130,7 @@ std::string Fired(const swarm::Verdict& verdict) {
 
 std::string MeshFlag(const SwarmArguments& a) {
   if (!a.like.empty()) return " --like " + a.like;
-  return a.options.scenario.empty() ? "" : " --mesh " + a.options.scenario;
+  return a.mesh.empty() ? "" : " --mesh " + a.mesh;
 }
 
 std::string Again(const SwarmArguments& a, uint64_t seed) {
@@ -227,9 +256,10 @@ int RunSwarm(SwarmArguments& a) {
     if (!names.ok()) return Complain(names.status());
     a.options.invariants = *std::move(names);
   }
-  MeshOfLog like;
-  if (!a.like.empty()) {
-    absl::StatusOr<std::string> mesh = like.Write(a.like);
+  MadeMesh made;
+  a.options.scenario = a.mesh;
+  if (!a.like.empty() || IsFleet(a.mesh)) {
+    absl::StatusOr<std::string> mesh = a.like.empty() ? made.OfFleet(a.mesh) : made.OfLog(a.like);
     if (!mesh.ok()) return Complain(mesh.status());
     a.options.scenario = *std::move(mesh);
   }
@@ -276,8 +306,8 @@ void AddSwarm(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("swarm", "Random meshes, histories and faults, and what must be true of them");
   auto a = std::make_shared<SwarmArguments>();
   verb->add_option("--seeds", a->seeds, "Which: 412, or 1-5000");
-  CLI::Option* const mesh = verb->add_option("--mesh", a->options.scenario,
-                                             "The mesh of this scenario, with its flows, instead of arbitrary ones");
+  CLI::Option* const mesh = verb->add_option(
+      "--mesh", a->mesh, "The mesh of this scenario, with its flows, or of this fleet, instead of arbitrary ones");
   verb->add_option("--like", a->like, "The mesh of this event log, with its flows")->excludes(mesh);
   verb->add_option("--profile", a->options.profile, "Behaviour profile");
   verb->add_option("--jobs", a->options.jobs, "Processes at once; as many as there are processors if left out")

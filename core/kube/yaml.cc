@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <sstream>
 
 #include "core/base/bounds.h"
@@ -160,49 +161,63 @@ absl::StatusOr<json> YamlToJson(const YAML::Node& node, const std::string& file)
 
 namespace {
 
+struct WhatIsNone {
+  int line = 0;  // from 0
+  std::string_view what;
+};
+
 // What is no text at all, as kubectl's reader says it (gopkg.in/yaml.v2: readerc.go).
-absl::Status CheckYamlBytes(std::string_view text, const std::string& file) {
-  size_t line = 1;
-  const auto wrong = [&](std::string_view what) {
-    return absl::InvalidArgumentError(fmt::format("{}:{}: not valid YAML: {}", file, line, what));
-  };
+std::optional<WhatIsNone> FindBadBytes(std::string_view text) {
+  int line = 0;
   for (size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c == '\n') ++line;
     if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
-      return wrong("control characters are not allowed");
+      return WhatIsNone{line, "control characters are not allowed"};
     const size_t width = c < 0x80 ? 1 : (c & 0xe0) == 0xc0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : (c & 0xf8) == 0xf0 ? 4 : 0;
-    if (width == 0) return wrong("invalid leading UTF-8 octet");
-    if (i + width > text.size()) return wrong("incomplete UTF-8 octet sequence");
+    if (width == 0) return WhatIsNone{line, "invalid leading UTF-8 octet"};
+    if (i + width > text.size()) return WhatIsNone{line, "incomplete UTF-8 octet sequence"};
     uint32_t value = width == 1 ? c : c & (0x7fU >> width);
     for (size_t k = 1; k < width; ++k) {
       const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xc0) != 0x80) return wrong("invalid trailing UTF-8 octet");
+      if ((next & 0xc0) != 0x80) return WhatIsNone{line, "invalid trailing UTF-8 octet"};
       value = (value << 6) | (next & 0x3fU);
     }
     static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (value < kLeast[width]) return wrong("invalid length of a UTF-8 sequence");
-    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return wrong("invalid Unicode character");
+    if (value < kLeast[width]) return WhatIsNone{line, "invalid length of a UTF-8 sequence"};
+    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return WhatIsNone{line, "invalid Unicode character"};
     i += width;
   }
-  return absl::OkStatus();
+  return std::nullopt;
+}
+
+// yaml-cpp recurses on its own.
+bool NestsAbsurdly(std::string_view text) {
+  int depth = 0;
+  for (const char c : text) {
+    depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;
+    if (depth > bounds::kTextDepth) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 absl::Status CheckYamlNesting(std::string_view text, const std::string& file) {
-  if (absl::Status status = CheckYamlBytes(text, file); !status.ok()) return status;
-  int depth = 0;
-  for (char c : text) {
-    depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;
-    if (depth > bounds::kTextDepth) {
-      return absl::InvalidArgumentError(fmt::format("{}: nested too deeply; flatten it", file));
-    }
-  }
+  if (const auto bad = FindBadBytes(text))
+    return absl::InvalidArgumentError(fmt::format("{}:{}: not valid YAML: {}", file, bad->line + 1, bad->what));
+  if (NestsAbsurdly(text)) return absl::InvalidArgumentError(fmt::format("{}: nested too deeply; flatten it", file));
   return absl::OkStatus();
 }
 
 std::vector<YAML::Node> LoadYamlDocuments(const std::string& text) {
+  // yaml-cpp would guess at UTF-16 and take a zero for the end, before which it finds empty documents without end, too.
+  if (const auto bad = FindBadBytes(text)) {
+    YAML::Mark place;
+    place.line = bad->line;
+    throw YAML::ParserException(place, std::string(bad->what));
+  }
+  if (NestsAbsurdly(text)) throw YAML::ParserException(YAML::Mark(), "nested too deeply; flatten it");
   if (MayEndBeforeItsText(text)) {
     std::istringstream in(text);
     YAML::Parser parser(in);

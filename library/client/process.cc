@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -48,9 +49,13 @@ struct SpawnActions {
   posix_spawn_file_actions_t actions;
 };
 
-Result<pid_t> Spawn(const std::string& program, std::vector<std::string> arguments, int from, int to) {
+struct Wire {
+  int ours, theirs;
+};
+
+Result<pid_t> Spawn(const std::string& program, std::vector<std::string> arguments, const std::vector<Wire>& wires) {
   SpawnActions spawn;
-  posix_spawn_file_actions_adddup2(&spawn.actions, from, to);
+  for (const Wire& wire : wires) posix_spawn_file_actions_adddup2(&spawn.actions, wire.ours, wire.theirs);
   arguments.insert(arguments.begin(), program);
   std::vector<char*> argv;
   for (std::string& each : arguments) argv.push_back(each.data());
@@ -77,7 +82,7 @@ Result<std::unique_ptr<Process>> Process::Start(const std::string& program) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return Error{std::string("no socket for a world: ") + std::strerror(errno)};
-  Result<pid_t> pid = Spawn(ProgramPath(program), {"session", "--fd", std::to_string(kChannel)}, ends[1], kChannel);
+  Result<pid_t> pid = Spawn(ProgramPath(program), {"session", "--fd", std::to_string(kChannel)}, {{ends[1], kChannel}});
   close(ends[1]);
   if (!pid.ok()) {
     close(ends[0]);
@@ -164,23 +169,41 @@ Result<std::unique_ptr<Process>> Process::Fork() {
   return copy;
 }
 
-Result<std::string> OutputOf(const std::string& program, const std::vector<std::string>& arguments, int* code) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Error{std::string("no pipe: ") + std::strerror(errno)};
-  Result<pid_t> pid = Spawn(ProgramPath(program), arguments, ends[1], STDOUT_FILENO);
-  close(ends[1]);
-  std::string out;
-  std::array<char, 65536> buffer;
-  while (pid.ok()) {
-    const ssize_t n = read(ends[0], buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    out.append(buffer.data(), static_cast<size_t>(n));
+Result<std::string> OutputOf(const std::string& program, const std::vector<std::string>& arguments, int* code,
+                             std::string* complaint) {
+  std::array<std::array<int, 2>, 2> pipes{};  // of standard output and of standard error
+  std::array<std::string, 2> said;
+  if (pipe2(pipes[0].data(), O_CLOEXEC) != 0) return Error{std::string("no pipe: ") + std::strerror(errno)};
+  if (pipe2(pipes[1].data(), O_CLOEXEC) != 0) {
+    const int failed = errno;
+    for (const int end : pipes[0]) close(end);
+    return Error{std::string("no pipe: ") + std::strerror(failed)};
   }
-  close(ends[0]);
+  Result<pid_t> pid =
+      Spawn(ProgramPath(program), arguments, {{pipes[0][1], STDOUT_FILENO}, {pipes[1][1], STDERR_FILENO}});
+  for (const auto& ends : pipes) close(ends[1]);
+  std::array<pollfd, 2> open{{{pipes[0][0], POLLIN, 0}, {pipes[1][0], POLLIN, 0}}};
+  std::array<char, 65536> buffer;
+  while (pid.ok() && (open[0].fd >= 0 || open[1].fd >= 0)) {
+    if (poll(open.data(), open.size(), -1) < 0 && errno != EINTR) break;
+    for (size_t i = 0; i < open.size(); ++i) {
+      if (open[i].fd < 0 || open[i].revents == 0) continue;
+      const ssize_t n = read(open[i].fd, buffer.data(), buffer.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n > 0) {
+        said[i].append(buffer.data(), static_cast<size_t>(n));
+      } else {
+        open[i].fd = -1;
+      }
+    }
+  }
+  for (const auto& ends : pipes) close(ends[0]);
   if (!pid.ok()) return Error{pid.error()};
   *code = Reap(*pid);
-  return out;
+  const std::string name = "wavetank: ";
+  const size_t at = said[1].rfind(name, 0) == 0 ? name.size() : 0;
+  *complaint = said[1].substr(at, said[1].find('\n', at) - at);
+  return std::move(said[0]);
 }
 
 }  // namespace wavetank::client

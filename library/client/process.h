@@ -38,7 +38,9 @@ class Process {
   int64_t now_ns_ = 0;
 };
 
-// What a program prints on standard output; Error: it could not be started, or what it said on standard error.
-Result<std::string> OutputOf(const std::string& program, const std::vector<std::string>& arguments, int* code);
+// What a program prints on standard output; in `complaint` what it says on standard error, as its first line has it
+// behind "wavetank: ". Error: it could not be started.
+Result<std::string> OutputOf(const std::string& program, const std::vector<std::string>& arguments, int* code,
+                             std::string* complaint);
 
 }  // namespace wavetank::client

@@ -1,6 +1,7 @@
 #include "wavetank/world.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "library/client/process.h"
@@ -76,12 +77,26 @@ struct client::Living {
   std::vector<Value> actions;
 };
 
+namespace {
+
+// Asks its process, unless it was moved elsewhere.
+Result<Value> Ask(const std::unique_ptr<client::Living>& living, Value::Map request) {
+  if (living == nullptr) return Error{"this World is empty: it was moved from; ask the one that it was moved to"};
+  return living->process->Ask(std::move(request));
+}
+
+}  // namespace
+
 World::World(std::unique_ptr<client::Living> living) : living_(std::move(living)) {}
 World::World(World&&) noexcept = default;
 World& World::operator=(World&&) noexcept = default;
 World::~World() = default;
 
 Result<World> World::Open(const Mesh& mesh, const WorldOptions& options) {
+  const uint64_t seed = options.seed.value_or(mesh.seed);
+  if (seed > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    return Error{"seed: " + std::to_string(seed) + " is no whole number from 0 to 9223372036854775807"};
+  if (const Status named = mesh.Check(); !named.ok()) return Error{named.error()};
   Result<std::unique_ptr<client::Process>> process = client::Process::Start(options.program);
   if (!process.ok()) return Error{process.error()};
   auto living = std::make_unique<client::Living>();
@@ -104,18 +119,21 @@ Result<World> World::Open(const Mesh& mesh, const WorldOptions& options) {
   return World(std::move(living));
 }
 
-const std::vector<std::string>& World::notes() const { return living_->notes; }
-Nanoseconds World::Now() const { return Nanoseconds(living_->process->now_ns()); }
+const std::vector<std::string>& World::notes() const {
+  static const auto* const none = new std::vector<std::string>();
+  return living_ == nullptr ? *none : living_->notes;
+}
+Nanoseconds World::Now() const { return Nanoseconds(living_ == nullptr ? 0 : living_->process->now_ns()); }
 
 Status World::Do(const Action& action) {
-  Result<Value> answer = living_->process->Ask({{"op", "do"}, {"action", action.ToValue()}});
+  Result<Value> answer = Ask(living_, {{"op", "do"}, {"action", action.ToValue()}});
   if (!answer.ok()) return Error{answer.error()};
   living_->actions.push_back(action.ToValue());
   return Nothing{};
 }
 
 Status World::Step(Nanoseconds time) {
-  Result<Value> answer = living_->process->Ask({{"op", "run"}, {"forNs", static_cast<int64_t>(time.count())}});
+  Result<Value> answer = Ask(living_, {{"op", "run"}, {"forNs", static_cast<int64_t>(time.count())}});
   if (!answer.ok()) return Error{answer.error()};
   return Nothing{};
 }
@@ -124,14 +142,15 @@ Result<Settled> World::Settle(Nanoseconds limit) { return Rest(limit, false); }
 Result<Settled> World::Recover(Nanoseconds limit) { return Rest(limit, true); }
 
 Result<Settled> World::Rest(Nanoseconds limit, bool connected) {
-  Result<Value> answer = living_->process->Ask(
-      {{"op", "settle"}, {"limitNs", static_cast<int64_t>(limit.count())}, {"connected", connected}});
+  Result<Value> answer =
+      Ask(living_, {{"op", "settle"}, {"limitNs", static_cast<int64_t>(limit.count())}, {"connected", connected}});
   if (!answer.ok()) return Error{answer.error()};
   return Settled{(*answer)["settled"].Flag(), TextsOf((*answer)["atWork"]), TextsOf((*answer)["complaints"]),
                  TextsOf((*answer)["disconnected"]), ConvergenceOf((*answer)["convergence"])};
 }
 
 Result<bool> World::Until(const std::function<bool(World&)>& holds, Nanoseconds limit, Nanoseconds every) {
+  if (every <= Nanoseconds::zero()) return Error{"in steps of no time nothing comes; Until() takes `every` above zero"};
   const Nanoseconds end = Now() + limit;
   while (!holds(*this)) {
     if (Now() >= end) return false;
@@ -143,25 +162,25 @@ Result<bool> World::Until(const std::function<bool(World&)>& holds, Nanoseconds 
 
 Result<Requests> World::Send(const Flow& flow, int64_t count) {
   if (count <= 0) return Error{"how many requests? Send() takes 1 or more"};
-  Result<Value> begun = living_->process->Ask({{"op", "start"}, {"flow", FlowValue(flow)}, {"requests", count}});
+  Result<Value> begun = Ask(living_, {{"op", "start"}, {"flow", FlowValue(flow)}, {"requests", count}});
   if (!begun.ok()) return Error{begun.error()};
   return Finish((*begun)["traffic"].Text());
 }
 
 Result<std::string> World::Start(const Flow& flow) {
-  Result<Value> begun = living_->process->Ask({{"op", "start"}, {"flow", FlowValue(flow)}});
+  Result<Value> begun = Ask(living_, {{"op", "start"}, {"flow", FlowValue(flow)}});
   if (!begun.ok()) return Error{begun.error()};
   return (*begun)["traffic"].Text();
 }
 
 Result<Requests> World::Finish(const std::string& traffic) {
-  Result<Value> answer = living_->process->Ask({{"op", "finish"}, {"traffic", traffic}});
+  Result<Value> answer = Ask(living_, {{"op", "finish"}, {"traffic", traffic}});
   if (!answer.ok()) return Error{answer.error()};
   return RequestsOf((*answer)["requests"]);
 }
 
 Result<std::vector<Service>> World::Services() {
-  Result<Value> answer = living_->process->Ask({{"op", "services"}});
+  Result<Value> answer = Ask(living_, {{"op", "services"}});
   if (!answer.ok()) return Error{answer.error()};
   std::vector<Service> out;
   for (const Value& row : (*answer)["services"].Items()) {
@@ -172,13 +191,13 @@ Result<std::vector<Service>> World::Services() {
 }
 
 Result<std::vector<std::string>> World::Proxies() {
-  Result<Value> answer = living_->process->Ask({{"op", "proxies"}});
+  Result<Value> answer = Ask(living_, {{"op", "proxies"}});
   if (!answer.ok()) return Error{answer.error()};
   return TextsOf((*answer)["proxies"]);
 }
 
 Result<std::vector<Endpoint>> World::Endpoints(const std::string& proxy) {
-  Result<Value> answer = living_->process->Ask({{"op", "endpoints"}, {"proxy", proxy}});
+  Result<Value> answer = Ask(living_, {{"op", "endpoints"}, {"proxy", proxy}});
   if (!answer.ok()) return Error{answer.error()};
   std::vector<Endpoint> out;
   for (const Value& row : (*answer)["endpoints"].Items()) {
@@ -189,14 +208,14 @@ Result<std::vector<Endpoint>> World::Endpoints(const std::string& proxy) {
 }
 
 Result<Value> World::Config(const std::string& proxy, const std::string& type) {
-  Result<Value> answer = living_->process->Ask({{"op", "config"}, {"proxy", proxy}, {"type", type}});
+  Result<Value> answer = Ask(living_, {{"op", "config"}, {"proxy", proxy}, {"type", type}});
   if (!answer.ok()) return Error{answer.error()};
   return (*answer)["config"];
 }
 
 Result<std::vector<TraceEvent>> World::Trace(const std::string& kind, const std::string& subject) {
   Result<Value> answer =
-      living_->process->Ask({{"op", "trace"}, {"kind", kind}, {"subject", subject}, {"limit", int64_t{100'000'000}}});
+      Ask(living_, {{"op", "trace"}, {"kind", kind}, {"subject", subject}, {"limit", int64_t{100'000'000}}});
   if (!answer.ok()) return Error{answer.error()};
   std::vector<TraceEvent> out;
   for (const Value& row : (*answer)["events"].Items()) {
@@ -216,7 +235,7 @@ Result<std::vector<TraceEvent>> World::Trace(const std::string& kind, const std:
 }
 
 Result<std::vector<Input>> World::Inputs() {
-  Result<Value> answer = living_->process->Ask({{"op", "inputs"}});
+  Result<Value> answer = Ask(living_, {{"op", "inputs"}});
   if (!answer.ok()) return Error{answer.error()};
   std::vector<Input> out;
   for (const Value& row : (*answer)["inputs"].Items()) {
@@ -227,7 +246,7 @@ Result<std::vector<Input>> World::Inputs() {
 }
 
 Result<std::vector<Breach>> World::Check() {
-  Result<Value> answer = living_->process->Ask({{"op", "check"}});
+  Result<Value> answer = Ask(living_, {{"op", "check"}});
   if (!answer.ok()) return Error{answer.error()};
   std::vector<Breach> out;
   for (const Value& row : (*answer)["breaches"].Items()) out.push_back({row["invariant"].Text(), row["what"].Text()});
@@ -235,6 +254,7 @@ Result<std::vector<Breach>> World::Check() {
 }
 
 Result<World> World::Fork() {
+  if (living_ == nullptr) return Error{"this World is empty: it was moved from; fork the one that it was moved to"};
   Result<std::unique_ptr<client::Process>> copy = living_->process->Fork();
   if (!copy.ok()) return Error{copy.error()};
   auto living = std::make_unique<client::Living>();
@@ -246,25 +266,28 @@ Result<World> World::Fork() {
 }
 
 Result<std::string> World::Digest() {
-  Result<Value> answer = living_->process->Ask({{"op", "digest"}});
+  Result<Value> answer = Ask(living_, {{"op", "digest"}});
   if (!answer.ok()) return Error{answer.error()};
   return (*answer)["digest"].Text();
 }
 
 Status World::WriteLog(const std::string& path) {
-  Result<Value> answer = living_->process->Ask({{"op", "log"}, {"path", path}});
+  Result<Value> answer = Ask(living_, {{"op", "log"}, {"path", path}});
   if (!answer.ok()) return Error{answer.error()};
   return Nothing{};
 }
 
-std::string World::Story() const { return living_->mesh.ToScenario(living_->actions); }
+std::string World::Story() const {
+  return living_ == nullptr ? std::string() : living_->mesh.ToScenario(living_->actions);
+}
 
 Result<Replay> ReplayLog(const std::string& path, const WorldOptions& options) {
   int code = 0;
-  Result<std::string> text = client::OutputOf(options.program, {"replay", "--json", path}, &code);
+  std::string complaint;
+  Result<std::string> text = client::OutputOf(options.program, {"replay", "--json", path}, &code, &complaint);
   if (!text.ok()) return Error{text.error()};
   Value answer;
-  if (!Value::Parse(*text, &answer)) return Error{path + ": could not be replayed; standard error says why"};
+  if (!Value::Parse(*text, &answer)) return Error{complaint.empty() ? path + ": could not be replayed" : complaint};
   Replay out;
   out.identical = answer["identical"].Flag();
   out.digest = answer["digest"].Text();

@@ -200,17 +200,36 @@ Mesh ArbitraryMesh(Choices& choices, const Sizes& sizes) {
   return out;
 }
 
+Event ArbitraryEvent(Choices& choices, const Mesh& mesh, const Sizes& sizes) {
+  const bool fault = sizes.faults && choices.Maybe();
+  Action action = fault ? ArbitraryFault(choices, mesh) : ArbitraryWave(choices, mesh, sizes);
+  // Often within the debounce of the one before, sometimes long after it.
+  static constexpr int64_t kWaits[] = {0, 50, 120, 1000, 5000, 40'000};
+  return {std::move(action), kWaits[choices.Between(0, 5)]};
+}
+
 std::vector<Event> ArbitraryHistory(Choices& choices, const Mesh& mesh, const Sizes& sizes) {
   std::vector<Event> out;
   const int64_t events = choices.Between(0, sizes.events);
-  for (int64_t i = 0; i < events; ++i) {
-    const bool fault = sizes.faults && choices.Maybe();
-    Action action = fault ? ArbitraryFault(choices, mesh) : ArbitraryWave(choices, mesh, sizes);
-    // Often within the debounce of the one before, sometimes long after it.
-    static constexpr int64_t kWaits[] = {0, 50, 120, 1000, 5000, 40'000};
-    out.push_back({std::move(action), kWaits[choices.Between(0, 5)]});
-  }
+  for (int64_t i = 0; i < events; ++i) out.push_back(ArbitraryEvent(choices, mesh, sizes));
   return out;
+}
+
+bool CanHappen(const Action& action, const std::vector<Event>& history) {
+  if (action.kind != "remoteSecret") return true;
+  const auto field = [](const Action& of, const char* name) {
+    const auto it = of.fields.find(name);
+    return it == of.fields.end() ? std::string() : it->second.Text();
+  };
+  if (field(action, "state") == "restored") return true;
+  std::string state;
+  for (const Event& event : history) {
+    const Action& before = event.action;
+    if (before.kind == action.kind && field(before, "of") == field(action, "of") &&
+        field(before, "in") == field(action, "in"))
+      state = field(before, "state");
+  }
+  return state != "deleted";
 }
 
 std::vector<Action> Heal(const std::vector<Event>& history) {

@@ -115,7 +115,33 @@ Result<Mesh> Mesh::FromValue(const Value& value) {
   if (!error.empty() || !wrong.empty()) return Error{error.empty() ? wrong : error};
   if (!scenario.empty()) return Error{"mesh.scenario: name it as the request's 'scenario' instead"};
   out.seed = static_cast<uint64_t>(seed);
+  if (const Status named = out.Check(); !named.ok()) return Error{named.error()};
   return out;
+}
+
+Status Mesh::Check() const {
+  const auto unknown = [this](const std::string& where, const std::string& name) -> std::string {
+    std::string names;
+    for (const Cluster& cluster : clusters) {
+      if (cluster.name == name) return {};
+      names += (names.empty() ? "" : ", ") + cluster.name;
+    }
+    return where + ": no cluster is named '" + name + "'; there are: " + names;
+  };
+  const auto at = [](const char* list, size_t i) { return std::string(list) + "[" + std::to_string(i) + "]"; };
+  std::vector<std::string> wrong;
+  for (size_t i = 0; i < apps.size(); ++i) {
+    const std::string app = at("mesh.apps", i);
+    for (size_t k = 0; k < apps[i].deployments.size(); ++k)
+      wrong.push_back(unknown(app + at(".deployments", k) + ".cluster", apps[i].deployments[k].cluster));
+    for (size_t k = 0; k < apps[i].also_in.size(); ++k)
+      wrong.push_back(unknown(app + at(".also_in", k), apps[i].also_in[k]));
+  }
+  for (size_t i = 0; i < objects.size(); ++i)
+    wrong.push_back(unknown(at("mesh.objects", i) + ".cluster", objects[i].cluster));
+  for (const std::string& each : wrong)
+    if (!each.empty()) return Error{each};
+  return Nothing{};
 }
 
 }  // namespace wavetank

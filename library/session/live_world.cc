@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "replay/world_recorder.h"
 #include "scenarios/actions/action.h"
+#include "scenarios/mesh/refused.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/start.h"
@@ -52,7 +53,7 @@ absl::Status LiveWorld::Start() {
   notes_ = start->notes;
   for (const std::vector<sim::Input>& phase : start->phases) {
     for (const sim::Input& input : phase) {
-      if (absl::Status status = world_->Do(input); !status.ok()) return status;
+      if (absl::Status status = world_->Do(input); !status.ok()) return scenario::AtItsPlace(scenario_, input, status);
     }
     if (Settle(kStartLimit)) continue;
     notes_.push_back("the mesh has not settled after 5 minutes");
@@ -111,6 +112,7 @@ scenario::Convergence LiveWorld::TakeConvergence() {
 }
 
 absl::StatusOr<std::string> LiveWorld::StartTraffic(const json& flow, int64_t requests) {
+  if (!flow.is_object()) return absl::InvalidArgumentError("a flow is a mapping, as a scenario's flows have it");
   json named = flow;
   if (!named.contains("name")) named["name"] = "requests";
   absl::StatusOr<scenario::Scenario> read = Parse("flow", {{"flows", json::array({named})}});

@@ -133,7 +133,7 @@ int Serve(int in, int out, ConfigPrinter print) {
     ordered_json answer;
     absl::Status status;
     if (!request.is_object()) {
-      status = absl::InvalidArgumentError("a request is a JSON object in one line");
+      status = absl::InvalidArgumentError("a request is a JSON object in one line of UTF-8");
     } else if (Text(request, "op") == "fork") {
       const absl::StatusOr<bool> copy = Fork(channel);
       status = copy.status();

@@ -59,9 +59,10 @@ Session::Reply Session::Answer(const json& request) {
   const std::string op = Text(request, "op");
   if (op == "open") return Open(request);
   if (op == "outline") return Outline(request);
-  static const std::vector<std::string_view> kOps = {"check", "config",   "digest", "do",    "endpoints", "finish",
-                                                     "fork",  "inputs",   "log",    "open",  "outline",   "proxies",
-                                                     "run",   "services", "settle", "start", "trace"};
+  if (op == "read") return log_view_.Read(request);
+  static const std::vector<std::string_view> kOps = {"check", "config", "digest",   "do",     "endpoints", "finish",
+                                                     "fork",  "inputs", "log",      "open",   "outline",   "proxies",
+                                                     "read",  "run",    "services", "settle", "start",     "trace"};
   if (std::find(kOps.begin(), kOps.end(), op) == kOps.end())
     return absl::InvalidArgumentError(fmt::format("no request is called '{}'; docs/library.md lists them", op));
   if (live_ == nullptr) return absl::FailedPreconditionError("no world is open; begin with {\"op\": \"open\"}");
@@ -111,7 +112,7 @@ Session::Reply Session::Open(const json& request) {
   const json& seed = At(request, "seed");
   if (!seed.is_null()) {
     if (!seed.is_number_integer() || seed.get<int64_t>() < 0)
-      return absl::InvalidArgumentError("'seed' is no number, 0 or more");
+      return absl::InvalidArgumentError("'seed' is no whole number, 0 to 9223372036854775807");
     scenario->seed = seed.get<uint64_t>();
   }
   if (const std::string profile = Text(request, "profile"); !profile.empty()) scenario->profile = profile;
@@ -126,7 +127,8 @@ Session::Reply Session::Open(const json& request) {
   });
   if (!live.ok()) return live.status();
   live_ = *std::move(live);
-  return ordered_json{{"notes", live_->notes()}, {"settled", live_->world().Settled()}};
+  return ordered_json{
+      {"notes", live_->notes()}, {"settled", live_->world().Settled()}, {"seed", live_->scenario().seed}};
 }
 
 Session::Reply Session::Outline(const json& request) {
@@ -227,15 +229,7 @@ Session::Reply Session::Trace(const json& request) const {
     if (!subject.empty() && event.subject != subject) continue;
     const std::string name = TraceKindName(event.kind);
     if (!kind.empty() && name != kind) continue;
-    rows.push_back({{"index", event.index},
-                    {"atNs", event.time.time_since_epoch().count()},
-                    {"kind", name},
-                    {"subject", event.subject},
-                    {"object", event.object},
-                    {"detail", event.detail},
-                    {"a", event.a},
-                    {"b", event.b},
-                    {"inputs", event.inputs}});
+    rows.push_back(EventRow(event));
   }
   return ordered_json{{"events", rows}};
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "core/xds/messages.h"
 #include "library/session/live_world.h"
+#include "library/session/log_view.h"
 #include "library/session/truth.h"
 #include "nlohmann/json.hpp"
 #include "replay/event_log.h"
@@ -45,6 +46,7 @@ class Session {
   Reply Inputs() const;
 
   ConfigPrinter print_;
+  LogView log_view_;
   std::unique_ptr<LiveWorld> live_;
   std::unique_ptr<Watch> watch_;
   std::map<std::string, scenario::XdsSnapshot> sent_;  // by proxy

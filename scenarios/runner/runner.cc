@@ -18,6 +18,7 @@
 #include "scenarios/answers/address_names.h"
 #include "scenarios/answers/unrest.h"
 #include "scenarios/expectations/expectation.h"
+#include "scenarios/mesh/refused.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/results/convergence.h"
 #include "scenarios/results/nacks.h"
@@ -114,7 +115,7 @@ class ScenarioRun final : public WorldView {
     Say("installing the mesh");
     for (const std::vector<sim::Input>& phase : start.phases) {
       for (const sim::Input& input : phase) {
-        if (absl::Status status = Do(input); !status.ok()) return status;
+        if (absl::Status status = Do(input); !status.ok()) return AtItsPlace(scenario_, input, status);
       }
       if (!Rest(world_->Now() + kStartLimit) && !Cut()) NoteUnrest("the mesh has not settled", &start_notes_);
     }

@@ -44,8 +44,10 @@
 #include "replay/event_log.h"
 #include "scenarios/mesh/manifest_check.h"
 #include "scenarios/reader/read_scenario.h"
+#include "sim/inputs/input.h"
 #include "sim/kernel/kernel.h"
 #include "tests/fuzz/border.h"
+#include "tests/fuzz/takers.h"
 
 namespace wavetank::fuzz {
 namespace {
@@ -214,6 +216,17 @@ void XdsNode(std::string_view bytes) {
   pilot::ParseServiceNode(parts[0], ParseJson(parts.size() > 1 ? parts[1] : "{}")).status().IgnoreError();
 }
 
+// A log's input: its kind in the first line, its body behind.
+void Input(std::string_view bytes) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(absl::string_view(bytes.data(), bytes.size()), absl::MaxSplits('\n', 1));
+  if (parts.size() < 2) return;
+  const auto input = sim::Input::Parse(parts[0], ParseJson(parts[1]));
+  if (!input.ok()) return;
+  input->cluster();
+  input->AsItsTextSays().status().IgnoreError();
+}
+
 void Lua(std::string_view bytes) { envoysim::LuaVm::Load(std::string(bytes)).status().IgnoreError(); }
 
 // Small texts within larger ones.
@@ -241,6 +254,10 @@ constexpr Border kBorders[] = {
     {"event_log", EventLog, 10},
     {"evidence", Evidence, 10},
     {"kube_request", KubeRequest, 10},
+    {"envoy_filter", EnvoyFilterPatches, 50},
+    {"http", HttpBytes, 20},
+    {"grpc", GrpcMessages, 50},
+    {"input", Input, 1},
     {"xds_resource", XdsResource, 4},
     {"xds_node", XdsNode, 1},
     {"lua", Lua, 4},

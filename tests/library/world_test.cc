@@ -130,6 +130,21 @@ TEST(World, MistakesAreAnswersWithARemedy) {
   EXPECT_THAT(World::Open(mesh, Options()).error(), HasSubstr("istio-0.1"));
   EXPECT_THAT(World::Open(Mesh::FromScenario("/nowhere"), Options()).error(), HasSubstr("/nowhere"));
   EXPECT_THAT(World::Open(mesh, {.program = "/nowhere/wavetank"}).error(), HasSubstr("WAVETANK_PROGRAM"));
+  Mesh elsewhere = TwoNetworks();
+  elsewhere.apps[0].deployments[1].cluster = "nord";
+  EXPECT_EQ(World::Open(elsewhere, Options()).error(),
+            "mesh.apps[0].deployments[1].cluster: no cluster is named 'nord'; there are: east, west");
+  Mesh huge = TwoNetworks();
+  huge.seed = ~uint64_t{0};
+  EXPECT_THAT(World::Open(huge, Options()).error(), HasSubstr("seed: 18446744073709551615 is no whole number"));
+  Mesh refused = TwoNetworks();  // by istiod's webhook
+  Value rule;
+  ASSERT_TRUE(Value::Parse(R"({"apiVersion": "networking.istio.io/v1beta1", "kind": "DestinationRule",
+                               "metadata": {"name": "a", "namespace": "sample"}, "spec": {"host": ""}})",
+                           &rule));
+  refused.objects.push_back({"east", rule});
+  EXPECT_THAT(World::Open(refused, Options()).error(), HasSubstr("cluster east: DestinationRule sample/a: "));
+  EXPECT_THAT(ReplayLog("/nowhere/x.wtlog", Options()).error(), HasSubstr("/nowhere/x.wtlog: no such file"));
   Result<World> world = World::Open(TwoNetworks(), Options());
   ASSERT_THAT(world, Succeeded());
   EXPECT_THAT(world->Do({"scael", {}}).error(), HasSubstr("did you mean 'scale'"));
@@ -139,10 +154,23 @@ TEST(World, MistakesAreAnswersWithARemedy) {
   EXPECT_THAT(world->Finish("requests#7").error(), HasSubstr("requests#7"));
   EXPECT_THAT(world->Config("nobody", "cds").error(), HasSubstr("nobody"));
   EXPECT_THAT(world->WriteLog("/nowhere/x.wtlog").error(), HasSubstr("/nowhere"));
+  EXPECT_THAT(world->Until([](World&) { return false; }, 1s, 0s).error(), HasSubstr("every"));
   // None of it has changed anything.
   const Result<Requests> requests = world->Send(ToWeb("east"), 20);
   ASSERT_THAT(requests, Succeeded());
   EXPECT_THAT(*requests, AllAnswered());
+}
+
+TEST(World, OneThatWasMovedFromIsEmptyAndSaysSo) {
+  Result<World> world = World::Open(TwoNetworks(), Options());
+  ASSERT_THAT(world, Succeeded());
+  const World moved = *std::move(world);
+  EXPECT_THAT(world->Digest().error(), HasSubstr("moved from"));
+  EXPECT_THAT(world->Fork().error(), HasSubstr("moved from"));
+  EXPECT_EQ(world->Now(), 0s);
+  EXPECT_THAT(world->notes(), ElementsAre());
+  EXPECT_EQ(world->Story(), "");
+  EXPECT_GT(moved.Now(), 0s);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::string GoDurationText(int64_t nanoseconds) {
 
 std::string GoDurationComplaint(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789", kInNumber = "0123456789.";
-  constexpr std::string_view kUnits[] = {"ns", "us", "µs", "μs", "ms", "s", "m", "h"};
+  constexpr std::string_view kGoUnits[] = {"ns", "us", "µs", "μs", "ms", "s", "m", "h"};
   std::string_view rest = text;
   if (rest.starts_with('-') || rest.starts_with('+')) rest.remove_prefix(1);
   while (!rest.empty()) {
@@ -60,7 +60,7 @@ std::string GoDurationComplaint(std::string_view text) {
     rest.remove_prefix(number);
     const std::string_view unit = rest.substr(0, rest.find_first_of(kInNumber));
     if (unit.empty()) return fmt::format("time: missing unit in duration {}", Quoted(text));
-    if (std::find(std::begin(kUnits), std::end(kUnits), unit) == std::end(kUnits))
+    if (std::find(std::begin(kGoUnits), std::end(kGoUnits), unit) == std::end(kGoUnits))
       return fmt::format("time: unknown unit {} in duration {}", Quoted(unit), Quoted(text));
     rest.remove_prefix(unit.size());
   }

@@ -4,9 +4,11 @@
 #include <yaml-cpp/yaml.h>
 
 #include <string>
+#include <vector>
 
 #include "core/base/ip.h"
 #include "core/config/schema/dns_names.h"
+#include "core/kube/yaml.h"
 
 namespace wavetank::config {
 namespace {
@@ -91,7 +93,8 @@ absl::StatusOr<MeshNetworks> Read(const YAML::Node& root) {
 
 absl::StatusOr<MeshNetworks> ParseMeshNetworks(std::string_view yaml) {
   try {
-    return Read(YAML::Load(std::string(yaml)));
+    const std::vector<YAML::Node> documents = kube::LoadYamlDocuments(std::string(yaml));
+    return Read(documents.empty() ? YAML::Node() : documents[0]);
   } catch (const YAML::Exception& e) {
     return absl::InvalidArgumentError(
         fmt::format("meshNetworks:{}:{}: not valid YAML: {}", e.mark.line + 1, e.mark.column + 1, e.msg));

@@ -56,7 +56,7 @@ std::string TitleCase(std::string text) {
 }
 
 void AddTexts(GoTemplate::Functions& out) {
-  constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  static constexpr std::string_view kBlanks = " \t\r\n\v\f";
   out["trim"] = OfTexts(1, [](const Texts& in) { return Trimmed(in[0], kBlanks); });
   out["trimAll"] = OfTexts(2, [](const Texts& in) { return Trimmed(in[1], in[0]); });
   out["trimPrefix"] =

@@ -51,6 +51,13 @@ struct Event {
 /// A mesh whose requests are all answered as long as nothing happens.
 Mesh ArbitraryMesh(Choices& choices, const Sizes& sizes = {});
 
+/// One thing that may happen to `mesh`.
+Event ArbitraryEvent(Choices& choices, const Mesh& mesh, const Sizes& sizes = {});
+
+/// Whether a world in which `history` has happened lets the action in: a remote Secret that is deleted can only come
+/// back.
+bool CanHappen(const Action& action, const std::vector<Event>& history);
+
 /// What may happen to `mesh`, in order; each can be done when its turn comes, or MayBeRefused().
 std::vector<Event> ArbitraryHistory(Choices& choices, const Mesh& mesh, const Sizes& sizes = {});
 

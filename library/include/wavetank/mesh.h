@@ -76,6 +76,8 @@ class Mesh {
   /// The scenario that it comes from; empty: it was built.
   const std::string& scenario() const { return scenario_; }
   bool SeveralNetworks() const;
+  /// Whether all that names a cluster names one of these. World::Open asks it; errors name the field.
+  Status Check() const;
   /// Of a value as Print() of its fields would be: {"clusters": [{"name": "c1"}], ...}, names as here. Errors name the
   /// field.
   static Result<Mesh> FromValue(const Value& value);

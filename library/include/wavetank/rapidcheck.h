@@ -11,12 +11,16 @@
 #pragma once
 
 #include <rapidcheck.h>
+#include <rapidcheck/state.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "wavetank/arbitrary.h"
@@ -113,6 +117,55 @@ inline void RequireRecovery(const Mesh& mesh, const std::vector<Event>& history,
   if (!world.ok()) RC_FAIL(world.error());
   const std::string wrong = WhatDoesNotRecover(*world, mesh, history);
   if (!wrong.empty()) RC_FAIL(wrong + "\nmesh: " + mesh.Describe() + "\nagain: " + Reproduction(*world));
+}
+
+/// A world's model under rc::state: its mesh, and what has happened to it so far.
+struct Lived {
+  Mesh mesh;
+  std::vector<Event> history;
+};
+inline void showValue(const Lived& lived, std::ostream& out) {
+  out << lived.mesh.Describe() << "; " << lived.history.size() << " events";
+}
+
+/// A command of rc::state: something happens to the world, if it can after what has happened already. What must hold
+/// after each is said with Happenings(), or by a class that is derived from this.
+class Happens : public rc::state::Command<Lived, World> {
+ public:
+  using Holds = std::function<void(const Lived&, World&)>;
+
+  explicit Happens(Event event, Holds holds = {}) : event_(std::move(event)), holds_(std::move(holds)) {}
+  const Event& event() const { return event_; }
+
+  void checkPreconditions(const Lived& lived) const override { RC_PRE(CanHappen(event_.action, lived.history)); }
+  void apply(Lived& lived) const override { lived.history.push_back(event_); }
+  void run(const Lived& before, World& world) const override {
+    const Status happened = Live(world, {event_});
+    if (!happened.ok()) RC_FAIL(happened.error());
+    if (holds_) holds_(nextState(before), world);
+  }
+  void show(std::ostream& out) const override { showValue(event_, out); }
+
+ private:
+  const Event event_;
+  const Holds holds_;
+};
+
+/// Commands for rc::state::check. `holds` is asked after each, with what has happened and the world.
+/// \code
+/// wavetank::Lived lived{mesh, {}};
+/// rc::state::check(lived, *world, wavetank::Happenings({}, [](const wavetank::Lived&, wavetank::World& now) {
+///   RC_ASSERT(now.Proxies().ok());
+/// }));
+/// \endcode
+inline auto Happenings(Sizes sizes = {}, Happens::Holds holds = {}) {
+  return [sizes, holds](const Lived& lived) -> rc::Gen<std::shared_ptr<const rc::state::Command<Lived, World>>> {
+    return rc::gen::exec(
+        [sizes, holds, mesh = lived.mesh]() -> std::shared_ptr<const rc::state::Command<Lived, World>> {
+          RapidCheckChoices choices;
+          return std::make_shared<const Happens>(ArbitraryEvent(choices, mesh, sizes), holds);
+        });
+  };
 }
 
 }  // namespace wavetank

@@ -47,6 +47,34 @@ def test_a_log_replays(mesh, tmp_path):
     assert answer["identical"] and answer["digest"] == world.digest()
 
 
+def test_a_log_is_read_piece_by_piece(mesh, tmp_path, monkeypatch):
+    world = mesh(two_networks(), trace=True)
+    world.do(actions.Scale(cluster="west", deployment="sample/web-v2", replicas=2))
+    world.settle()
+    world.write_log(tmp_path / "run.wtlog")
+    monkeypatch.setattr("wavetank.log.PIECE", 100)
+    log = wavetank.Log(tmp_path / "run.wtlog")
+    assert log.profile == "istio-1.18" and log.seed == world.seed and not log.recording
+
+    def told(events):  # a world's own numbers count what happened before its trace began, too
+        return [(e.at_ns, e.kind, e.subject, e.object, e.detail, e.a, e.b, e.inputs) for e in events]
+
+    assert told(log.events()) == told(world.trace())
+    subject = world.trace("XdsSent")[0].subject
+    assert told(log.events("XdsSent", subject)) == told(world.trace("XdsSent", subject)) != []
+    scaled = [i for i in log.inputs("patch") if i.body["name"] == "web-v2"]
+    assert len(scaled) == 1 and any(scaled[0].number in e.inputs for e in log.events("XdsSent"))
+    first = next(log.events())  # and no further
+    assert first.index == 0
+
+
+def test_a_log_that_is_none_is_one_error(tmp_path):
+    (tmp_path / "no.wtlog").write_text("no log")
+    for name in ("no.wtlog", "missing.wtlog"):
+        with pytest.raises(wavetank.WavetankError, match=name):
+            wavetank.Log(tmp_path / name)
+
+
 def test_worlds_in_threads_are_independent():
     def digest() -> str:
         with World.open(two_networks()) as world:
@@ -85,9 +113,18 @@ def test_mistakes_have_a_remedy(mesh):
         mesh("/nowhere/scenario.yaml")
     with pytest.raises(wavetank.WavetankError, match=r"mesh.clusters\[0\].gateway"):
         mesh(Mesh(clusters=[Cluster("a", gateway="bridge")]))
+    with pytest.raises(wavetank.WavetankError, match=r"mesh.apps\[0\].deployments\[0\].cluster: no cluster is named 'b'"):
+        mesh(Mesh(clusters=[Cluster("a")], apps=[App("web", [Deployment("b")])]))
+    with pytest.raises(wavetank.WavetankError, match="'seed' is no whole number"):
+        mesh(two_networks(), seed=1 << 70)
     world = mesh(two_networks())
     with pytest.raises(wavetank.WavetankError, match="did you mean 'scale'"):
         world.do({"scael": {}})
+    with pytest.raises(wavetank.WavetankError, match="every"):
+        world.until(lambda now: False, every=0)
+    with pytest.raises(wavetank.WavetankError, match="a flow is a mapping"):
+        world._process.ask("start", flow=7)
+    assert world.check() == []
 
 
 @pytest.mark.wavetank(seeds=[1, 2])

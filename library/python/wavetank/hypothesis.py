@@ -102,11 +102,11 @@ def heal(history: List[Event]) -> List[Dict[str, Any]]:
 
 
 def reproduction(world: World) -> str:
-    """Writes the world's log, and says how to run it again."""
+    """Writes the world's log; says the command that runs it again, and the seed."""
     folder = os.environ.get("WAVETANK_FAILURES", tempfile.gettempdir())
     path = os.path.join(folder, f"wavetank-{os.getpid()}.wtlog")
     world.write_log(path)
-    return f"wavetank replay {path}"
+    return f"wavetank replay {path}  (seed {world.seed})"
 
 
 def what_does_not_recover(world: World, history: List[Event]) -> str:

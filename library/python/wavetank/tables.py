@@ -1,30 +1,34 @@
 """Rows as tables and pictures, where pandas, pyarrow or Altair are installed."""
 import dataclasses
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, Iterable, List
 
 
-def rows(items: Sequence[Any]) -> List[Dict[str, Any]]:
+def rows(items: Iterable[Any]) -> List[Dict[str, Any]]:
     return [dataclasses.asdict(item) for item in items]
 
 
-def frame(items: Sequence[Any]) -> Any:
+def frame(items: Iterable[Any]) -> Any:
     """A pandas DataFrame of endpoints, trace events, ...: one row each."""
     import pandas
 
     return pandas.DataFrame(rows(items))
 
 
-def arrow(items: Sequence[Any]) -> Any:
+def arrow(items: Iterable[Any]) -> Any:
     """An Arrow table of the same."""
     import pyarrow
 
     return pyarrow.Table.from_pylist(rows(items))
 
 
-def plot(requests: Any) -> Any:
-    """An Altair chart of what answered, by version and time."""
+def plot(of: Any) -> Any:
+    """An Altair chart: of requests, what answered by version and time; of a settled world, convergence by proxy and stage."""
     import altair
 
-    values = [{"ms": i * requests.all["bucketMs"], "version": version, "requests": count}
-              for i, bucket in enumerate(requests.all["series"]) for version, count in bucket["byVersion"].items()]
+    if hasattr(of, "proxies"):
+        values = [{"proxy": p.proxy, "stage": stage, "ms": ms} for p in of.proxies for stage, ms in p.stages_ms.items()]
+        return altair.Chart(altair.Data(values=values)).mark_bar().encode(
+            x="sum(ms):Q", y=altair.Y("proxy:N", sort="-x"), color="stage:N")
+    values = [{"ms": i * of.all["bucketMs"], "version": version, "requests": count}
+              for i, bucket in enumerate(of.all["series"]) for version, count in bucket["byVersion"].items()]
     return altair.Chart(altair.Data(values=values)).mark_area().encode(x="ms:Q", y="requests:Q", color="version:N")

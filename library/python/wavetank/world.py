@@ -86,6 +86,11 @@ class TraceEvent:
     b: int
     inputs: List[int]
 
+    @classmethod
+    def of(cls, row: Dict[str, Any]) -> "TraceEvent":
+        return cls(row["index"], row["atNs"], row["kind"], row["subject"], row["object"], row["detail"], row["a"], row["b"],
+                   row["inputs"])
+
 
 @dataclass
 class Breach:
@@ -129,8 +134,8 @@ def _nanoseconds(seconds: float) -> int:
 class World:
     """One thread at a time may use a world; worlds in several threads are independent, and run at once."""
 
-    def __init__(self, process: Process, mesh: Mesh, notes: List[str], actions: List[Dict[str, Any]]):
-        self._process, self.mesh, self.notes, self.actions = process, mesh, notes, actions
+    def __init__(self, process: Process, mesh: Mesh, seed: int, notes: List[str], actions: List[Dict[str, Any]]):
+        self._process, self.mesh, self.seed, self.notes, self.actions = process, mesh, seed, notes, actions
 
     @classmethod
     def open(cls, mesh: Union[Mesh, str, pathlib.Path], *, seed: Optional[int] = None, profile: str = "",
@@ -153,7 +158,7 @@ class World:
         except WavetankError:
             process.close()
             raise
-        return cls(process, mesh, answer["notes"], [])
+        return cls(process, mesh, answer["seed"], answer["notes"], [])
 
     def close(self) -> None:
         self._process.close()
@@ -188,6 +193,8 @@ class World:
 
     def until(self, holds: Callable[["World"], bool], limit: float = 600, every: float = 0.1) -> bool:
         """In steps of `every`, until `holds` says so; False: it never did within `limit`."""
+        if every <= 0:
+            raise WavetankError("in steps of no time nothing comes; until() takes `every` above zero")
         end = self.now + limit
         while not holds(self):
             if self.now >= end:
@@ -228,8 +235,7 @@ class World:
     def trace(self, kind: str = "", subject: str = "") -> List[TraceEvent]:
         """Of a world that was opened with trace=True."""
         rows = self._process.ask("trace", kind=kind, subject=subject, limit=10**8)["events"]
-        return [TraceEvent(r["index"], r["atNs"], r["kind"], r["subject"], r["object"], r["detail"], r["a"], r["b"],
-                           r["inputs"]) for r in rows]
+        return [TraceEvent.of(row) for row in rows]
 
     def check(self) -> List[Breach]:
         """The invariants of a mesh at rest that do not hold; empty: all is well."""
@@ -237,7 +243,7 @@ class World:
 
     def fork(self) -> "World":
         """A copy that goes its own way from here."""
-        return World(self._process.fork(), self.mesh, self.notes, list(self.actions))
+        return World(self._process.fork(), self.mesh, self.seed, self.notes, list(self.actions))
 
     def digest(self) -> str:
         return self._process.ask("digest")["digest"]
