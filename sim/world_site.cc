@@ -22,6 +22,7 @@
 #include "core/settings/istiod_settings.h"
 #include "fakes/envoy/apps/app.h"
 #include "fakes/kube/client/client.h"
+#include "fakes/kube/control/refused_pods.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/store/rbac.h"
 #include "fakes/kube/validation/defaults.h"
@@ -646,7 +647,11 @@ absl::Status World::Site::SetNodeLost(const std::string& node, bool lost) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> World::Site::Refusals() const { return admissions_.Refusals(cluster_->api()); }
+std::vector<std::string> World::Site::Refusals() const {
+  std::vector<std::string> out = admissions_.Refusals(cluster_->api());
+  for (std::string& why : fakekube::RefusedPods(cluster_->api())) out.push_back(std::move(why));
+  return out;
+}
 
 std::string World::Site::WhyLeftOut(const PodProcess& pod) const {
   if (config_.observed || pilot::HasProxy(pod.pod()->body) || IsIstiodPod(*pod.pod())) return "";

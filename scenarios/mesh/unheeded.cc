@@ -43,8 +43,7 @@ bool WithoutActors(const fakekube::GroupKind& kind) {
          (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement") ||
          group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
          (group == "networking.k8s.io" && name == "NetworkPolicy") ||
-         (group == "batch" && (name == "Job" || name == "CronJob")) ||
-         (group.empty() && (name == "LimitRange" || name == "ResourceQuota" || name == "PersistentVolumeClaim"));
+         (group.empty() && name == "PersistentVolumeClaim");
 }
 
 bool Says(const json& in, const UnreadField& field) {
