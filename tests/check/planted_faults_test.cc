@@ -290,6 +290,12 @@ constexpr PlantedFault kFaults[] = {
     {"governing-service-missing", "WT719"},
     {"ingress-to-nobody", "WT584"},
     {"route-of-no-gateway", "WT584"},
+    {"redirect-to-itself", "WT586"},
+    {"match-without-slash", "WT585"},
+    {"priority-class-missing", "WT720"},
+    {"quota-of-pods", "WT700"},
+    {"root-namespace-missing", "WT545"},
+    {"workload-out-of-reach", "WT801"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
