@@ -8,7 +8,9 @@
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
+#include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
+#include "import/envoy/held_names.h"
 #include "import/judged_replay.h"
 #include "import/metrics/known_metrics.h"
 #include "import/metrics/samples.h"
@@ -19,6 +21,8 @@
 #include "reports/violations.h"
 #include "scenarios/survey/mesh_survey.h"
 #include "sim/invariants/catalogue.h"
+#include "sim/pod_process.h"
+#include "sim/world.h"
 
 namespace wavetank::cli {
 namespace {
@@ -97,6 +101,12 @@ class HeldRows {
       rows_.clear();
       for (const scenario::EndpointRow& row : scenario::ListEndpoints(world)) {
         rows_[{row.proxy.substr(0, row.proxy.find('@')), row.cluster}][row.upstream].insert(row.endpoint);
+      }
+      for (const sim::PodProcess* pod : world.Pods()) {
+        if (pod->envoy() == nullptr) continue;
+        importing::HeldEndpoints& held = rows_[{pod->name().substr(0, pod->name().find('@')), pod->site().name}];
+        held.merge(importing::NamesOf(pod->envoy()->ClusterNames(), pod->envoy()->ListenerNames(),
+                                      pod->envoy()->RouteNames()));
       }
     }
     for (auto it = rows_.lower_bound({proxy, ""}); it != rows_.end() && it->first.first == proxy; ++it) {

@@ -276,6 +276,16 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
   metrics.Claim(evidence);
   ClaimEvents(out.kube, evidence);
   NoteContradictions(out.kube, evidence.refusals);
+  if (const uint64_t taken = TakeUntoldFromDumps(out.kube, evidence.refusals); taken > 0) {
+    evidence.notes.push_back(
+        fmt::format("{} audit events tell no object (level Metadata, patches): it is that of the dumps", taken));
+  }
+  if (const uint64_t taken = evidence.runs.empty() ? TakeSecretsForReadable(out.kube) : 0; taken > 0) {
+    evidence.notes.push_back(fmt::format(
+        "{} remote Secrets come without their kubeconfigs: they are taken for readable ones of the clusters that they "
+        "name",
+        taken));
+  }
   NoteVersions(evidence);
   NoteUnread(out.kube, mute, own_lines, other_lines, evidence);
   AlignClocks(evidence, [&](const std::string& replica) {

@@ -7,6 +7,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
+#include "import/envoy/held_names.h"
 #include "import/metrics/known_metrics.h"
 #include "import/metrics/samples.h"
 #include "import/skeleton/skeleton.h"
@@ -30,7 +31,14 @@ std::string InWords(const nlohmann::json& claim) {
                        config.empty() ? "everything (" + Text(claim, "reason") + ")" : config,
                        more == 0 ? "" : fmt::format(" and {} more", more));
   }
-  if (kind == "held") return fmt::format("{} held {} endpoints", Text(claim, "name"), Number(claim, "count"));
+  if (kind == "held") {
+    std::string what = claim.contains("endpoints") ? fmt::format("{} endpoints", Number(claim, "count")) : "";
+    for (const char* names : kNameKinds) {
+      if (claim.contains(names))
+        what += fmt::format("{}{} {}", what.empty() ? "" : ", ", At(claim, names).size(), names);
+    }
+    return fmt::format("{} held {}", Text(claim, "name"), what);
+  }
   if (kind == "traffic") {
     const auto shares = [&](const char* field) {
       std::string out;

@@ -290,7 +290,7 @@ const std::vector<Rule>& AuthorizationRules() {
        "ALLOW policies without a rule that fits refuse everything", "add an ALLOW policy for those who may call", "",
        NobodyAllowed},
       {"WT566", "AuthorizationByServicePort", Level::kError, "a sidecar knows the port that its pod is called at",
-       "name the pods' port", "", PortsOfServices},
+       "name the pods' port", "istio/api#3075", PortsOfServices},
   };
   return *rules;
 }

@@ -528,7 +528,7 @@ const std::vector<Rule>& DestinationRuleRules() {
        "keep such a Service within one network (clusterLocal, or a subset of it), or share the sessions",
        "istio/istio#60985", HashEndsAtGateway, false},
       {"WT538", "ConnectionPoolOfOne", Level::kWarning, "a limit that was set to be met meets users",
-       "set limits that the load does not reach", "", PoolOfOne},
+       "set limits that the load does not reach", "istio/istio#42490", PoolOfOne},
       {"WT539", "PortLevelSettingsReplace", Level::kWarning,
        "settings of a port replace those above, they are not joined", "write all that shall hold at the port, too",
        "istio/istio#58297", PortSettingsReplace, false},

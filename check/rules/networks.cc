@@ -421,7 +421,7 @@ const std::vector<Rule>& NetworkRules() {
       {"WT114", "ZonesBehindOneGateway", Level::kWarning,
        "istiod 1.18 sends a gateway once per locality of the pods behind it, and Envoy keeps the first",
        "give the remote pods one zone, or set the split by DestinationRule", "istio/istio#56355, #53767",
-       ZonesBehindOneGateway},
+       ZonesBehindOneGateway, false},
   };
   return *rules;
 }

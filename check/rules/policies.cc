@@ -107,6 +107,13 @@ void OutsideOfRootNamespace(const Mesh& mesh, Findings& findings) {
       "WasmPlugin.extensions.istio.io"};
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->push == nullptr || cluster->root_namespace == cluster->system_namespace) continue;
+    if (const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
+        map != nullptr && mesh.Get(*cluster, "Namespace", "", cluster->root_namespace) == nullptr) {
+      findings.Add(*cluster, *map,
+                   fmt::format("rootNamespace {} is no namespace here: nothing holds for the whole mesh",
+                               cluster->root_namespace));
+      findings.Explain({}, "mend rootNamespace, or make the namespace");
+    }
     for (const char* kind : kKinds) {
       for (const kube::ObjectRef& object : mesh.List(*cluster, kind, cluster->system_namespace)) {
         const json& spec = At(object->body, "spec");

@@ -396,7 +396,8 @@ void ThroughGateway(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& ServiceEntryRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT559", "PlainAtTlsPort", Level::kWarning, "a port's protocol tells what clients send there, not the server",
-       "call the port HTTPS or TLS; or HTTP with a DestinationRule that begins TLS", "", PlainAtTlsPort},
+       "call the port HTTPS or TLS; or HTTP with a DestinationRule that begins TLS", "istio/istio#16458, #16450",
+       PlainAtTlsPort},
       {"WT560", "WorkloadEntryOfNobody", Level::kWarning, "an entry is nothing by itself",
        "mend its labels, or add a ServiceEntry with that workloadSelector", "", WorkloadEntryOfNobody},
       {"WT579", "EndpointWithoutMeshTls", Level::kError, "a gateway between networks takes mesh TLS alone",

@@ -358,6 +358,19 @@ void AccountMissing(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// kubernetes: plugin/pkg/admission/priority. Those of kube-system are made by the API server itself.
+void PriorityClassMissing(const Mesh& mesh, Findings& findings) {
+  EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
+    const std::string name = Text(At(pod, "spec"), "priorityClassName");
+    if (name.empty() || name == "system-cluster-critical" || name == "system-node-critical" || cluster.recorded) return;
+    if (mesh.Get(cluster, "PriorityClass.scheduling.k8s.io", "", name) != nullptr) return;
+    findings.Add(cluster, object,
+                 fmt::format("PriorityClass {} is not among the objects: where it is not there, a real API server "
+                             "refuses the pods",
+                             name));
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& VersionRules() {
@@ -380,6 +393,8 @@ const std::vector<Rule>& VersionRules() {
        "kubernetes-sigs/aws-load-balancer-controller#1205, #2393", GatesShut},
       {"WT704", "ServiceAccountMissing", Level::kError, "no pod is made for an account that is not there",
        "create the ServiceAccount, or mend serviceAccountName", "kubernetes/kubernetes#135831", AccountMissing},
+      {"WT720", "PriorityClassMissing", Level::kWarning, "no pod is made for a class that is not there",
+       "create the PriorityClass, or mend priorityClassName", "", PriorityClassMissing, false},
       {"WT708", "ProxyNotReady", Level::kError, "a pod that is not ready gets no request, and sends none",
        "see what its agent waits for: istiod's address and port 15012 from that cluster, its certificate, the roots",
        "istio/istio#31453, #38541", ProxiesNotReady},

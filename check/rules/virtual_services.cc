@@ -213,6 +213,57 @@ void StarsAreLiteral(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// envoy: source/common/router/config_impl.cc: a path begins with a slash, and methods are as RFC 9110 writes them.
+void MatchesNeverHappen(const Mesh& mesh, Findings& findings) {
+  using Kind = config::StringMatch::Kind;
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const auto& http : vs.spec.http) {
+      for (const auto& match : http.match) {
+        const auto& uri = match.uri;
+        if (uri && uri->kind != Kind::kRegex && !uri->value.empty() && !uri->value.starts_with('/')) {
+          findings.Add(cluster, vs.meta,
+                       fmt::format("uri {} '{}': a path begins with a slash, so no request matches",
+                                   uri->kind == Kind::kPrefix ? "prefix" : "exact", uri->value));
+        }
+        const auto& method = match.method;
+        const bool small = method && method->kind != Kind::kRegex &&
+                           std::any_of(method->value.begin(), method->value.end(),
+                                       [](char letter) { return letter >= 'a' && letter <= 'z'; });
+        if (small)
+          findings.Add(cluster, vs.meta, fmt::format("method '{}': methods have capital letters", method->value));
+      }
+    }
+  });
+}
+
+// A client that follows the answer asks the same again. An authority without a port is port 80's.
+void RedirectsToItself(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const auto& http : vs.spec.http) {
+      if (!http.redirect || http.redirect->port || http.redirect->derive_port) continue;
+      const config::HttpRedirect& to = *http.redirect;
+      const size_t colon = to.authority.rfind(':');
+      const std::string host = to.authority.substr(0, colon);
+      int port = 80;
+      if (colon != std::string::npos && !absl::SimpleAtoi(to.authority.substr(colon + 1), &port)) continue;
+      const bool same_host =
+          to.authority.empty() || std::any_of(vs.spec.hosts.begin(), vs.spec.hosts.end(), [&](const auto& own) {
+            const std::string full = FullHost(own, vs.meta.ns);
+            const pilot::ServiceRef service = ServiceOf(cluster, full);
+            return (full == host || full.starts_with(host + ".")) && service != nullptr &&
+                   service->FindPort(port) != nullptr;
+          });
+      const bool same_path =
+          to.uri.empty() || std::any_of(http.match.begin(), http.match.end(), [&](const auto& match) {
+            return match.uri && match.uri->kind != config::StringMatch::Kind::kRegex && match.uri->value == to.uri;
+          });
+      if (!same_host || !same_path || (!to.scheme.empty() && to.scheme != "http")) continue;
+      findings.Add(cluster, vs.meta,
+                   fmt::format("redirects to '{}{}', where the request came from", to.authority, to.uri));
+    }
+  });
+}
+
 // A gateway between networks takes TLS with an SNI of its own making, which no route of a client's makes.
 void RoutesToNetworkGateway(const Mesh& mesh, Findings& findings) {
   EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
@@ -486,6 +537,10 @@ const std::vector<Rule>& VirtualServiceRules() {
        "route to the Service itself: istiod sends what is far through the gateway", "", RoutesToNetworkGateway},
       {"WT583", "MirrorToItself", Level::kWarning, "a mirrored request is a request to whom it comes to",
        "mirror to another host or subset", "", MirrorsToItself, false},
+      {"WT585", "MatchNeverHappens", Level::kWarning, "what never matches routes nothing",
+       "write it as requests have it", "", MatchesNeverHappen},
+      {"WT586", "RedirectToItself", Level::kError, "a client that follows it goes round in circles",
+       "redirect to another host, path, port or scheme", "", RedirectsToItself},
       {"WT510", "VirtualServiceOutOfSight", Level::kWarning, "rules that no proxy is shown are asked by none",
        "export it to the clients' namespaces, or leave exportTo out", "", RoutesOutOfSight},
   };

@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -7,12 +9,15 @@
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
+#include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "import/envoy/proxy_state.h"
 #include "import/report/report.h"
 #include "replay/event_log.h"
 #include "replay/world_target.h"
 #include "scenarios/survey/mesh_survey.h"
+#include "sim/pod_process.h"
+#include "sim/world.h"
 
 namespace wavetank::cli {
 namespace {
@@ -79,10 +84,11 @@ int RunCompare(const CompareArguments& a) {
     for (const auto& [reason, of] : refusals.reasons()) {
       std::cerr << fmt::format("note: {}: {} x {}\n", path, of.count, reason);
     }
-    if (state.endpoints.empty()) {
+    if (state.empty()) {
       return Complain(absl::InvalidArgumentError(
           path +
-          " tells no endpoints; take /config_dump?include_eds, /clusters?format=json or `istioctl pc endpoints`"));
+          " tells nothing of what a proxy holds; take /config_dump?include_eds, /clusters?format=json or what "
+          "`istioctl pc endpoints`, `clusters`, `listeners` or `routes` prints"));
     }
     const std::string proxy = a.proxy.empty() ? state.proxy : a.proxy;
     if (proxy.empty())
@@ -95,11 +101,31 @@ int RunCompare(const CompareArguments& a) {
       known = true;
       simulated[row.upstream].insert(row.endpoint);
     }
+    importing::HeldNames names;
+    for (const sim::PodProcess* pod : (*world)->Pods()) {
+      if (pod->envoy() == nullptr || (pod->name() != proxy && pod->name().substr(0, pod->name().find('@')) != proxy) ||
+          (!state.cluster.empty() && pod->site().name != state.cluster)) {
+        continue;
+      }
+      known = true;
+      names =
+          importing::NamesOf(pod->envoy()->ClusterNames(), pod->envoy()->ListenerNames(), pod->envoy()->RouteNames());
+      break;
+    }
     if (!known) {
       return Complain(absl::NotFoundError(
           fmt::format("{}: no proxy '{}' runs in this mesh, or it holds no endpoints", a.log, proxy)));
     }
-    const std::vector<Difference> differences = Compare(state.endpoints, simulated);
+    std::vector<Difference> differences;
+    if (!state.endpoints.empty()) differences = Compare(state.endpoints, simulated);
+    for (const auto& [kind, real] : state.names) {
+      Difference difference{kind, {}, {}};
+      const std::set<std::string>& here = names[kind];
+      std::set_difference(real.begin(), real.end(), here.begin(), here.end(), std::back_inserter(difference.only_real));
+      std::set_difference(here.begin(), here.end(), real.begin(), real.end(),
+                          std::back_inserter(difference.only_simulated));
+      if (!difference.only_real.empty() || !difference.only_simulated.empty()) differences.push_back(difference);
+    }
     equal = equal && differences.empty();
     ordered_json one = {{"file", path}, {"proxy", proxy}, {"form", state.form}, {"equal", differences.empty()}};
     one["differences"] = ordered_json::array();
@@ -110,9 +136,10 @@ int RunCompare(const CompareArguments& a) {
     }
     all.push_back(std::move(one));
     if (a.json) continue;
-    std::cout << fmt::format(
-        "{}: {} ({}), {}\n", path, proxy, state.form,
-        differences.empty() ? "holds what it should hold" : fmt::format("{} upstreams differ", differences.size()));
+    std::cout << fmt::format("{}: {} ({}), {}\n", path, proxy, state.form,
+                             differences.empty()
+                                 ? "holds what it should hold"
+                                 : fmt::format("{} upstreams or lists of names differ", differences.size()));
     for (const Difference& difference : differences) {
       std::cout << "  " << importing::Harmless(difference.upstream) << "\n";
       for (const std::string& endpoint : difference.only_real) {
@@ -133,12 +160,13 @@ void AddCompare(CLI::App& app, Outcome& outcome) {
   auto a = std::make_shared<CompareArguments>();
   verb->add_option("log", a->log, "Event log of `wavetank import`, `record` or `run`")->required();
   verb->add_option("dump", a->dumps,
-                   "config_dump with EDS, /clusters, or what `istioctl proxy-config endpoints` printed")
+                   "config_dump with EDS, /clusters, or what `istioctl proxy-config` printed of endpoints, clusters, "
+                   "listeners or routes")
       ->required();
   verb->add_option("--proxy", a->proxy, "NAME.NAMESPACE, where a file does not say whose it is");
   verb->add_option("--at", a->at, "The mesh at this time of the log, e.g. 90s; else where it came to rest");
   verb->add_flag("--json", a->json, "Results as JSON on standard output");
-  verb->footer("Exit code 0: the same endpoints; 1: they differ; 2: something cannot be read.");
+  verb->footer("Exit code 0: the same; 1: they differ; 2: something cannot be read.");
   verb->callback([a, &outcome] { outcome.code = RunCompare(*a); });
 }
 

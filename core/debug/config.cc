@@ -7,6 +7,7 @@
 
 #include "core/base/json_access.h"
 #include "core/config/mesh/mesh_config.h"
+#include "core/config/mesh/mesh_text.h"
 #include "core/debug/registry.h"
 #include "core/istiod/istiod.h"
 #include "core/kube/object.h"
@@ -93,76 +94,6 @@ Json PoliciesJson(const pilot::Istiod& istiod) {
           {"root_namespace", istiod.mesh_config().root_namespace}};
 }
 
-// istiod: pkg/config/mesh, DefaultMeshConfig, as protobuf's JSON mapping prints it.
-const Json& MeshDefaults() {
-  static const auto* const defaults = new Json{
-      {"proxyListenPort", 15001},
-      {"proxyInboundListenPort", 15006},
-      {"connectTimeout", "10s"},
-      {"protocolDetectionTimeout", "0s"},
-      {"ingressClass", "istio"},
-      {"ingressService", "istio-ingressgateway"},
-      {"ingressControllerMode", "STRICT"},
-      {"enableTracing", true},
-      {"defaultConfig",
-       {{"configPath", "./etc/istio/proxy"},
-        {"binaryPath", "/usr/local/bin/envoy"},
-        {"serviceCluster", "istio-proxy"},
-        {"drainDuration", "45s"},
-        {"discoveryAddress", "istiod.istio-system.svc:15012"},
-        {"proxyAdminPort", 15000},
-        {"controlPlaneAuthPolicy", "MUTUAL_TLS"},
-        {"statNameLength", 189},
-        {"tracing", {{"zipkin", {{"address", "zipkin.istio-system:9411"}}}}},
-        {"statusPort", 15020},
-        {"terminationDrainDuration", "5s"}}},
-      {"outboundTrafficPolicy", {{"mode", "ALLOW_ANY"}}},
-      {"enableAutoMtls", true},
-      {"trustDomain", "cluster.local"},
-      {"defaultServiceExportTo", {"*"}},
-      {"defaultVirtualServiceExportTo", {"*"}},
-      {"defaultDestinationRuleExportTo", {"*"}},
-      {"rootNamespace", "istio-system"},
-      {"localityLbSetting", {{"enabled", true}}},
-      {"dnsRefreshRate", "60s"},
-      {"enablePrometheusMerge", true},
-      {"extensionProviders", Json::array({{{"name", "prometheus"}, {"prometheus", Json::object()}},
-                                          {{"name", "stackdriver"}, {"stackdriver", Json::object()}},
-                                          {{"name", "envoy"}, {"envoyFileAccessLog", {{"path", "/dev/stdout"}}}}})},
-      {"defaultProviders", Json::object()}};
-  return *defaults;
-}
-
-// What is given goes into what is there; a list replaces the one of its name, as the messages' decoder does.
-void Overlay(const nlohmann::json& given, Json& out) {
-  for (const auto& [name, value] : given.items()) {
-    if (value.is_null()) continue;
-    if (value.is_object() && out.contains(name) && out[name].is_object()) {
-      Overlay(value, out[name]);
-    } else {
-      out[name] = Ordered(value);
-    }
-  }
-}
-
-// Providers of the defaults stay, those that are given replace the one of their name or follow (istiod:
-// pkg/config/mesh, ApplyMeshConfig).
-void KeepDefaultProviders(Json& mesh) {
-  Json all = MeshDefaults()["extensionProviders"];
-  for (Json& provider : mesh["extensionProviders"]) {
-    if (!provider.is_object()) continue;
-    const auto same = std::find_if(all.begin(), all.end(), [&](const Json& other) {
-      return provider.contains("name") && other["name"] == provider["name"];
-    });
-    if (same == all.end()) {
-      all.push_back(std::move(provider));
-    } else {
-      *same = std::move(provider);
-    }
-  }
-  mesh["extensionProviders"] = std::move(all);
-}
-
 }  // namespace
 
 Json Configz(const pilot::Istiod& istiod) {
@@ -184,13 +115,7 @@ Json Resourcesz() {
   return out;
 }
 
-Json Mesh(const pilot::Istiod& istiod) {
-  Json out = MeshDefaults();
-  const nlohmann::json& given = istiod.mesh_config().raw;
-  if (given.is_object()) Overlay(given, out);
-  if (At(given, "extensionProviders").is_array()) KeepDefaultProviders(out);
-  return out;
-}
+Json Mesh(const pilot::Istiod& istiod) { return config::MeshConfigJson(istiod.mesh_config()); }
 
 Json Authorizationz(const pilot::Istiod& istiod) { return {{"authorization_policies", PoliciesJson(istiod)}}; }
 

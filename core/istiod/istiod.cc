@@ -280,6 +280,7 @@ void Istiod::Impl::Start() {
   mesh->on_refused = [this](const absl::Status& why) { lines.Warn(std::string(Message(why))); };
   if (!options.shared_mesh_config.empty()) mesh->Share(client, options.system_namespace, options.shared_mesh_config);
   if (StartMeshFromFiles()) return;
+  mesh->log = surroundings.log;
   mesh->OnSynced(Guard([this] {
     lines.MeshRead(*mesh);
     StartSecurity();
@@ -309,7 +310,8 @@ bool Istiod::Impl::StartMeshFromFiles() {
                                options.networks_config_file, Message(status)));
     });
   }
-  lines.MeshHandlers();
+  lines.MeshHandlers(*mesh);
+  mesh->log = surroundings.log;
   auto begin = Guard([this] { StartSecurity(); });
   if (shares) {
     mesh->OnShared(std::move(begin));

@@ -1,6 +1,7 @@
 #include "core/istiod/start_lines.h"
 
 #include "core/base/text/go_duration.h"
+#include "core/config/mesh/mesh_text.h"
 #include "core/istiod/istiod.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -15,17 +16,13 @@ void StartLines::Begun() {
 }
 
 void StartLines::MeshRead(const config::MeshWatcher& mesh) {
-  // Of a ConfigMap that is not there the watcher says nothing.
-  if (mesh.found()) {
-    if (mesh.networks() != nullptr) Say("Loaded MeshNetworks config from Kubernetes API server.");
-    if (mesh.status().ok()) Say("Loaded MeshConfig config from Kubernetes API server.");
-  }
   Say("initializing mesh networks from mesh config watcher");
-  MeshHandlers();
+  MeshHandlers(mesh);
 }
 
 // istiod: pilot/pkg/bootstrap/server.go, NewServer; pilot/pkg/model/network.go, NewNetworkManager.
-void StartLines::MeshHandlers() const {
+void StartLines::MeshHandlers(const config::MeshWatcher& mesh) const {
+  if (log_) Say("mesh configuration: " + config::MeshConfigText(*mesh.mesh()));
   Say("initializing mesh handlers");
   Say("reloading network gateways", "model");
 }

@@ -21,7 +21,7 @@ class StartLines {
 
   void Begun();
   void MeshRead(const config::MeshWatcher& mesh);
-  void MeshHandlers() const;
+  void MeshHandlers(const config::MeshWatcher& mesh) const;
   void MakingCa() const { Say("creating CA and initializing public key"); }
   enum class Signer : uint8_t { kNone, kSelfSigned, kPlugged, kOthers };
   void Controllers(Signer signer, std::string_view discovery_host) const;

@@ -10,6 +10,7 @@
 #include "core/base/ip.h"
 #include "core/config/mesh/mesh_networks.h"
 #include "core/profile/changes.h"
+#include "fmt/format.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -84,6 +85,7 @@ NetworkManager::~NetworkManager() {
 }
 
 void NetworkManager::Reload() {
+  log({.scope = "model", .text = "reloading network gateways"});
   std::set<NetworkGateway> gateways;
   if (const auto networks = networks_()) {
     for (const auto& [network, spec] : networks->networks) {
@@ -97,18 +99,21 @@ void NetworkManager::Reload() {
   const bool multi_network = !gateways.empty();
 
   std::set<NetworkGateway> resolved;
-  std::set<std::string> names;
+  std::map<std::string, size_t> names;  // and how many gateways have it
   for (const NetworkGateway& gateway : gateways) {
     if (IsIpAddress(gateway.addr)) {
       resolved.insert(gateway);
       continue;
     }
-    names.insert(gateway.addr);
+    ++names[gateway.addr];
     for (const std::string& address : ResolveCached(gateway.addr)) {
       NetworkGateway copy = gateway;
       copy.addr = address;
       resolved.insert(std::move(copy));
     }
+  }
+  for (const auto& [hostname, count] : names) {
+    if (log && names_.at(hostname).addresses.empty()) SayUnresolved(hostname, count);
   }
   // Names that nobody uses any more are no longer looked after.
   for (auto it = names_.begin(); it != names_.end();) {
@@ -121,19 +126,34 @@ void NetworkManager::Reload() {
   }
 
   if (profile_.Has(Change::kResolvedGatewaysDecide)) {
-    const auto count = static_cast<int64_t>(resolved.size());
-    if (!UpdateViews(std::move(resolved), gateways)) return;
-    host_.Emit({TraceKind::kGatewaysChanged, trace_name_, kNoName, count, 0, {}});
-    updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
+    const size_t count = resolved.size();
+    if (UpdateViews(std::move(resolved), gateways)) Changed(count);
     return;
   }
   const std::vector<NetworkGateway>& before = view_->All();
   const bool changed = std::set<NetworkGateway>(before.begin(), before.end()) != resolved;
   if (!changed && multi_network == view_->IsMultiNetworkEnabled()) return;
   view_ = MakeNetworkGateways({resolved.begin(), resolved.end()}, multi_network);
-  if (!changed) return;
-  host_.Emit({TraceKind::kGatewaysChanged, trace_name_, kNoName, static_cast<int64_t>(resolved.size()), 0, {}});
+  if (changed) Changed(resolved.size());
+}
+
+void NetworkManager::Changed(size_t gateways) {
+  log({.scope = "model", .text = "gateways changed, triggering push"});
+  host_.Emit({TraceKind::kGatewaysChanged, trace_name_, kNoName, static_cast<int64_t>(gateways), 0, {}});
   updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
+}
+
+void NetworkManager::SayUnresolved(const std::string& hostname, size_t gateways) const {
+  if (resolver_ != nullptr) {
+    log({"warn", "model", fmt::format("could not resolve hostname \"{}\" for {} gateways", hostname, gateways)});
+    return;
+  }
+  for (size_t i = 0; i < gateways; ++i) {
+    log({"warn", "model",
+         fmt::format("Failed parsing gateway address {} from Service Registry. Set RESOLVE_HOSTNAME_GATEWAYS on istiod "
+                     "to enable resolving hostnames in the control plane.",
+                     hostname)});
+  }
 }
 
 // One set at a time, as istiod does (network.go, reload: `a.update() || b.update()`): those that are not resolved lag

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/host.h"
+#include "core/base/log_line.h"
 #include "core/model/network_manager.h"
 #include "core/model/xds_updater.h"
 #include "core/profile/profile.h"
@@ -45,6 +46,7 @@ class NetworkManager {
   void Reload();
   // The view that push contexts share; a new object after each change.
   std::shared_ptr<const NetworkGateways> Gateways() const { return view_; }
+  LogSink log;  // told what a real one logs
 
  private:
   struct Name {
@@ -55,6 +57,9 @@ class NetworkManager {
   // With Change::kResolvedGatewaysDecide: whether there are several networks is a matter of the gateways that resolve,
   // and those of DNS clusters, which are not resolved, are kept beside them.
   bool UpdateViews(std::set<NetworkGateway> resolved, const std::set<NetworkGateway>& all);
+  void Changed(size_t gateways);
+  // A name that was not resolved, of so many gateways.
+  void SayUnresolved(const std::string& hostname, size_t gateways) const;
   const std::vector<std::string>& ResolveCached(const std::string& hostname);
   void ScheduleRefresh(const std::string& hostname, Duration after);
 

@@ -45,18 +45,22 @@ class FileReader {
     ProxyState state = ReadProxyState(text, file_, evidence_.refusals);
     const LogOwner owner = OwnerOfLog(path_);
     if (state.proxy.empty() && !owner.pod.ns.empty()) state.proxy = owner.pod.pod + "." + owner.pod.ns;
-    if (state.endpoints.empty()) return;
+    if (state.empty()) return;
     if (state.proxy.empty()) {
       return evidence_.refusals.Add("dump of a proxy that it does not name: call the file POD.NAMESPACE.txt",
                                     {file_, 0});
     }
     // A bug report has the same in two forms.
     for (const Claim& claim : evidence_.claims) {
-      if (claim.kind == ClaimKind::kHeld && claim.name == state.proxy && claim.replica == cluster_ &&
-          claim.type == state.cluster) {
-        return;
+      if (claim.kind != ClaimKind::kHeld || claim.name != state.proxy || claim.replica != cluster_ ||
+          claim.type != state.cluster) {
+        continue;
       }
+      const json told = ParseJson(claim.extra);
+      if (told.contains("endpoints")) state.endpoints.clear();
+      std::erase_if(state.names, [&](const auto& kind) { return told.contains(kind.first); });
     }
+    if (state.empty()) return;
     Claim& claim = Say(ClaimKind::kHeld, 0);
     claim.name = state.proxy;
     claim.type = state.cluster;
@@ -69,7 +73,10 @@ class FileReader {
       count += static_cast<int64_t>(endpoints.size());
     }
     claim.count = count;
-    claim.extra = JsonText(ordered_json{{"endpoints", std::move(held)}});
+    ordered_json extra = ordered_json::object();
+    if (!state.endpoints.empty()) extra["endpoints"] = std::move(held);
+    for (const auto& [kind, names] : state.names) extra[kind] = names;
+    claim.extra = JsonText(extra);
   }
 
   // "NAME  CLUSTER  CDS  LDS  EDS  RDS  ECDS  ISTIOD  VERSION"; a cell may be "NOT SENT" or "STALE (Never
@@ -159,13 +166,23 @@ ProxyFile KindOfProxyFile(std::string_view path, std::string_view head) {
     return ProxyFile::kNone;
   }
   if (opens == '[') {
-    return head.find("\"hostStatuses\"") != head.npos || head.find("\"host_statuses\"") != head.npos ? ProxyFile::kHeld
-                                                                                                     : ProxyFile::kNone;
+    // Lists of Kubernetes' objects have an apiVersion.
+    if (head.find("\"apiVersion\"") != head.npos) return ProxyFile::kNone;
+    for (const char* field : {"\"hostStatuses\"", "\"host_statuses\"", "\"edsClusterConfig\"", "\"connectTimeout\"",
+                              "\"filterChains\"", "\"socketAddress\"", "\"virtualHosts\""}) {
+      if (head.find(field) != head.npos) return ProxyFile::kHeld;
+    }
+    return ProxyFile::kNone;
   }
   const std::string_view line = head.substr(first, std::min(head.find('\n', first), head.size()) - first);
   const std::vector<std::string> words =
       absl::StrSplit(absl::string_view(line.data(), line.size()), absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
   if (words.size() >= 4 && words[0] == "ENDPOINT" && words[1] == "STATUS") return ProxyFile::kHeld;
+  const std::string two = words.size() < 2 ? "" : words[0] + " " + words[1];
+  if (two == "SERVICE FQDN" || two == "ADDRESS PORT" || two == "NAME VHOST" || two == "NAME VIRTUAL" ||
+      two == "NAME DOMAINS") {
+    return ProxyFile::kHeld;
+  }
   if (words.size() >= 8 && words[0] == "NAME" && words[1] == "CLUSTER" && words[2] == "CDS") return ProxyFile::kStatus;
   const size_t colons = line.find("::");
   if (colons != line.npos && colons > 0 && line.find("::", colons + 2) != line.npos &&

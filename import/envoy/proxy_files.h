@@ -11,7 +11,7 @@ namespace wavetank::importing {
 
 enum class ProxyFile : uint8_t {
   kNone,
-  kHeld,    // config_dump, /clusters, `istioctl proxy-config endpoints`
+  kHeld,    // config_dump, /clusters, what `istioctl proxy-config` prints
   kStatus,  // `istioctl proxy-status`
   kPage,    // of istiod's debug interface: clusterz, syncz
   kMute     // of a bug report, and says nothing that an import wants

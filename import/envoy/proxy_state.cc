@@ -35,6 +35,23 @@ class Reader {
     for (const json& config : Items(At(dump, "configs"))) {
       const std::string type = wavetank::Text(config, "@type");
       if (type.ends_with("BootstrapConfigDump")) Node(At(At(config, "bootstrap"), "node"));
+      if (type.ends_with(".ClustersConfigDump")) {
+        out_.names[kClusterNames];
+        for (const json& one : Items(Either(config, "dynamic_active_clusters", "dynamicActiveClusters")))
+          AddClusterName(wavetank::Text(At(one, "cluster"), "name"), out_.names);
+      }
+      if (type.ends_with(".ListenersConfigDump")) {
+        out_.names[kListenerNames];
+        for (const json& one : Items(Either(config, "dynamic_listeners", "dynamicListeners"))) {
+          if (!Either(one, "active_state", "activeState").is_null())
+            AddListenerName(wavetank::Text(one, "name"), out_.names);
+        }
+      }
+      if (type.ends_with(".RoutesConfigDump")) {
+        out_.names[kRouteNames];
+        for (const json& one : Items(Either(config, "dynamic_route_configs", "dynamicRouteConfigs")))
+          AddRouteName(wavetank::Text(Either(one, "route_config", "routeConfig"), "name"), out_.names);
+      }
       if (!type.ends_with("EndpointsConfigDump")) continue;
       for (const auto& [snake, camel] : {std::pair{"dynamic_endpoint_configs", "dynamicEndpointConfigs"},
                                          std::pair{"static_endpoint_configs", "staticEndpointConfigs"}}) {
@@ -44,6 +61,48 @@ class Reader {
       }
     }
     if (out_.endpoints.empty()) refusals_.Add("config_dump without endpoints: take it with ?include_eds", {file_, 0});
+  }
+
+  // A list that `istioctl proxy-config ... -o json` prints: of hosts, clusters, listeners or routes.
+  void List(const json& list) {
+    const json& first = list.empty() ? Null() : list.front();
+    if (!Either(first, "virtual_hosts", "virtualHosts").is_null()) {
+      out_.form = "istioctl's routes";
+      for (const json& one : list) AddRouteName(wavetank::Text(one, "name"), out_.names);
+    } else if (At(first, "address").is_object()) {
+      out_.form = "istioctl's listeners";
+      for (const json& one : list) {
+        const json& socket = Either(At(one, "address"), "socket_address", "socketAddress");
+        if (socket.is_object())
+          AddListener(wavetank::Text(socket, "address"),
+                      fmt::format("{}", NumberOf(Either(socket, "port_value", "portValue"))), out_.names);
+      }
+    } else if (IsCluster(first)) {
+      out_.form = "istioctl's clusters";
+      for (const json& one : list) AddClusterName(wavetank::Text(one, "name"), out_.names);
+    } else {
+      Statuses(list);
+    }
+  }
+
+  // istioctl: pkg/writer/envoy/configdump/{cluster,listener,route}.go
+  void Table(std::string_view text) {
+    std::string header;
+    for (const absl::string_view raw : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+      const std::vector<std::string> words = absl::StrSplit(raw, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+      if (words.empty()) continue;
+      if (header.empty()) {
+        header = words[0];
+        out_.form = "istioctl's table";
+        out_.names[header == "SERVICE" ? kClusterNames : header == "ADDRESS" ? kListenerNames : kRouteNames];
+      } else if (header == "SERVICE") {
+        ClusterRow(words);
+      } else if (header == "ADDRESS") {
+        if (words.size() > 1) AddListener(words[0], words[1], out_.names);
+      } else if (raw.front() != ' ' && raw.front() != '\t') {
+        AddRouteName(words[0], out_.names);  // those of a listener's own may have none
+      }
+    }
   }
 
   // envoy: admin/v3/clusters.proto
@@ -88,6 +147,26 @@ class Reader {
   }
 
  private:
+  // envoy: config/cluster/v3/cluster.proto
+  static bool IsCluster(const json& of) {
+    return of.is_object() &&
+           (of.contains("edsClusterConfig") || of.contains("eds_cluster_config") || of.contains("connectTimeout") ||
+            of.contains("connect_timeout") || of.contains("clusterType") || of.contains("cluster_type"));
+  }
+
+  // "web.shop.svc.cluster.local  80  -  outbound  EDS  web.shop"; an inbound cluster has no host, others nothing but a
+  // name.
+  void ClusterRow(const std::vector<std::string>& words) {
+    for (const size_t at : {size_t{3}, size_t{2}}) {
+      if (words.size() <= at || (words[at] != "outbound" && words[at] != "inbound")) continue;
+      const std::string& subset = words[at - 1];
+      return AddClusterName(
+          fmt::format("{}|{}|{}|{}", words[at], words[at - 2], subset == "-" ? "" : subset, at == 3 ? words[0] : ""),
+          out_.names);
+    }
+    AddClusterName(words[0], out_.names);
+  }
+
   void Node(const json& node) {
     // "sidecar~10.1.0.7~sleep-1.sample~sample.svc.cluster.local"
     const std::vector<std::string> parts = absl::StrSplit(wavetank::Text(node, "id"), '~');
@@ -121,13 +200,15 @@ ProxyState ReadProxyState(std::string_view text, const std::string& file, Refusa
   if (first == text.npos) {
     refusals.Add("empty file", {file, 0});
   } else if (text[first] != '{' && text[first] != '[') {
-    reader.Lines(text);
+    const std::string_view head = text.substr(first, 12);
+    const bool table = head.starts_with("SERVICE FQDN") || head.starts_with("ADDRESS ") || head.starts_with("NAME ");
+    table ? reader.Table(text) : reader.Lines(text);
   } else if (const json value = ParseJson(text); value.is_discarded()) {
     refusals.Add("no JSON", {file, 0});
   } else if (value.is_object() && value.contains("configs")) {
     reader.ConfigDump(value);
   } else if (value.is_array()) {
-    reader.Statuses(value);
+    reader.List(value);
   } else if (value.contains("cluster_statuses") || value.contains("clusterStatuses")) {
     reader.Statuses(Either(value, "cluster_statuses", "clusterStatuses"));
   } else {

@@ -1,7 +1,9 @@
-// What an Envoy held, as its admin interface and istioctl print it: the endpoints of each upstream cluster.
+// What an Envoy held, as its admin interface and istioctl print it: the endpoints of each upstream cluster, and the
+// names of clusters, listeners and routes.
 //
 // Reads `/config_dump?include_eds` (and what `istioctl proxy-config all -o json` prints), `/clusters?format=json` (and
-// `istioctl proxy-config endpoints -o json`), `/clusters` as text, and istioctl's table of endpoints.
+// `istioctl proxy-config endpoints -o json`), `/clusters` as text, and what `istioctl proxy-config` prints of
+// endpoints, clusters, listeners and routes, as a table and with -o json.
 #pragma once
 
 #include <map>
@@ -9,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "import/envoy/held_names.h"
 #include "import/evidence/evidence.h"
 
 namespace wavetank::importing {
@@ -19,6 +22,9 @@ struct ProxyState {
   std::string form;     // which of the forms it was; empty: none that is known
   // "10.1.0.7:5000", by upstream cluster. An upstream without endpoints is there, empty.
   std::map<std::string, std::set<std::string>> endpoints;
+  HeldNames names;
+
+  bool empty() const { return endpoints.empty() && names.empty(); }
 };
 
 // What cannot be read is counted; the rest is read. O(text).

@@ -47,6 +47,10 @@ void TakeCount(std::string& reason) {
 
 }  // namespace
 
+namespace {
+bool IsKubernetesHost(const std::string& host) { return host.find(".svc.") != std::string::npos; }
+}  // namespace
+
 // In the order of the events until 1.19: "a", "a and b", "a and 3 more reasons". Since 1.20 each once with its events,
 // in the order of a Go map: "a:1", "a:1 and b:2", "a:1 and 2(5) more reasons" (reasonsUpdated).
 void IstiodLog::ReadReasons(std::string_view text, Burst& burst) {
@@ -248,7 +252,9 @@ void IstiodLog::ExplainService(const Burst& burst) {
     start_taken = start_taken || Near(fact.at, burst.start);
     end_taken = end_taken || Near(fact.at, burst.end);
     if (fact.host != burst.name) continue;
-    ++told;
+    // With a ServiceEntry comes what it names, as no event of its own (serviceentry/controller.go, EDSCacheUpdate).
+    const bool of_entry = burst.full && fact.kind == MessageKind::kNoEndpoints && !IsKubernetesHost(fact.host);
+    told += of_entry ? 0 : 1;
     first = first || fact.kind == MessageKind::kNewService;
     accounts = accounts || fact.kind == MessageKind::kNewAccounts;
   }
@@ -263,6 +269,9 @@ void IstiodLog::ExplainService(const Burst& burst) {
   }
   // Every event of the burst is of this one service. Endpoints alone are never full, unless a line has said why.
   bool service_due = burst.full && (first || !accounts);
+  // The first endpoints of all have a line of their own (eds.go, edsCacheUpdate): until then it is the Service, of
+  // several clusters maybe.
+  const bool none_yet = burst.full && began_ && IsKubernetesHost(burst.name) && !had_endpoints_.contains(burst.name);
   if (burst.full && burst.events == told) service_due = false;
   for (int64_t i = told; i < burst.events; ++i) {
     WallNs at = burst.end;
@@ -270,7 +279,7 @@ void IstiodLog::ExplainService(const Burst& burst) {
       at = burst.start;
       start_taken = true;
     }
-    EmitHost(service_due ? InputKind::kService : InputKind::kEndpoints, burst, at);
+    EmitHost(service_due || none_yet ? InputKind::kService : InputKind::kEndpoints, burst, at);
     service_due = false;
   }
 }

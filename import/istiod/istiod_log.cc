@@ -74,6 +74,7 @@ void IstiodLog::NewRun(WallNs at, const Place& place) {
   facts_.clear();
   syncing_.clear();
   retries_.clear();
+  had_endpoints_.clear();
   secret_.reset();
   networks_.clear();
   mesh_.clear();
@@ -198,6 +199,10 @@ void IstiodLog::Finish() {
   }
   facts_.clear();
   FlushSent();
+  // A ServiceEntry's host tells no namespace, and a line that does may come behind the first that names it.
+  for (InferredInput& input : evidence_.inputs) {
+    if (input.ns.empty() && !input.host.empty()) input.ns = NamespaceOf(input.host);
+  }
 }
 
 // Lines that name something whose burst is still to come.
@@ -220,6 +225,7 @@ void IstiodLog::Remember(WallNs at, MessageKind kind, std::string_view rest, con
       fact.ns = rest.substr(0, slash);
       fact.host = rest.substr(slash + 1);
       namespaces_[fact.host] = fact.ns;
+      had_endpoints_.insert(fact.host);
       break;
     }
     case MessageKind::kNewAccounts:

@@ -105,6 +105,7 @@ class IstiodLog {
   std::vector<Fact> facts_;
   std::map<std::string, Syncing> syncing_;
   std::map<std::string, std::string> namespaces_;  // by host
+  std::set<std::string> had_endpoints_;            // hosts whose first endpoints of all a line has told
   std::string networks_, mesh_;
   WallNs networks_at_ = kNoTime;
 

@@ -12,6 +12,24 @@ namespace {
 // Of a message of several lines.
 constexpr size_t kMaxMessage = 1 << 20;
 
+// RFC 3629, but for its ranges of code points: whether each lead byte has as many bytes behind it as it says.
+bool IsUtf8(std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    if (lead < 0x80) continue;
+    const size_t behind = lead >= 0xc2 && lead < 0xe0   ? 1
+                          : lead >= 0xe0 && lead < 0xf0 ? 2
+                          : lead >= 0xf0 && lead < 0xf5 ? 3
+                                                        : 0;
+    if (behind == 0 || i + behind >= text.size()) return false;
+    for (size_t k = 1; k <= behind; ++k) {
+      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
+    }
+    i += behind;
+  }
+  return true;
+}
+
 bool IsLevel(std::string_view word) {
   return word == "info" || word == "warn" || word == "error" || word == "debug" || word == "fatal";
 }
@@ -87,6 +105,7 @@ bool RecordReader::LooksLikeRecord(std::string_view line) {
 
 void RecordReader::Line(std::string_view line, uint64_t number, bool cut) {
   if (cut) refusals_.Add("line of more than 1 MiB, cut", {file_, number});
+  if (!cut && !IsUtf8(line)) refusals_.Add("line that is not in UTF-8, read as far as it is", {file_, number});
   if (interrupted_.empty()) return Whole(line, number);
   const bool rest =
       !open_ && !line.empty() && !LooksLikeRecord(line) && interrupted_.size() + line.size() < kMaxMessage;

@@ -1,6 +1,7 @@
 #include "import/judge/judge.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "absl/strings/str_split.h"
@@ -8,6 +9,7 @@
 #include "core/base/trace.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "import/envoy/held_names.h"
 #include "import/judge/metric_judge.h"
 #include "import/judge/shares.h"
 
@@ -96,7 +98,8 @@ void Judge::OnInput(const replay::LogInput& input) {
   }
   if (const std::string cluster = Text(input.body, "cluster"); !cluster.empty()) words += " in " + cluster;
   inputs_[input.seq] = std::move(words);
-  if (!changed_ && input.at > Time{} + 1s) {
+  // Until then the mesh comes up, and no evidence is of that time (import/skeleton/skeleton.h).
+  if (!changed_ && input.at > Time{} + 59s) {
     changed_ = true;
     first_change_ = input.at;
   }
@@ -357,6 +360,8 @@ JudgedClaim Judge::JudgeHeld(const replay::LogInput& input) const {
       if (upstream.starts_with("outbound")) all.insert(upstream);
     }
   }
+  const bool endpoints_told = out.claim.contains("endpoints");
+  if (!endpoints_told) all.clear();
   const auto of = [](const HeldEndpoints& side, const std::string& upstream) {
     const auto it = side.find(upstream);
     return it == side.end() ? std::set<std::string>() : it->second;
@@ -372,7 +377,29 @@ JudgedClaim Judge::JudgeHeld(const replay::LogInput& input) const {
                            b.empty() ? "none" : fmt::format("{}", fmt::join(b, " ")));
     }
   }
-  out.simulated = fmt::format("{} of {} upstreams hold the same endpoints", upstreams - differ, upstreams);
+  if (endpoints_told)
+    out.simulated = fmt::format("{} of {} upstreams hold the same endpoints", upstreams - differ, upstreams);
+  for (const char* kind : kNameKinds) {
+    if (!out.claim.contains(kind)) continue;
+    std::set<std::string> a;
+    for (const json& name : Items(At(out.claim, kind))) a.insert(TextOf(name));
+    const std::set<std::string> b = of(*held, kind);
+    std::vector<std::string> only_real, only_here;
+    std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(only_real));
+    std::set_difference(b.begin(), b.end(), a.begin(), a.end(), std::back_inserter(only_here));
+    out.simulated += fmt::format("{}{} of {} {} are there", out.simulated.empty() ? "" : ", ",
+                                 a.size() - only_real.size(), a.size(), kind);
+    constexpr size_t kNamed = 3;
+    for (auto* const only : {&only_real, &only_here}) {
+      if (only->empty()) continue;
+      ++differ;
+      const size_t more = only->size() > kNamed ? only->size() - kNamed : 0;
+      only->resize(only->size() - more);
+      first += fmt::format("{}{} {}: {}{}", first.empty() ? "" : "; ", kind,
+                           only == &only_real ? "in truth alone" : "here alone", fmt::join(*only, " "),
+                           more == 0 ? "" : fmt::format(" and {} more", more));
+    }
+  }
   if (differ > 0) {
     out.verdict = Verdict::kDisagrees;
     out.why = first;

@@ -46,6 +46,7 @@ struct Judgement {
 };
 
 // What a proxy of the world holds at this moment: endpoints by upstream cluster. nullopt: no such proxy runs.
+// Endpoints by upstream; beside them, by import/envoy/held_names.h's kinds, names of what else it holds.
 using HeldEndpoints = std::map<std::string, std::set<std::string>>;
 using HeldBy = std::function<std::optional<HeldEndpoints>(const std::string& proxy, const std::string& cluster)>;
 

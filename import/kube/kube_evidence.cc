@@ -1,13 +1,22 @@
 #include "import/kube/kube_evidence.h"
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/json_brackets.h"
 #include "core/kube/yaml.h"
+#include "core/validation/istio_object.h"
+#include "fakes/kube/validation/defaults.h"
+#include "fakes/kube/validation/validation.h"
 #include "fmt/format.h"
 #include "import/kube/recordings.h"
 #include "record/normaliser.h"
@@ -167,9 +176,25 @@ class Reader {
     if (request.is_object() && request.contains("apiVersion") && verb != "patch") {
       return Object(request, line, at, false, verb == "create", 0);
     }
-    refusals_.Add(request.is_null() ? "audit event of level Metadata: its object is not told"
-                                    : "audit event with a patch alone: its object is not told",
-                  {file_, line});
+    // What becomes of its status alone is no news of an object that a dump holds.
+    const json& ref = At(event, "objectRef");
+    KubeChange change;
+    change.at = at;
+    change.created = verb == "create";
+    change.kind = KindOfResource(wavetank::Text(ref, "resource"), wavetank::Text(ref, "apiGroup"));
+    change.ns = wavetank::Text(ref, "namespace");
+    change.name = wavetank::Text(ref, "name");
+    change.cluster = cluster_;
+    change.place = {file_, line};
+    change.input_kind = request.is_null() ? "audit event of level Metadata: its object is not told"
+                                          : "audit event with a patch alone: its object is not told";
+    if (change.kind.empty() && request.is_null()) {
+      ++out_.unseen[wavetank::Text(ref, "resource")];
+    } else if (change.kind.empty() || change.name.empty() || !wavetank::Text(ref, "subresource").empty()) {
+      refusals_.Add(change.input_kind, change.place);
+    } else {
+      out_.untold.push_back(std::move(change));
+    }
   }
 
   // A deletion only marks what has finalizers, and a pod that has a grace. kubernetes:
@@ -285,6 +310,59 @@ class Reader {
     One(write.object, line, write.at, write.deleted, write.created);
   }
 
+  // What no API server has: somebody has changed it. What istiod's webhook alone refuses may have come past it, or be
+  // of another release's, and istiod reads it.
+  bool Refused(const json& value, size_t line) {
+    const std::string name = wavetank::Text(At(value, "metadata"), "name");
+    if (const std::string why = validation::WhyInvalid(value); !why.empty()) {
+      refusals_.Add("object that istiod's webhook refuses; it is taken as it is", {file_, line}, name + ": " + why);
+    }
+    // Of Secrets people cut out what they hold.
+    if (wavetank::Text(value, "kind") == "Secret" || fakekube::Validate(value, nullptr).ok()) return false;
+    json whole = value;  // of manifests, which leave out what an API server fills in
+    fakekube::SetDefaults(whole);
+    const absl::Status status = fakekube::Validate(whole, nullptr);
+    if (status.ok()) return false;
+    refusals_.Add("object that an API server refuses", {file_, line}, std::string(Message(status)));
+    return true;
+  }
+
+  // What stands in the place of what people cut out of a Secret: no base64, as an API server would never have it, or of
+  // no text, or words that say so.
+  static bool IsCutOut(const json& value) {
+    std::string plain;
+    if (!value.is_string() || !absl::Base64Unescape(value.get<std::string>(), &plain)) return true;
+    const bool text = std::none_of(plain.begin(), plain.end(), [](char c) {
+      return static_cast<unsigned char>(c) >= 0x80 || (c < ' ' && c != '\n' && c != '\t' && c != '\r');
+    });
+    return !text || absl::StrContains(absl::AsciiStrToLower(plain), "redacted");
+  }
+
+  // A remote Secret whose kubeconfigs were cut out: that there was one for a cluster is told all the same.
+  static std::optional<json> WithKubeconfigs(const json& secret) {
+    if (wavetank::Text(secret, "kind") != "Secret" ||
+        wavetank::Text(At(At(secret, "metadata"), "labels"), "istio/multiCluster") != "true")
+      return std::nullopt;
+    const auto kubeconfig = [](const std::string& cluster) {
+      return absl::Base64Escape(
+          kube::RenderKubeConfig({cluster, "https://" + cluster + ".example:6443", "", "imported-" + cluster}));
+    };
+    json out = secret;
+    bool cut = false;
+    for (const auto& [cluster, value] : At(secret, "data").items()) {
+      if (!IsCutOut(value)) continue;
+      out["data"][cluster] = kubeconfig(cluster);
+      cut = true;
+    }
+    const std::string told = wavetank::Text(At(At(secret, "metadata"), "annotations"), "networking.istio.io/cluster");
+    if (At(secret, "data").empty() && At(secret, "stringData").empty() && !told.empty()) {
+      out["data"] = {{told, kubeconfig(told)}};
+      cut = true;
+    }
+    if (!cut) return std::nullopt;
+    return out;
+  }
+
   void One(const json& value, size_t line, WallNs at, bool deleted, bool created) {
     absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(value);
     if (!object.ok()) {
@@ -303,6 +381,7 @@ class Reader {
       ++out_.unseen[(*object)->kind];
       return;
     }
+    if (at == kNoTime && Refused(value, line)) return;  // what an API server was told it has judged
     KubeChange change;
     change.at = at;
     change.deleted = deleted;
@@ -312,6 +391,10 @@ class Reader {
     change.name = (*object)->meta.name;
     change.input_kind = std::move(normalised.kind);
     if (!deleted) change.body = std::move(normalised.body);
+    if (const std::optional<json> whole = WithKubeconfigs(value); whole && !deleted) {
+      const absl::StatusOr<kube::ObjectRef> made = kube::Object::FromJson(*whole);
+      if (made.ok()) change.with_kubeconfigs = record::Normalise(**made, {}).body;
+    }
     Put(std::move(change), line, at != kNoTime);
   }
 
@@ -347,6 +430,9 @@ class Reader {
   KwokRecording kwok_;
 };
 
+using UntoldKey = std::tuple<std::string, std::string, std::string, std::string>;
+UntoldKey KeyOf(const KubeChange& change) { return {change.cluster, change.kind, change.ns, change.name}; }
+
 bool HasLine(std::string_view head, std::string_view beginning) {
   for (size_t at = head.find(beginning); at != head.npos; at = head.find(beginning, at + 1)) {
     if (at == 0 || head[at - 1] == '\n') return true;
@@ -378,6 +464,44 @@ KubeFile KindOfKubeFile(std::string_view head) {
   return HasLine(head, "apiVersion:") && HasLine(head, "kind:")    ? KubeFile::kObjects
          : HasLine(head, "apiVersion:") && HasLine(head, "items:") ? KubeFile::kObjects
                                                                    : KubeFile::kNone;
+}
+
+uint64_t TakeUntoldFromDumps(KubeEvidence& evidence, Refusals& refusals) {
+  std::map<UntoldKey, const KubeChange*> dumped;
+  for (const KubeChange& change : evidence.state) dumped[KeyOf(change)] = &change;
+  std::map<UntoldKey, WallNs> last;  // that history tells
+  for (const KubeChange& change : evidence.history) {
+    WallNs& at = last.try_emplace(KeyOf(change), kNoTime).first->second;
+    at = std::max(at, change.at);
+  }
+  uint64_t taken = 0;
+  for (KubeChange& change : evidence.untold) {
+    const auto object = dumped.find(KeyOf(change));
+    const auto later = last.find(KeyOf(change));
+    if (object == dumped.end() || (later != last.end() && later->second > change.at)) {
+      refusals.Add(change.input_kind, change.place, change.kind + " " + change.ns + "/" + change.name);
+      continue;
+    }
+    change.input_kind = object->second->input_kind;
+    change.body = object->second->body;
+    evidence.history.push_back(std::move(change));
+    ++taken;
+  }
+  evidence.untold.clear();
+  return taken;
+}
+
+uint64_t TakeSecretsForReadable(KubeEvidence& evidence) {
+  uint64_t taken = 0;
+  for (std::vector<KubeChange>* changes : {&evidence.state, &evidence.history}) {
+    for (KubeChange& change : *changes) {
+      if (change.with_kubeconfigs.is_null()) continue;
+      change.body = std::move(change.with_kubeconfigs);
+      change.with_kubeconfigs = nullptr;
+      ++taken;
+    }
+  }
+  return taken;
 }
 
 void ReadKubeFile(KubeFile kind, std::string_view text, const std::string& cluster, const std::string& file,

@@ -26,6 +26,8 @@ struct KubeChange {
   // The input that tells a world of it (record::Normalise); null if deleted.
   std::string input_kind;
   nlohmann::json body;
+  // Of a remote Secret whose kubeconfigs someone had cut out: with some for the clusters that it names. Null otherwise.
+  nlohmann::json with_kubeconfigs;
   std::string kind, ns, name;  // kind with its group: "EndpointSlice.discovery.k8s.io"
   Place place;
 };
@@ -33,6 +35,8 @@ struct KubeChange {
 struct KubeEvidence {
   std::vector<KubeChange> state;    // of dumps: the last one told of each object stands
   std::vector<KubeChange> history;  // of audit logs and watches
+  // Writes of which no object is told, as by audit events of level Metadata: neither body nor deleted.
+  std::vector<KubeChange> untold;
   // Events (kubectl get events -o json): what components of Kubernetes said, and when.
   struct Event {
     std::string cluster, kind, ns, name, reason, message, component;
@@ -68,6 +72,13 @@ enum class KubeFile : uint8_t {
   kEventTable,  // `kubectl get events` without -o: it tells ages, not times
 };
 KubeFile KindOfKubeFile(std::string_view head);
+
+// Writes of which no object is told, and a dump holds it: they become history, with the dump's object. Not where
+// history tells of a later write, for the dump's is that one's. The others are counted. How many were found.
+uint64_t TakeUntoldFromDumps(KubeEvidence& evidence, Refusals& refusals);
+
+// Takes with_kubeconfigs where there are some: no log tells whether istiod could read what was there. How many.
+uint64_t TakeSecretsForReadable(KubeEvidence& evidence);
 
 // Reads a whole file. What cannot be read is counted, and the rest is read. O(text).
 void ReadKubeFile(KubeFile kind, std::string_view text, const std::string& cluster, const std::string& file,

@@ -30,6 +30,15 @@ bool IsKubernetesHost(const std::string& host) { return host.find(".svc.") != ho
 std::string FirstLabel(const std::string& host) { return host.substr(0, host.find('.')); }
 
 // One host and what of it there is at the moment.
+// A gateway with a host name, and when that came to resolve to something else.
+struct NamedGateway {
+  struct Change {
+    WallNs at;
+    bool resolves;  // to anything
+  };
+  std::vector<Change> changes;
+};
+
 struct Host {
   std::string ns, name, home;  // the cluster that its Service is in
   int number = 0;
@@ -71,6 +80,7 @@ class Builder {
     for (size_t i = 0; i < evidence_.inputs.size(); ++i) {
       if (!evidence_.inputs[i].initial) Change(evidence_.inputs[i], placed_[i]);
     }
+    if (dumped_ == nullptr) AddUnnamed();
     for (const Claim& claim : evidence_.claims) {
       if (!claim.initial && claim.at != kNoTime) Say(claim);
     }
@@ -388,6 +398,7 @@ class Builder {
     if (dumped_ == nullptr) PrepareTraffic();
     FindRemoteGateways();
     FindPendingGateways();
+    if (dumped_ == nullptr) FindNamedGateways();
     for (auto& [name, host] : hosts_) {
       if (host.home.empty()) host.home = primary_;
       if (first_slices_.contains(name)) host.slices[host.home];
@@ -465,8 +476,8 @@ class Builder {
   bool ToldOtherwise(const Claim& reload) const {
     constexpr WallNs kOnce = 250'000'000;  // as align.cc takes what several istiods see for one
     return std::any_of(evidence_.inputs.begin(), evidence_.inputs.end(), [&](const InferredInput& input) {
-      const bool of_gateways =
-          input.kind == Kind::kGateway || input.kind == Kind::kNode || input.kind == Kind::kGatewayDns;
+      const bool of_gateways = input.kind == Kind::kGateway || input.kind == Kind::kNode ||
+                               input.kind == Kind::kGatewayDns || input.kind == Kind::kMeshNetworks;
       return of_gateways && std::abs(input.at - reload.at) <= kOnce;
     });
   }
@@ -501,9 +512,11 @@ class Builder {
       if (input.kind == Kind::kIstiodStarted && input.initial) from_start.insert(input.replica);
       if (input.kind == Kind::kGateway) first = std::min(first, input.at);
     }
+    // An istiod that starts later finds what has come by then.
+    const auto later = [&](const IstiodRun& run) { return run.from != kNoTime && run.from > first; };
     if (!remote_gateways_.empty() || !nodes_.empty()) return;
     for (const IstiodRun& run : evidence_.runs) {
-      if (!from_start.contains(run.replica) || run.gateways_at_start) return;
+      if (!later(run) && (!from_start.contains(run.replica) || run.gateways_at_start)) return;
     }
     for (const Claim& claim : evidence_.claims) {
       if (claim.kind == ClaimKind::kGatewayReload && !claim.initial && claim.at < first && !ToldOtherwise(claim))
@@ -512,6 +525,111 @@ class Builder {
     pending_gateways_ = gateways_;
     if (const auto host = hosts_.find(GatewayHost()); host != hosts_.end()) {
       pending_gateways_.insert(host->second.clusters.begin(), host->second.clusters.end());
+    }
+  }
+
+  // Gateways whose names come to resolve to something else, by the cluster of the istiod that tells of it. An istiod
+  // asks for a name again when the answer's time has passed, so that is how long each holds.
+  void FindNamedGateways() {
+    constexpr WallNs kOnce = 250'000'000, kLeast = 30'000'000'000;  // network.go, MinGatewayTTL
+    for (const InferredInput& change : evidence_.inputs) {
+      if (change.kind != Kind::kGatewayDns || change.initial) continue;
+      const bool unresolved =
+          std::any_of(evidence_.inputs.begin(), evidence_.inputs.end(), [&](const InferredInput& input) {
+            return input.kind == Kind::kDns && std::abs(input.at - change.at) <= kOnce;
+          });
+      std::set<std::string> istiods = {Home(change.replica)};
+      for (const std::string& replica : change.also_of) istiods.insert(Home(replica));
+      for (const std::string& istiod : istiods) {
+        NamedGateway& gateway = named_gateways_[istiod];
+        if (gateway.changes.empty() || change.at >= gateway.changes.back().at + kLeast - kOnce)
+          gateway.changes.push_back({change.at, !unresolved});
+      }
+    }
+  }
+  bool OfNamedGateway(const InferredInput& input) const {
+    return std::any_of(named_gateways_.begin(), named_gateways_.end(), [&](const auto& entry) {
+      return std::any_of(entry.second.changes.begin(), entry.second.changes.end(),
+                         [&](const auto& change) { return std::abs(change.at - input.at) <= 250'000'000; });
+    });
+  }
+  // One of mesh networks, which no other istiod reads. It comes when the first picture has come to rest, at a time that
+  // is known: from then on the istiod asks for it.
+  static constexpr Duration kAsked = 30s;
+  static constexpr const char* kNamedNetwork = "network-of-named-gateway";
+  std::string WithNamedGateway(const std::string& istiod, const std::string& networks) const {
+    if (!named_gateways_.contains(istiod)) return networks;
+    json out = networks.empty() ? json::object() : ParseJson(networks);
+    if (!out.is_object()) return networks;
+    out["networks"][kNamedNetwork]["gateways"] = json::array({{{"address", NamedGatewayOf(istiod)}, {"port", 15443}}});
+    return JsonText(out);
+  }
+  std::string NamedGatewayOf(const std::string& istiod) const {
+    return fmt::format("gateway-{}.imported.example", NumberOf(istiod));
+  }
+  void AddNamedGateway(const std::string& istiod, const NamedGateway& gateway) {
+    Time asked = out_.world.start + kAsked;
+    Add(asked, istiod, MeshConfigMap(texts_[istiod].mesh, WithNamedGateway(istiod, texts_[istiod].networks)));
+    for (size_t i = 0; i <= gateway.changes.size(); ++i) {
+      const Time until = i == gateway.changes.size() ? asked + 24h : At(gateway.changes[i].at);
+      json addresses = json::array();
+      if (i == 0 || gateway.changes[i - 1].resolves)
+        addresses.push_back(fmt::format("172.30.7.{}", 1 + 2 * (NumberOf(istiod) % 120) + i % 2));
+      out_.inputs.push_back({i == 0 ? out_.world.start : asked - 1s,
+                             0,
+                             "dns",
+                             {{"name", NamedGatewayOf(istiod)},
+                              {"addresses", std::move(addresses)},
+                              {"ttlNs", (until - asked).count()}}});
+      asked = until;
+    }
+  }
+
+  static bool Pushes(const InferredInput& input) {
+    switch (input.kind) {
+      case Kind::kService:
+      case Kind::kEndpoints:
+      case Kind::kSecret:
+      case Kind::kConfig:
+      case Kind::kGateway:
+      case Kind::kNetwork:
+      case Kind::kMeshNetworks:
+      case Kind::kMeshConfig:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // Changes that no line names kept an istiod's debouncer from being quiet: of a push of more events than lines tell,
+  // there was one in every 100 ms (PILOT_DEBOUNCE_AFTER).
+  void AddUnnamed() {
+    constexpr WallNs kQuiet = 100'000'000;
+    for (const Claim& push : evidence_.claims) {
+      if (push.kind != ClaimKind::kPush || push.initial || push.last_event - push.first_event <= kQuiet) continue;
+      std::vector<WallNs> told = {push.first_event, push.last_event};
+      for (const InferredInput& input : evidence_.inputs) {
+        const bool its = input.replica == push.replica ||
+                         std::find(input.also_of.begin(), input.also_of.end(), push.replica) != input.also_of.end();
+        if (its && Pushes(input) && input.at > push.first_event && input.at < push.last_event) told.push_back(input.at);
+      }
+      std::sort(told.begin(), told.end());
+      std::vector<WallNs> unnamed;
+      for (size_t i = 0; i + 1 < told.size(); ++i) {
+        const WallNs gap = told[i + 1] - told[i];
+        if (gap <= kQuiet) continue;
+        const int64_t parts = gap / (kQuiet * 9 / 10) + 1;
+        for (int64_t part = 1; part < parts; ++part) unnamed.push_back(told[i] + gap / parts * part);
+      }
+      if (static_cast<int64_t>(told.size() + unnamed.size()) > push.events) continue;  // another debounce
+      const std::string& istiod = Home(push.replica);
+      for (const WallNs at : unnamed) {
+        const int64_t turn = ++turns_["unnamed/" + istiod];
+        // A push that is not full has none of configuration in it.
+        Add(At(at), istiod,
+            push.full ? ConfigObject("DestinationRule", kMeshNamespace, "imported-unnamed", turn)
+                      : SecretObject(kMeshNamespace, "imported-unnamed", turn));
+      }
     }
   }
 
@@ -571,6 +689,7 @@ class Builder {
       if (input.initial && input.kind == Kind::kRemoteSecret) RemoteSecret(start, input);
     }
     for (const std::string& istiod : primaries_) Add(start, istiod, IstiodPod());
+    for (const auto& [istiod, gateway] : named_gateways_) AddNamedGateway(istiod, gateway);
     for (const auto& key : proxies_at_start_) AddProxy(start, key);
   }
 
@@ -814,7 +933,7 @@ class Builder {
         if (input.change != "refused") now = text;
         return Add(at, istiod,
                    MeshConfigMap(input.kind == Kind::kMeshConfig ? text : texts.mesh,
-                                 input.kind == Kind::kMeshNetworks ? text : texts.networks));
+                                 WithNamedGateway(istiod, input.kind == Kind::kMeshNetworks ? text : texts.networks)));
       }
       case Kind::kConfig: {
         json object = ConfigObject(input.object_kind, input.ns, input.name,
@@ -845,6 +964,8 @@ class Builder {
         return;
       case Kind::kGatewayDns:
       case Kind::kDns:
+        if (OfNamedGateway(input)) return;
+        break;
       case Kind::kClusterUnreachable:
       case Kind::kProxyRefused:
         break;
@@ -865,6 +986,7 @@ class Builder {
   std::string primary_;
   std::set<std::string> primaries_, clusters_;
   std::map<std::string, std::string> istiod_of_, replica_of_;  // cluster by replica, a replica by cluster
+  std::map<std::string, NamedGateway> named_gateways_;         // by the istiod's cluster
   // What an istiod printed of its mesh ConfigMap.
   struct MeshText {
     std::string mesh, networks;

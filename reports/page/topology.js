@@ -13,10 +13,14 @@ function edgeWords(edge) {
   if (share(edge) === 0) return edge.label;
   return (edge.label && edge.label !== "0" ? edge.label + ", " : "") + `${percent(edge.failed, edge.tries)} of tries failed`;
 }
+// A drawing has arrowheads of its own: those of one that is not shown are not drawn elsewhere either.
+let drawings = 0;
+function arrowId(kind) { return `${kind.replace(" ", "-")}-${drawings}`; }
 function canvas(label, width) {
+  ++drawings;
   const root = svg("svg", {role: "img", "aria-label": label}), definitions = svg("defs", {});
   for (const kind of ["arrow", "arrow some", "arrow dead"]) {
-    const marker = svg("marker", {id: kind.replace(" ", "-"), viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto"});
+    const marker = svg("marker", {id: arrowId(kind), viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto"});
     marker.append(svg("path", {d: "M0 0 L8 4 L0 8 z", class: kind}));
     definitions.append(marker);
   }
@@ -24,7 +28,7 @@ function canvas(label, width) {
   root.style.maxWidth = width + "px";
   return root;
 }
-function arrow(edge) { return `url(#${edgeClass(edge).replace("edge", "arrow").replace(" ", "-")})`; }
+function arrow(edge) { return `url(#${arrowId(edgeClass(edge).replace("edge", "arrow"))})`; }
 function overlap(a, b) {
   const wide = Math.min(a.x + a.w, b.x + b.w) - Math.max(a.x, b.x), high = Math.min(a.y + a.h, b.y + b.h) - Math.max(a.y, b.y);
   return wide > 0 && high > 0 ? wide * high : 0;
@@ -120,8 +124,13 @@ function clusterEdges(nodes, edges) {
   }
   return [...out.values()].sort((a, b) => share(b) - share(a) || b.tries - a.tries);
 }
-function clustersSvg(clusters, nodes, sums) {
-  const size = 640, middle = size / 2, radius = middle - 92, root = canvas("topology by cluster", 760), labels = [];
+// `narrow`: a smaller circle, on which names are as large as on a wide page.
+function clustersSvg(clusters, nodes, sums, narrow) {
+  const names = new Map(clusters.map(c => [c, `${c} (${nodes.filter(n => n.cluster === c && n.kind === "workload").length})`]));
+  const longest = 7.2 * Math.max(...[...names.values()].map(name => name.length));
+  const size = narrow ? 320 : 640, middle = size / 2, radius = middle - (narrow ? 36 : 92), node = narrow ? 8 : 12;
+  const beside = Math.max(radius + 18 + longest - middle, narrow ? 0 : 60);
+  const root = canvas("topology by cluster", size + 2 * beside), labels = [];
   const place = new Map(clusters.map((c, i) => {
     const angle = 2 * Math.PI * i / clusters.length - Math.PI / 2;
     return [c, {x: middle + radius * Math.cos(angle), y: middle + radius * Math.sin(angle), angle}];
@@ -130,17 +139,17 @@ function clustersSvg(clusters, nodes, sums) {
   for (const e of [...sums].reverse()) {  // the worst on top
     const a = place.get(e.from), b = place.get(e.to), dx = b.x - a.x, dy = b.y - a.y, length = Math.hypot(dx, dy) || 1;
     // Bent to one side, so that both directions are seen; ends at the circles' rims.
-    const mx = (a.x + b.x) / 2 - dy * 0.12, my = (a.y + b.y) / 2 + dx * 0.12, rim = 15 / length;
+    const mx = (a.x + b.x) / 2 - dy * 0.12, my = (a.y + b.y) / 2 + dx * 0.12, rim = (node + 3) / length;
     root.append(svg("path", {class: edgeClass(e), "data-edge": "", "marker-end": arrow(e), "stroke-width": (0.6 + 2.4 * e.tries / most).toFixed(2),
       d: `M${a.x + dx * rim} ${a.y + dy * rim} Q${mx} ${my} ${b.x - dx * rim} ${b.y - dy * rim}`}));
   }
   root.append(...labels);
   for (const [cluster, p] of place) {
-    const inside = nodes.filter(n => n.cluster === cluster && n.kind === "workload").length, out = Math.cos(p.angle);
-    root.append(svg("circle", {class: "node", "data-node": cluster, cx: p.x, cy: p.y, r: 12}));
-    root.append(svg("text", {x: p.x + 18 * out, y: p.y + 20 * Math.sin(p.angle) + 4, "font-weight": 700, "text-anchor": out > 0.2 ? "start" : out < -0.2 ? "end" : "middle"}, `${cluster} (${inside})`));
+    const out = Math.cos(p.angle);
+    root.append(svg("circle", {class: "node", "data-node": cluster, cx: p.x, cy: p.y, r: node}));
+    root.append(svg("text", {x: p.x + (node + 6) * out, y: p.y + (node + 8) * Math.sin(p.angle) + 4, "font-weight": 700, "text-anchor": out > 0.2 ? "start" : out < -0.2 ? "end" : "middle"}, names.get(cluster)));
   }
-  root.setAttribute("viewBox", `-60 0 ${size + 120} ${size}`);
+  root.setAttribute("viewBox", `${-beside} 0 ${size + 2 * beside} ${size}`);
   root.setAttribute("width", "100%");
   return root;
 }
@@ -152,7 +161,8 @@ function topologyFigure() {
     const sums = clusterEdges(nodes, edges);
     const worst = table(["from", "to", "#tries", "#failed"], sums.slice(0, 12).map(e => [e.from, e.to, String(e.tries), percent(e.failed, e.tries)]));
     return make("figure", {}, make("figcaption", {}, `Calls between ${clusters.length} clusters in the whole run; in brackets the workloads of each${words}`),
-      clustersSvg(clusters, nodes, sums), ...(sums.length ? [worst] : []));
+      make("div", {class: "wide-only"}, clustersSvg(clusters, nodes, sums, false)),
+      make("div", {class: "narrow-only"}, clustersSvg(clusters, nodes, sums, true)), ...(sums.length ? [worst] : []));
   }
   const caption = make("figcaption", {}, "Topology at the end of the run; numbers are answered requests of the whole run" + words);
   const wide = make("div", {class: "wide-only"}, workloadsSvg(clusters, nodes, edges, false));

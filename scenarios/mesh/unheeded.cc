@@ -44,7 +44,6 @@ bool WithoutActors(const fakekube::GroupKind& kind) {
           name != "BGPAdvertisement") ||
          group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
          (group == "networking.k8s.io" && name == "NetworkPolicy") ||
-         (group == "batch" && (name == "Job" || name == "CronJob")) ||
          (group.empty() && name == "PersistentVolumeClaim");
 }
 

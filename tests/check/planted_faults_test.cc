@@ -296,6 +296,11 @@ constexpr PlantedFault kFaults[] = {
     {"gateway-unannounced", "WT132"},
     {"token-audiences", "WT708"},
     {"discovery-at-webhook", "WT708"},
+    {"redirect-to-itself", "WT586"},
+    {"match-without-slash", "WT585"},
+    {"priority-class-missing", "WT720"},
+    {"root-namespace-missing", "WT545"},
+    {"workload-out-of-reach", "WT801"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {

@@ -39,6 +39,62 @@ TEST(ProxyState, EveryFormSaysTheSame) {
   EXPECT_EQ(ReadProxyState(dump, "f", refusals).cluster, "east");
 }
 
+// istioctl: pkg/writer/envoy/configdump. What stands in every bootstrap has no name here.
+TEST(ProxyState, ClustersListenersAndRoutesAreNamedInEveryForm) {
+  const auto names = [](const std::string& text) {
+    Refusals refusals;
+    const ProxyState state = ReadProxyState(text, "f", refusals);
+    EXPECT_TRUE(refusals.empty()) << text;
+    EXPECT_THAT(state.endpoints, IsEmpty()) << text;
+    return state.names;
+  };
+  const HeldNames clusters = {{kClusterNames, {"inbound|8080||", "outbound|80|v1|web.shop.svc.cluster.local", kWeb}}};
+  EXPECT_EQ(names("SERVICE FQDN                   PORT     SUBSET     DIRECTION     TYPE             DESTINATION RULE\n"
+                  "                               8080     -          inbound       ORIGINAL_DST     \n"
+                  "BlackHoleCluster               -        -          -             STATIC           \n"
+                  "agent                          -        -          -             STATIC           \n"
+                  "web.shop.svc.cluster.local     80       -          outbound      EDS              web.shop\n"
+                  "web.shop.svc.cluster.local     80       v1         outbound      EDS              web.shop\n"),
+            clusters);
+  EXPECT_EQ(names(R"([{"name":"inbound|8080||","type":"ORIGINAL_DST","connectTimeout":"10s"},
+    {"name":"outbound|80||web.shop.svc.cluster.local","type":"EDS","edsClusterConfig":{}},
+    {"name":"outbound|80|v1|web.shop.svc.cluster.local","type":"EDS"},{"name":"agent","type":"STATIC"}])"),
+            clusters);
+  const HeldNames listeners = {{kListenerNames, {"0.0.0.0:15001", "0.0.0.0:15006", "10.96.0.7:443"}}};
+  EXPECT_EQ(names("ADDRESS       PORT  MATCH                    DESTINATION\n"
+                  "10.96.0.7     443   ALL                      Cluster: outbound|443||kubernetes.default\n"
+                  "0.0.0.0       15001 ALL                      PassthroughCluster\n"
+                  "0.0.0.0       15006 Addr: *:15006            Non-HTTP/Non-TCP\n"
+                  "0.0.0.0       15006 Trans: tls; Addr: 0.0.0.0/0 InboundPassthroughClusterIpv4\n"
+                  "0.0.0.0       15021 ALL                      Inline Route: /healthz/ready*\n"),
+            listeners);
+  EXPECT_EQ(names(R"([{"name":"virtualOutbound","address":{"socketAddress":{"address":"0.0.0.0","portValue":15001}}},
+    {"name":"virtualInbound","address":{"socketAddress":{"address":"0.0.0.0","portValue":15006}}},
+    {"name":"10.96.0.7_443","address":{"socketAddress":{"address":"10.96.0.7","portValue":443}}}])"),
+            listeners);
+  const HeldNames routes = {{kRouteNames, {"80", "web.shop.svc.cluster.local:80"}}};
+  EXPECT_EQ(
+      names("NAME                              VHOST NAME                  DOMAINS     MATCH     VIRTUAL SERVICE\n"
+            "80                                web.shop:80                 web         /*        web.shop\n"
+            "web.shop.svc.cluster.local:80     web.shop:80                 *           /*        \n"
+            "                                  backend                     *           /stats*   \n"
+            "inbound|8080||                    inbound|http|80             *           /*        \n"),
+      routes);
+  EXPECT_EQ(names(R"([{"name":"80","virtualHosts":[]},{"virtualHosts":[]},{"name":"inbound|8080||","virtualHosts":[]},
+    {"name":"web.shop.svc.cluster.local:80","virtualHosts":[]}])"),
+            routes);
+  Refusals refusals;
+  const HeldNames all =
+      ReadProxyState(R"({"configs":[{"@type":"x/envoy.admin.v3.ClustersConfigDump","dynamic_active_clusters":[
+    {"cluster":{"name":"outbound|80||web.shop.svc.cluster.local"}}],"static_clusters":[{"cluster":{"name":"agent"}}]},
+    {"@type":"x/envoy.admin.v3.ListenersConfigDump","dynamic_listeners":[{"name":"0.0.0.0_80","active_state":{}},
+    {"name":"0.0.0.0_81","warming_state":{}}]},
+    {"@type":"x/envoy.admin.v3.RoutesConfigDump","dynamic_route_configs":[{"route_config":{"name":"80"}}]}]})",
+                     "f", refusals)
+          .names;
+  EXPECT_EQ(all, (HeldNames{{kClusterNames, {kWeb}}, {kListenerNames, {"0.0.0.0:80"}}, {kRouteNames, {"80"}}}));
+}
+
 TEST(ProxyState, WhatIsNoneIsCounted) {
   for (const char* bad :
        {"", "{", "{}", "[1, {\"name\": 7}, {\"name\": \"x\", \"host_statuses\": 3}]", "what is this\n",

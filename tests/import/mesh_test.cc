@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "fmt/format.h"
 #include "import/skeleton/mesh_of_objects.h"
 #include "tests/import/imported.h"
@@ -358,6 +360,54 @@ TEST_F(ImportedMesh, AGatewayHasNoAddressBeforeALineTellsOfOne) {
   EXPECT_THAT(addresses, testing::ElementsAre(false, true));
 }
 
+// A gateway's host name comes to resolve to something else, to nothing, and to something again.
+TEST_F(ImportedMesh, ANameOfAGatewayThatResolvesOtherwiseMakesThePushesThatLinesTell) {
+  std::string log = LogOf("east", {});
+  const auto change = [&](const std::string& minute, bool resolves) {
+    const std::string at = "2024-05-06T07:" + minute + ":30";
+    log += at + ".000000Z\tinfo\tmodel\treloading network gateways\n";
+    if (!resolves) log += at + ".000100Z\twarn\tmodel\tcould not resolve hostname \"gw.example\" for 1 gateways\n";
+    log += at + ".000200Z\tinfo\tmodel\tgateways changed, triggering push\n" + at +
+           ".100200Z\tinfo\tads\tPush debounce stable[2] 1 for reason networks: 100ms since last change, 100ms since "
+           "last push, full=true\n";
+  };
+  change("09", true);
+  change("11", false);
+  change("12", true);
+  const auto mesh = MakeSkeleton(Read({Put("istiod.log", log)}).evidence);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  const Judgement judgement = Run(*mesh);
+  EXPECT_EQ(judgement.disagree, 0u) << Words(judgement);
+  EXPECT_EQ(judgement.agree, 6u) << Words(judgement);  // three pushes and reloads
+}
+
+// PILOT_DEBOUNCE_AFTER: a push eight seconds after its first event had others in every 100 ms.
+TEST_F(ImportedMesh, ChangesThatNoLineNamesKeepTheDebouncerWaiting) {
+  const auto mesh = MakeSkeleton(
+      Read({Put("istiod.log",
+                LogOf("east", {"18.000000 ads\tPush debounce stable[1] 200 for config ServiceEntry/shop/"
+                               "web.shop.svc.cluster.local and 1 more configs: 100ms since last change, 8s since last "
+                               "push, full=false"}))})
+          .evidence);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  const Judgement judgement = Run(*mesh);
+  EXPECT_EQ(judgement.disagree, 0u) << Words(judgement);
+  EXPECT_EQ(judgement.agree, 1u) << Words(judgement);
+}
+
+TEST_F(ImportedMesh, ALaterLineTellsTheNamespaceOfAServiceEntrysHost) {
+  const Imported imported = Read(
+      {Put("istiod.log",
+           LogOf("east", {"10.000000 ads\tIncremental push, service db.example at shard External/east has no endpoints",
+                          Pushed("10.100000", "ServiceEntry/shop/db.example", true)}))});
+  for (const InferredInput& input : imported.evidence.inputs) {
+    EXPECT_TRUE(input.host != "db.example" || input.ns == "shop") << input.ns;
+  }
+  const auto mesh = MakeSkeleton(imported.evidence);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  EXPECT_EQ(Run(*mesh).disagree, 0u);
+}
+
 TEST_F(ImportedMesh, AGatewaysServiceThatTheDumpLacksWasDeleted) {
   for (const char* cluster : {"east", "west"}) {
     const std::string gateway =
@@ -531,6 +581,78 @@ TEST_F(ImportedMesh, DumpsAndAuditLogsTellObjectsAndTheirHistory) {
   EXPECT_EQ(mesh->inputs.back().kind, "delete");
   EXPECT_EQ(mesh->inputs.back().at - mesh->world.start, kComesUp + 2s);
   Run(*mesh);
+}
+
+// Of level Metadata, and of patches, the object is the dump's.
+TEST_F(ImportedMesh, AnEventWithoutItsObjectIsOfWhatTheDumpHolds) {
+  const auto event = [](std::string_view verb, std::string_view resource, std::string_view name, int second) {
+    return fmt::format(
+        R"({{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete","verb":"{}","objectRef":{{"resource":"{}","namespace":"shop","name":"{}"}},"responseStatus":{{"code":200}},"stageTimestamp":"2024-05-06T07:08:0{}.000000Z"}})"
+        "\n",
+        verb, resource, name, second);
+  };
+  Put("east/objects.json", DumpOf("east", "west"));
+  Put("east/audit.log", event("create", "services", "web", 1) + event("patch", "services", "web", 2) +
+                            event("update", "services", "gone", 3) + event("create", "leases", "x", 4));
+  const Imported imported = Read({folder_ / "east"});
+  ASSERT_EQ(imported.kube.history.size(), 2u);
+  EXPECT_TRUE(imported.kube.history[0].created);
+  EXPECT_EQ(imported.kube.history[0].body["object"]["spec"]["clusterIP"], "10.96.0.7");
+  EXPECT_EQ(imported.evidence.refusals.reasons().at("audit event of level Metadata: its object is not told").count, 1u);
+  EXPECT_EQ(imported.kube.unseen.at("leases"), 1u);
+  const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  std::vector<Duration> applied;
+  for (const replay::LogInput& input : mesh->inputs) {
+    nlohmann::json object = input.body.value("object", nlohmann::json());
+    if (input.kind == "apply" && object["kind"] == "Service" && object["metadata"]["name"] == "web")
+      applied.push_back(input.at - mesh->world.start);
+  }
+  EXPECT_THAT(applied, testing::ElementsAre(kComesUp, kComesUp + 1s)) << "it is not there before it was made";
+}
+
+TEST_F(ImportedMesh, WhatNoApiServerHasIsCountedAndTheRestIsRead) {
+  const Imported imported = Read({Put("east.yaml", R"(apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {ports: [{name: http, port: 99999}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: api, namespace: shop}
+spec: {ports: [{name: http, port: 80}]}
+---
+apiVersion: networking.istio.io/v1beta1
+kind: VirtualService
+metadata: {name: api, namespace: shop}
+spec: {hosts: [api], http: [{route: [{destination: {host: api}, weight: -5}]}]}
+)")});
+  const auto& reasons = imported.evidence.refusals.reasons();
+  EXPECT_EQ(reasons.at("object that an API server refuses").count, 1u);
+  EXPECT_EQ(reasons.at("object that istiod's webhook refuses; it is taken as it is").count, 1u);
+  EXPECT_EQ(imported.kube.state.size(), 2u);
+}
+
+TEST_F(ImportedMesh, ALineThatIsNotInUtf8IsCounted) {
+  const Imported imported = Read({Put("istiod.log", LogOf("east", {"10.000000 ads\tgar\xe9"
+                                                                   "bage"}))});
+  EXPECT_EQ(imported.evidence.refusals.reasons().at("line that is not in UTF-8, read as far as it is").count, 1u);
+}
+
+TEST_F(ImportedMesh, ARemoteSecretWhoseKubeconfigWasCutOutIsReadable) {
+  const Imported imported = Read({Put("east.json", DumpOf("east", "west")), Put("west.json", DumpOf("west", "east"))});
+  const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  int readable = 0;
+  for (const replay::LogInput& input : mesh->inputs) {
+    if (input.kind != "apply" || input.body["object"]["kind"] != "Secret") continue;
+    for (const auto& [cluster, value] : input.body["object"]["data"].items()) {
+      std::string plain;
+      EXPECT_TRUE(absl::Base64Unescape(value.get<std::string>(), &plain));
+      readable += kube::ParseKubeConfig(plain, cluster).ok() ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(readable, 2);
 }
 
 // `write`: verb, what the object's metadata has besides its name, and who did it, of a pod of namespace shop.

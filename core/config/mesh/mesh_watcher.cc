@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/status.h"
+#include "core/config/mesh/mesh_text.h"
 #include "core/config/mesh/shared_mesh_config.h"
 #include "core/kube/types.h"
 
@@ -37,6 +38,8 @@ MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::
                         .on_delete =
                             [this, mine](const kube::ObjectRef& object) {
                               if (!mine(object)) return;
+                              Say("no ConfigMap found, using existing MeshNetworks config");
+                              if (shared_ == nullptr) Say("no ConfigMap found, using default MeshConfig config");
                               if (shared_ == nullptr) return SetMesh(fallback_, fallback_sources_);
                               own_yaml_.clear();
                               SetMerged();
@@ -80,6 +83,7 @@ void MeshWatcher::SetMerged() {
     absl::StatusOr<MeshConfigRef> shared = ApplyMeshConfigDefaults(shared_yaml_);
     if (shared.ok()) {
       mesh = *std::move(shared);
+      if (log) Say("Applied user config: " + MeshConfigText(*mesh));
       taken = shared_yaml_;
     } else {
       refuse("user", shared.status());
@@ -90,6 +94,7 @@ void MeshWatcher::SetMerged() {
     absl::StatusOr<MeshConfigRef> merged = both.ok() ? ApplyMeshConfigDefaults(*both) : both.status();
     if (merged.ok()) {
       mesh = *std::move(merged);
+      if (log) Say("Applied revision mesh config: " + MeshConfigText(*mesh));
       taken = *both;
     } else {
       refuse("revision", merged.status());
@@ -124,6 +129,7 @@ void MeshWatcher::Read(const kube::Object& config_map) {
   if (const auto it = data.find("meshNetworks"); it != data.end()) {
     absl::StatusOr<MeshNetworks> networks = ParseMeshNetworks(it->second);
     if (!networks.ok()) return Refuse("failed reading MeshNetworks config", networks.status());
+    Say("Loaded MeshNetworks config from Kubernetes API server.");
     SetNetworks(*std::move(networks));
   }
   if (shared_ != nullptr) {
@@ -134,6 +140,7 @@ void MeshWatcher::Read(const kube::Object& config_map) {
   if (it == data.end()) return Refuse("", absl::InvalidArgumentError("missing ConfigMap key \"mesh\""));
   absl::StatusOr<MeshConfigRef> mesh = ApplyMeshConfigDefaults(it->second);
   if (!mesh.ok()) return Refuse("failed reading MeshConfig config", mesh.status());
+  Say("Loaded MeshConfig config from Kubernetes API server.");
   SetMesh(*std::move(mesh), ReadCaCertificateSources(it->second));
 }
 
@@ -145,6 +152,7 @@ void MeshWatcher::Refuse(std::string_view doing, const absl::Status& why) {
 
 void MeshWatcher::SetMesh(MeshConfigRef mesh, CaCertificateSources sources) {
   mesh_ = std::move(mesh);
+  if (log) Say("mesh configuration updated to: " + MeshConfigText(*mesh_));
   ca_certificates_ = std::move(sources);
   host_.Emit({.kind = TraceKind::kMeshConfigChanged, .detail = "mesh"});
   for (size_t i = mesh_handlers_.size(); i-- > 0;) mesh_handlers_[i]();
@@ -153,6 +161,7 @@ void MeshWatcher::SetMesh(MeshConfigRef mesh, CaCertificateSources sources) {
 void MeshWatcher::SetNetworks(MeshNetworks networks) {
   if (networks_ != nullptr && *networks_ == networks) return;
   networks_ = std::make_shared<const MeshNetworks>(std::move(networks));
+  if (log) Say("mesh networks configuration updated to: " + MeshNetworksText(*networks_));
   host_.Emit({.kind = TraceKind::kMeshConfigChanged, .detail = "meshNetworks"});
   for (size_t i = 0; i < networks_handlers_.size(); ++i) networks_handlers_[i]();
 }

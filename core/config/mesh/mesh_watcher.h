@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/host.h"
+#include "core/base/log_line.h"
 #include "core/config/mesh/ca_certificates.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/config/mesh/mesh_networks.h"
@@ -58,11 +59,13 @@ class MeshWatcher {
   // Why the last ConfigMap was refused, wholly or partly, as istiod logs it; OK otherwise.
   const absl::Status& status() const { return status_; }
   std::function<void(const absl::Status& why)> on_refused;  // may be null
+  LogSink log;                                              // told what was read, and what is in force from now on
 
  private:
   void Read(const kube::Object& config_map);
   // With a shared one: istiod: pkg/config/mesh/watcher.go, merged().
   void SetMerged();
+  void Say(std::string text) const { log({.text = std::move(text)}); }
   void Refuse(std::string_view doing, const absl::Status& why);
   void SetMesh(MeshConfigRef mesh, CaCertificateSources sources);
   void SetNetworks(MeshNetworks networks);

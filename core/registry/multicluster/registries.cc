@@ -46,6 +46,7 @@ void Registries::Start() {
   own.Start();
   if (on_cluster_started) on_cluster_started(options_.config_cluster, config_client_, true);
   networks_->Reload();
+  networks_->log = options_.log;  // its first lines are those of the start (core/istiod/start_lines.h)
   secrets_->Start();
 }
 
@@ -80,17 +81,7 @@ void Registries::OnMeshNetworksChanged() {
         (used != controllers_.end() && used->second == controller.get()) || FindSuccessor(*controller) != nullptr;
     if (zombies || alive) controller->OnMeshNetworksChanged();
   }
-  ReloadNetworks();
-}
-
-// istiod: pilot/pkg/model/network.go, reload.
-void Registries::ReloadNetworks() {
-  if (!options_.log) return networks_->Reload();
-  options_.log({.scope = "model", .text = "reloading network gateways"});
-  const std::shared_ptr<const NetworkGateways> before = networks_->Gateways();
   networks_->Reload();
-  if (networks_->Gateways()->All() == before->All()) return;
-  options_.log({.scope = "model", .text = "gateways changed, triggering push"});
 }
 
 void Registries::OnMeshConfigChanged() {
@@ -131,7 +122,7 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
   all_controllers_.push_back(
       std::make_unique<KubeController>(client, host_, updater, std::move(options), options_.networks));
   KubeController& made = *all_controllers_.back();
-  made.on_gateways_changed = [this] { ReloadNetworks(); };
+  made.on_gateways_changed = [this] { networks_->Reload(); };
   made.on_synced = [this, id, controller = &made, began = host_.Now()] {
     // istiod: kube/controller/controller.go, Run.
     if (options_.log && controller->synced()) {

@@ -123,7 +123,6 @@ class Registries final : public ClusterHandler {
   void StartSuccessor(KubeController& controller);
   void OnSuccessorTimeout(KubeController& controller);
   void PutInPlace(Successor& next);
-  void ReloadNetworks();
   void TakeOver(KubeController& controller);
   void Drop(Successor& next);
   void DropSuccessors(const ClusterId& id);

@@ -105,6 +105,20 @@ TEST_F(NetworkManagerTest, AHostNameIsAskedForOnceAndAgainWhenItsTimeIsUp) {
   EXPECT_THAT(updater.Take(), IsEmpty()) << "the same answer is no change";
 }
 
+// istiod: pilot/pkg/model/network.go. Import reads these lines, and infers from them.
+TEST_F(NetworkManagerTest, LogsEachReloadTheNamesThatDoNotResolveAndTheChange) {
+  std::vector<std::string> lines;
+  manager.log = [&](const LogLine& line) { lines.push_back(std::string(line.level) + " " + line.text); };
+  registries = {Gateway("n2", "c2", "gw.example"), Gateway("n2", "c3", "gw.example")};
+  manager.Reload();
+  EXPECT_THAT(lines, ElementsAre("info reloading network gateways",
+                                 "warn could not resolve hostname \"gw.example\" for 2 gateways"));
+  lines.clear();
+  names.addresses["gw.example"] = {"198.51.100.8"};
+  kernel.RunUntil(kernel.Now() + 60s);
+  EXPECT_THAT(lines, ElementsAre("info reloading network gateways", "info gateways changed, triggering push"));
+}
+
 TEST_F(NetworkManagerTest, ATimeToLiveBelowThirtySecondsCountsAsThirty) {
   names.ttl = 1s;
   names.addresses["gw.example"] = {"198.51.100.7"};

@@ -144,6 +144,50 @@ TEST_F(WatchersTest, MeshConfigFollowsTheConfigMap) {
   EXPECT_NE(watcher.networks(), nullptr);
 }
 
+// As a recorded istiod 1.18.2 prints them, empty messages over three lines included.
+TEST_F(WatchersTest, WhatIsReadIsLoggedAsIstiodPrintsIt) {
+  MeshWatcher watcher(client, host, "istio-system");
+  std::vector<std::string> lines;
+  watcher.log = [&](const LogLine& line) { lines.push_back(line.text); };
+  watcher.Start();
+  Run(1s);
+  EXPECT_THAT(lines, IsEmpty()) << "nothing is said of a ConfigMap that is not there";
+  const std::string networks =
+      "networks: {n2: {endpoints: [{fromRegistry: c2}], gateways: [{address: 192.0.2.1, port: 443}]}}";
+  PutMesh({{"mesh", "trustDomain: td"}, {"meshNetworks", networks}});
+  Run(1s);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], "Loaded MeshNetworks config from Kubernetes API server.");
+  EXPECT_EQ(lines[1], R"(mesh networks configuration updated to: {
+    "networks": {
+        "n2": {
+            "endpoints": [
+                {
+                    "fromRegistry": "c2"
+                }
+            ],
+            "gateways": [
+                {
+                    "address": "192.0.2.1",
+                    "port": 443
+                }
+            ]
+        }
+    }
+})");
+  EXPECT_EQ(lines[2], "Loaded MeshConfig config from Kubernetes API server.");
+  EXPECT_THAT(lines[3], ::testing::StartsWith("mesh configuration updated to: {\n    \"proxyListenPort\": 15001,"));
+  EXPECT_THAT(lines[3], ::testing::HasSubstr("\n    \"trustDomain\": \"td\",\n"));
+  EXPECT_THAT(lines[3], ::testing::EndsWith("\n    \"defaultProviders\": {\n\n    }\n}"));
+  lines.clear();
+  PutMesh({{"mesh", "trustDomain: td"}, {"meshNetworks", networks}, {"more", "x"}});
+  Run(1s);
+  EXPECT_THAT(lines, ElementsAre("Loaded MeshNetworks config from Kubernetes API server.",
+                                 "Loaded MeshConfig config from Kubernetes API server.",
+                                 ::testing::StartsWith("mesh configuration updated to: ")))
+      << "1.18.2 takes no mesh config for equal to one that it printed";
+}
+
 TEST_F(WatchersTest, ABadMeshConfigKeepsTheLastGoodOne) {
   PutMesh({{"mesh", "trustDomain: td"}});
   MeshWatcher watcher(client, host, "istio-system");
