@@ -122,6 +122,7 @@ enum class Change : uint8_t {
   kGatewayApiBackendTls,
   kRawUpstreamCluster,
   kBadAuthorizersDenyByRule,
+  kPolicyTargets,
 };
 
 }  // namespace wavetank::pilot

@@ -356,6 +356,9 @@ const std::vector<ProfileRow>& ProfileRows() {
       {Change::kBadAuthorizersDenyByRule, "bad-authorizers-deny-by-rule",
        "CUSTOM policies whose authorizer cannot be had deny what their rules match; before, everything", "1.20", "",
        ""},
+      {Change::kPolicyTargets, "policy-targets",
+       "policies with targetRefs hold for the Gateways that they name alone; before, they were no field", "1.20", "",
+       ""},
   };
   return *rows;
 }

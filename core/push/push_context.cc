@@ -108,22 +108,24 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
                               ? std::make_shared<const DestinationRuleIndex>(configs.DestinationRules(), now.defaults,
                                                                              mesh.root_namespace, env.domain_suffix)
                               : before->destination_rules;
+  const bool by_target = now.profile.Has(Change::kPolicyTargets);
   now.authn = changed(ConfigKind::kPeerAuthentication) || changed(ConfigKind::kRequestAuthentication)
                   ? std::make_shared<const AuthenticationPolicies>(
-                        configs.PeerAuthentications(), configs.RequestAuthentications(), mesh.root_namespace)
+                        configs.PeerAuthentications(), configs.RequestAuthentications(), mesh.root_namespace, by_target)
                   : before->authn;
   now.authz = changed(ConfigKind::kAuthorizationPolicy)
-                  ? std::make_shared<const AuthorizationPolicies>(configs.AuthorizationPolicies(), mesh.root_namespace)
+                  ? std::make_shared<const AuthorizationPolicies>(configs.AuthorizationPolicies(), mesh.root_namespace,
+                                                                  by_target)
                   : before->authz;
   now.envoy_filters = changed(ConfigKind::kEnvoyFilter)
                           ? std::make_shared<const EnvoyFilters>(configs.EnvoyFilters(), mesh.root_namespace)
                           : before->envoy_filters;
   now.telemetry = changed(ConfigKind::kTelemetry)
                       ? std::make_shared<const Telemetries>(configs.Telemetries(), now.env.mesh,
-                                                            now.profile.Has(Change::kTelemetriesAddUp))
+                                                            now.profile.Has(Change::kTelemetriesAddUp), by_target)
                       : before->telemetry;
   now.wasm_plugins = changed(ConfigKind::kWasmPlugin)
-                         ? std::make_shared<const WasmPlugins>(configs.WasmPlugins(), mesh.root_namespace)
+                         ? std::make_shared<const WasmPlugins>(configs.WasmPlugins(), mesh.root_namespace, by_target)
                          : before->wasm_plugins;
   now.gateways = changed(ConfigKind::kGateway)
                      ? std::make_shared<const std::vector<config::GatewayRef>>(configs.Gateways())

@@ -62,6 +62,7 @@ void ReadMessage(ProtoJson& in, AuthorizationPolicy::Rule& out) {
 void ReadMessage(ProtoJson& in, AuthorizationPolicy& out) {
   using Action = AuthorizationPolicy::Action;
   ReadSelector(in, "selector", "matchLabels", out.selector);
+  ReadTargets(in, out.targets);
   in.Field("rules", out.rules);
   in.Enum("action", out.action,
           {{"ALLOW", Action::kAllow}, {"DENY", Action::kDeny}, {"AUDIT", Action::kAudit}, {"CUSTOM", Action::kCustom}});

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/kinds/policy_target.h"
 #include "core/config/kinds/typed_config.h"
 
 namespace wavetank::config {
@@ -40,8 +41,9 @@ struct AuthorizationPolicy {
     friend bool operator==(const Rule&, const Rule&) = default;
   };
 
-  std::optional<Labels> selector;  // matchLabels
-  std::vector<Rule> rules;         // none: nothing matches
+  std::optional<Labels> selector;     // matchLabels
+  std::vector<PolicyTarget> targets;  // targetRefs, or targetRef
+  std::vector<Rule> rules;            // none: nothing matches
   Action action = Action::kAllow;
   std::string provider;  // of CUSTOM: an extension provider of the mesh config
   friend bool operator==(const AuthorizationPolicy&, const AuthorizationPolicy&) = default;

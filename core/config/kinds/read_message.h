@@ -22,6 +22,10 @@ namespace wavetank::config {
 // and is a selector of no labels, which takes all, when it names none.
 void ReadSelector(ProtoJson& in, std::string_view field, std::string_view labels, std::optional<Labels>& out);
 
+// targetRefs; without any, targetRef, which older releases had.
+void ReadTargets(ProtoJson& in, std::vector<PolicyTarget>& out);
+
+void ReadMessage(ProtoJson& in, PolicyTarget& out);
 void ReadMessage(ProtoJson& in, StringMatch& out);
 void ReadMessage(ProtoJson& in, Destination& out);
 void ReadMessage(ProtoJson& in, PortSpec& out);

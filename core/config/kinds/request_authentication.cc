@@ -28,6 +28,7 @@ void ReadMessage(ProtoJson& in, RequestAuthentication::JwtRule& out) {
 
 void ReadMessage(ProtoJson& in, RequestAuthentication& out) {
   ReadSelector(in, "selector", "matchLabels", out.selector);
+  ReadTargets(in, out.targets);
   in.Field("jwtRules", out.jwt_rules);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/kinds/policy_target.h"
 #include "core/config/kinds/typed_config.h"
 
 namespace wavetank::config {
@@ -31,7 +32,8 @@ struct RequestAuthentication {
     friend bool operator==(const JwtRule&, const JwtRule&) = default;
   };
 
-  std::optional<Labels> selector;  // matchLabels
+  std::optional<Labels> selector;     // matchLabels
+  std::vector<PolicyTarget> targets;  // targetRefs, or targetRef
   std::vector<JwtRule> jwt_rules;
   friend bool operator==(const RequestAuthentication&, const RequestAuthentication&) = default;
 };

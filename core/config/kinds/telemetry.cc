@@ -139,6 +139,7 @@ void ReadMessage(ProtoJson& in, Telemetry::AccessLogging& out) {
 
 void ReadMessage(ProtoJson& in, Telemetry& out) {
   ReadSelector(in, "selector", "matchLabels", out.selector);
+  ReadTargets(in, out.targets);
   in.Field("tracing", out.tracing);
   in.Field("metrics", out.metrics);
   in.Field("accessLogging", out.access_logging);

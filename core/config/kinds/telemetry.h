@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "core/config/kinds/policy_target.h"
 #include "core/config/kinds/typed_config.h"
 
 namespace wavetank::config {
@@ -60,7 +61,8 @@ struct Telemetry {
     friend bool operator==(const AccessLogging&, const AccessLogging&) = default;
   };
 
-  std::optional<Labels> selector;  // matchLabels
+  std::optional<Labels> selector;     // matchLabels
+  std::vector<PolicyTarget> targets;  // targetRefs, or targetRef
   std::vector<Tracing> tracing;
   std::vector<Metrics> metrics;
   std::vector<AccessLogging> access_logging;

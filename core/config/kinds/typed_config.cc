@@ -54,6 +54,18 @@ void ReadSelector(ProtoJson& in, std::string_view field, std::string_view labels
   selector.Field(labels, out.emplace());
 }
 
+void ReadMessage(ProtoJson& in, PolicyTarget& out) {
+  in.Field("group", out.group);
+  in.Field("kind", out.kind);
+  in.Field("name", out.name);
+  in.Field("namespace", out.ns);
+}
+
+void ReadTargets(ProtoJson& in, std::vector<PolicyTarget>& out) {
+  in.Field("targetRefs", out);
+  if (out.empty() && in.Has("targetRef")) in.Field("targetRef", out.emplace_back());
+}
+
 namespace {
 struct PortSelector {
   uint32_t number = 0;

@@ -42,6 +42,7 @@ void ReadMessage(ProtoJson& in, WasmPlugin& out) {
   using Phase = WasmPlugin::Phase;
   using PullPolicy = WasmPlugin::PullPolicy;
   ReadSelector(in, "selector", "matchLabels", out.selector);
+  ReadTargets(in, out.targets);
   in.Field("url", out.url);
   in.Field("sha256", out.sha256);
   in.Enum("imagePullPolicy", out.image_pull_policy,

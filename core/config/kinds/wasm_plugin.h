@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/kinds/policy_target.h"
 #include "core/config/kinds/typed_config.h"
 #include "nlohmann/json.hpp"
 
@@ -28,7 +29,8 @@ struct WasmPlugin {
     friend bool operator==(const EnvVar&, const EnvVar&) = default;
   };
 
-  std::optional<Labels> selector;  // matchLabels
+  std::optional<Labels> selector;     // matchLabels
+  std::vector<PolicyTarget> targets;  // targetRefs, or targetRef
   std::string url, sha256, image_pull_secret, verification_key, plugin_name;
   PullPolicy image_pull_policy = PullPolicy::kUnspecified;
   nlohmann::json plugin_config;  // an object; null: none

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/model/selection.h"
+#include "core/push/policies/policy_attachment.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -27,16 +28,16 @@ MutualTlsMode Convert(Mode mode) {
   return MutualTlsMode::kUnknown;
 }
 
-// Of the namespace's policies and then the root's, each by age, those whose selector takes the labels. istiod:
+// Of the namespace's policies and then the root's, each by age, those that `takes` takes. istiod:
 // getConfigsForWorkload.
-template <typename Policies>
-auto ForWorkload(const Policies& by_namespace, std::string_view ns, std::string_view root, const Labels& labels) {
+template <typename Policies, typename Takes>
+auto ForWorkload(const Policies& by_namespace, std::string_view ns, std::string_view root, const Takes& takes) {
   typename Policies::mapped_type out;
   const auto look = [&](std::string_view in) {
     const auto it = by_namespace.find(in);
     if (it == by_namespace.end()) return;
     for (const auto& policy : it->second) {
-      if (!policy->spec.selector || Selects(*policy->spec.selector, labels)) out.push_back(policy);
+      if (takes(policy->spec, in)) out.push_back(policy);
     }
   };
   look(ns);
@@ -48,8 +49,8 @@ auto ForWorkload(const Policies& by_namespace, std::string_view ns, std::string_
 
 AuthenticationPolicies::AuthenticationPolicies(const std::vector<config::PeerAuthenticationRef>& peers,
                                                const std::vector<config::RequestAuthenticationRef>& requests,
-                                               std::string root_namespace)
-    : root_namespace_(std::move(root_namespace)) {
+                                               std::string root_namespace, bool by_target)
+    : root_namespace_(std::move(root_namespace)), by_target_(by_target) {
   for (const config::RequestAuthenticationRef& policy : requests) {
     requests_by_namespace_[policy->meta.ns].push_back(policy);
   }
@@ -85,12 +86,17 @@ MutualTlsMode AuthenticationPolicies::GetNamespaceMutualTlsMode(std::string_view
 
 std::vector<config::PeerAuthenticationRef> AuthenticationPolicies::GetPeerAuthenticationsForWorkload(
     std::string_view ns, const Labels& labels) const {
-  return ForWorkload(by_namespace_, ns, root_namespace_, labels);
+  return ForWorkload(by_namespace_, ns, root_namespace_, [&](const config::PeerAuthentication& spec, std::string_view) {
+    return !spec.selector || Selects(*spec.selector, labels);
+  });
 }
 
 std::vector<config::RequestAuthenticationRef> AuthenticationPolicies::GetJwtPoliciesForWorkload(
     std::string_view ns, const Labels& labels) const {
-  return ForWorkload(requests_by_namespace_, ns, root_namespace_, labels);
+  return ForWorkload(requests_by_namespace_, ns, root_namespace_,
+                     [&](const config::RequestAuthentication& spec, std::string_view policy_ns) {
+                       return Attaches(spec, policy_ns, ns, labels, by_target_);
+                     });
 }
 
 MergedPeerAuthentication AuthenticationPolicies::ComposeForWorkload(std::string_view ns, const Labels& labels) const {

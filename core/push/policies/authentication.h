@@ -30,9 +30,10 @@ struct MergedPeerAuthentication {
 class AuthenticationPolicies {
  public:
   AuthenticationPolicies() = default;
-  // Both sorted by creation time.
+  // Both sorted by creation time. `by_target`: as of Attaches(), of RequestAuthentications.
   AuthenticationPolicies(const std::vector<config::PeerAuthenticationRef>& peers,
-                         const std::vector<config::RequestAuthenticationRef>& requests, std::string root_namespace);
+                         const std::vector<config::RequestAuthenticationRef>& requests, std::string root_namespace,
+                         bool by_target);
 
   // By namespace's policy, else the mesh's; kUnknown when there is neither.
   MutualTlsMode GetNamespaceMutualTlsMode(std::string_view ns) const;
@@ -54,6 +55,7 @@ class AuthenticationPolicies {
   std::map<std::string, std::vector<config::PeerAuthenticationRef>, std::less<>> by_namespace_;
   std::map<std::string, std::vector<config::RequestAuthenticationRef>, std::less<>> requests_by_namespace_;
   std::map<std::string, MutualTlsMode, std::less<>> namespace_modes_;
+  bool by_target_ = false;
   MutualTlsMode global_mode_ = MutualTlsMode::kUnknown;
 };
 

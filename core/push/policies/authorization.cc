@@ -1,12 +1,12 @@
 #include "core/push/policies/authorization.h"
 
-#include "core/model/selection.h"
+#include "core/push/policies/policy_attachment.h"
 
 namespace wavetank::pilot {
 
 AuthorizationPolicies::AuthorizationPolicies(const std::vector<config::AuthorizationPolicyRef>& sorted,
-                                             std::string root_namespace)
-    : root_namespace_(std::move(root_namespace)) {
+                                             std::string root_namespace, bool by_target)
+    : root_namespace_(std::move(root_namespace)), by_target_(by_target) {
   for (const config::AuthorizationPolicyRef& policy : sorted) by_namespace_[policy->meta.ns].push_back(policy);
 }
 
@@ -17,8 +17,7 @@ WorkloadAuthorization AuthorizationPolicies::ForWorkload(std::string_view ns, co
     const auto it = by_namespace_.find(in);
     if (it == by_namespace_.end()) return;
     for (const config::AuthorizationPolicyRef& policy : it->second) {
-      const auto& selector = policy->spec.selector;
-      if (selector && !Selects(*selector, labels)) continue;
+      if (!Attaches(policy->spec, in, ns, labels, by_target_)) continue;
       switch (policy->spec.action) {
         case Action::kAllow:
           out.allow.push_back(policy.get());

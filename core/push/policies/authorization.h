@@ -20,15 +20,17 @@ struct WorkloadAuthorization {
 class AuthorizationPolicies {
  public:
   AuthorizationPolicies() = default;
-  // `sorted`: by creation time.
-  AuthorizationPolicies(const std::vector<config::AuthorizationPolicyRef>& sorted, std::string root_namespace);
+  // `sorted`: by creation time. `by_target`: as of Attaches().
+  AuthorizationPolicies(const std::vector<config::AuthorizationPolicyRef>& sorted, std::string root_namespace,
+                        bool by_target);
 
-  // Those of the root namespace and of its own whose selector the workload has.
+  // Those of the root namespace and of its own that are for the workload.
   WorkloadAuthorization ForWorkload(std::string_view ns, const config::Labels& labels) const;
   bool empty() const { return by_namespace_.empty(); }
 
  private:
   std::string root_namespace_;
+  bool by_target_ = false;
   std::map<std::string, std::vector<config::AuthorizationPolicyRef>, std::less<>> by_namespace_;
 };
 

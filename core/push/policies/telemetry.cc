@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "core/model/selection.h"
+#include "core/push/policies/policy_attachment.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -23,7 +23,10 @@ bool Concerns(Telemetry::Mode mode, TelemetrySide side) {
          (mode == Telemetry::Mode::kClient) == (side == TelemetrySide::kClient);
 }
 
-bool HasNoSelector(const Telemetry& spec) { return !spec.selector || spec.selector->empty(); }
+// Of a whole namespace, or of the mesh.
+bool IsNamespaceWide(const Telemetry& spec, bool by_target) {
+  return (!spec.selector || spec.selector->empty()) && (!by_target || spec.targets.empty());
+}
 
 bool Holds(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -172,8 +175,8 @@ std::optional<TracingSpec> WorkloadTelemetry::Tracing(TelemetrySide side) const 
 }
 
 Telemetries::Telemetries(const std::vector<config::TelemetryRef>& sorted,
-                         std::shared_ptr<const config::MeshConfig> mesh, bool add_up)
-    : mesh_(std::move(mesh)), add_up_(add_up) {
+                         std::shared_ptr<const config::MeshConfig> mesh, bool add_up, bool by_target)
+    : mesh_(std::move(mesh)), add_up_(add_up), by_target_(by_target) {
   for (const config::TelemetryRef& telemetry : sorted) by_namespace_[telemetry->meta.ns].push_back(telemetry);
 }
 
@@ -181,7 +184,7 @@ const Telemetries::Config* Telemetries::NamespaceWide(std::string_view ns) const
   const auto it = by_namespace_.find(ns);
   if (it == by_namespace_.end()) return nullptr;
   for (const config::TelemetryRef& telemetry : it->second) {
-    if (HasNoSelector(telemetry->spec)) return telemetry.get();
+    if (IsNamespaceWide(telemetry->spec, by_target_)) return telemetry.get();
   }
   return nullptr;
 }
@@ -199,7 +202,8 @@ WorkloadTelemetry Telemetries::ForWorkload(std::string_view ns, const config::La
   const auto it = by_namespace_.find(ns);
   if (it == by_namespace_.end()) return out;
   for (const config::TelemetryRef& telemetry : it->second) {
-    if (HasNoSelector(telemetry->spec) || !Selects(*telemetry->spec.selector, labels)) continue;
+    if (IsNamespaceWide(telemetry->spec, by_target_)) continue;
+    if (!Attaches(telemetry->spec, ns, ns, labels, by_target_)) continue;
     add(telemetry.get());
     if (!add_up_) break;
   }

@@ -76,9 +76,10 @@ class WorkloadTelemetry {
 // until any Telemetry or the mesh config changes, also when a service that a log names has gone meanwhile.
 class Telemetries {
  public:
-  // `sorted`: by creation time. `add_up`: all that select a workload hold for it, else the first.
+  // `sorted`: by creation time. `add_up`: all that select a workload hold for it, else the first. `by_target`: as of
+  // Attaches().
   Telemetries(const std::vector<config::TelemetryRef>& sorted, std::shared_ptr<const config::MeshConfig> mesh,
-              bool add_up = false);
+              bool add_up = false, bool by_target = false);
 
   WorkloadTelemetry ForWorkload(std::string_view ns, const config::Labels& labels) const;
 
@@ -97,7 +98,7 @@ class Telemetries {
   const Config* NamespaceWide(std::string_view ns) const;
 
   std::shared_ptr<const config::MeshConfig> mesh_;
-  const bool add_up_;
+  const bool add_up_, by_target_;
   std::map<std::string, std::vector<config::TelemetryRef>, std::less<>> by_namespace_;
   // By address, only ever looked up.
   mutable std::map<std::pair<WorkloadTelemetry::Levels, int>, Generated> generated_;

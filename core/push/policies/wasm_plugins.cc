@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/model/selection.h"
+#include "core/push/policies/policy_attachment.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -38,8 +38,8 @@ int64_t PriorityOf(const WasmPlugin& plugin) {
 
 }  // namespace
 
-WasmPlugins::WasmPlugins(const std::vector<config::WasmPluginRef>& sorted, std::string root_namespace)
-    : root_namespace_(std::move(root_namespace)) {
+WasmPlugins::WasmPlugins(const std::vector<config::WasmPluginRef>& sorted, std::string root_namespace, bool by_target)
+    : root_namespace_(std::move(root_namespace)), by_target_(by_target) {
   for (const config::WasmPluginRef& plugin : sorted) {
     std::optional<GoUrl> url = ParseGoUrl(plugin->spec.url);
     if (!url) continue;
@@ -57,8 +57,7 @@ WasmPlugins::List WasmPlugins::For(const Proxy& proxy) const {
     const auto it = by_namespace_.find(ns);
     if (it == by_namespace_.end()) return;
     for (const WasmPlugin& plugin : it->second) {
-      const auto& selector = plugin.config->spec.selector;
-      if (!selector || Selects(*selector, proxy.labels)) out.push_back(&plugin);
+      if (Attaches(plugin.config->spec, ns, proxy.config_namespace, proxy.labels, by_target_)) out.push_back(&plugin);
     }
   };
   if (!root_namespace_.empty()) look(root_namespace_);

@@ -25,8 +25,8 @@ class WasmPlugins {
   using List = std::vector<const WasmPlugin*>;
 
   WasmPlugins() = default;
-  // `sorted`: by creation time. One whose url is none is as if it were not there.
-  WasmPlugins(const std::vector<config::WasmPluginRef>& sorted, std::string root_namespace);
+  // `sorted`: by creation time. `by_target`: as of Attaches(). One whose url is none is as if it were not there.
+  WasmPlugins(const std::vector<config::WasmPluginRef>& sorted, std::string root_namespace, bool by_target);
 
   // Those of the root namespace and of the proxy's own that select it, whatever the phase: the highest priority first,
   // those without one last, else the root namespace's before the others and old before new. They live as long as the
@@ -35,6 +35,7 @@ class WasmPlugins {
 
  private:
   std::string root_namespace_;
+  bool by_target_ = false;
   std::map<std::string, std::vector<WasmPlugin>, std::less<>> by_namespace_;
 };
 

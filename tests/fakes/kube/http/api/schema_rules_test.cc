@@ -120,7 +120,8 @@ TEST(SchemaRulesTest, FormatsAreTypesAndNamesAreEscaped) {
 
 TEST(SchemaRulesTest, WhatWasSoBeforeDoesNotRefuseWhereTheReleaseRatchets) {
   const json schema = Yaml(
-      "type: object\nproperties: {a: {type: string, x-kubernetes-validations: [{rule: \"self == 'ok'\", message: not so}]}, "
+      "type: object\nproperties: {a: {type: string, x-kubernetes-validations: [{rule: \"self == 'ok'\", message: not "
+      "so}]}, "
       "b: {type: string}}");
   const json old = Yaml("{a: bad, b: x}"), now = Yaml("{a: bad, b: y}");
   EXPECT_THAT(Errors(schema, now, old), ElementsAre("a: Invalid value: \"string\": not so"));
