@@ -29,10 +29,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/scenarios/incidents ${PROJECT_SOURCE_DIR
   DESTINATION ${CMAKE_INSTALL_DATADIR}/wavetank/scenarios)
 # What a person reads who has the package alone, in the tree that its links know; and the examples, which build against it.
 set(documents ${CMAKE_INSTALL_DATADIR}/doc/wavetank)
-install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${documents})
+install(FILES README.md CHANGELOG.md DESTINATION ${documents})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright DESTINATION ${documents})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION ${documents})
-install(FILES ${PROJECT_SOURCE_DIR}/scenarios/README.md DESTINATION ${documents}/scenarios)
+install(FILES scenarios/README.md DESTINATION ${documents}/scenarios)
 install(FILES ${PROJECT_BINARY_DIR}/library/wavetank.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${PROJECT_BINARY_DIR}/library/wavetank.bash RENAME wavetank
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -166,10 +166,12 @@ void IstiodCa::Use(KeyCertPem pem, std::string_view what, bool plugged) {
     // A bad istio-ca-secret is read again until the time is up: somebody may mend it.
     if (!plugged) return RetryStart(bundle.status());
     // istiod: pilot/pkg/bootstrap/istio_ca.go, createIstioCA.
+    const bool of_the_bundle = !absl::IsFailedPrecondition(bundle.status());
     return Finish(absl::Status(bundle.status().code(),
                                fmt::format("failed to create discovery service: failed to create CA: failed to create "
-                                           "an istiod CA: failed to create CA KeyCertBundle ({})",
-                                           Message(bundle.status()))));
+                                           "an istiod CA: {}{}{}",
+                                           of_the_bundle ? "failed to create CA KeyCertBundle (" : "",
+                                           Message(bundle.status()), of_the_bundle ? ")" : "")));
   }
   absl::StatusOr<std::unique_ptr<IstioCa>> ca = IstioCa::Create(*std::move(bundle), options_.ca, host_.WallClock());
   if (!ca.ok()) return Finish(ca.status());

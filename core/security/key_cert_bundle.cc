@@ -46,12 +46,6 @@ absl::StatusOr<KeyCertBundleRef> KeyCertBundle::Create(KeyCertPem pem, Time now,
                    fmt::format("{}: {} is not the key of {}; put a pair that was made together", what, names.key,
                                names.certificate));
   }
-  if (!(*certificate)->is_ca()) {
-    return Invalid(
-        "certificate is not authorized to sign other certificates",
-        fmt::format("{} is one of a server or workload; a CA certificate is needed (basic constraints CA:TRUE)",
-                    entry(names.certificate)));
-  }
   const x509::VerifyResult verified = x509::Verify(presented, **roots, now);
   if (verified.error == x509::VerifyError::kExpired || verified.error == x509::VerifyError::kNotYetValid) {
     for (const auto& certificates : {presented, (*roots)->roots()}) {
@@ -71,6 +65,13 @@ absl::StatusOr<KeyCertBundleRef> KeyCertBundle::Create(KeyCertPem pem, Time now,
     return Invalid(fmt::format("{}x509: certificate signed by unknown authority", kUnverified),
                    fmt::format("{}: {} does not chain to {}: {} (the certificate names as its issuer \"{}\")", what,
                                names.certificate, names.roots, verified.reason, (*certificate)->issuer()));
+  }
+  // After the bundle is made (istiod: security/pkg/pki/ca/ca.go, NewPluggedCertIstioCAOptions).
+  if (!(*certificate)->is_ca()) {
+    return absl::FailedPreconditionError(
+        fmt::format("certificate is not authorized to sign other certificates: {} is one of a server or workload; a CA "
+                    "certificate is needed (basic constraints CA:TRUE)",
+                    entry(names.certificate)));
   }
   out->certificate_ = *std::move(certificate);
   out->key_ = *std::move(key);

@@ -184,6 +184,25 @@ void DefaultDefinition(json& body, const json& metadata) {
 }
 
 // Kubernetes: pkg/apis/autoscaling. One store for both versions: that of version 2.
+// kubernetes: pkg/apis/core/v1/defaults.go, SetDefaults_LimitRangeItem: of containers a maximum is the limit by default,
+// and that, or a minimum, the request.
+void DefaultLimitRange(json& body) {
+  json& limits = ObjectAt(body, "spec")["limits"];
+  if (!limits.is_array()) return;
+  for (json& limit : limits) {
+    if (!limit.is_object() || Text(limit, "type") != "Container") continue;
+    for (const auto& [from, to] :
+         {std::pair("max", "default"), std::pair("default", "defaultRequest"), std::pair("min", "defaultRequest")}) {
+      const json source = At(limit, from);
+      if (!source.is_object() || source.empty()) continue;
+      json& target = ObjectAt(limit, to);
+      for (const auto& [name, quantity] : source.items()) {
+        if (!target.contains(name)) target[name] = quantity;
+      }
+    }
+  }
+}
+
 void DefaultAutoscaler(json& body) {
   ToAutoscalingV2(body);
   json& spec = ObjectAt(body, "spec");
@@ -249,6 +268,8 @@ void SetDefaults(json& body) {
     if (kind == "PersistentVolume") Default(ObjectAt(body, "spec"), "persistentVolumeReclaimPolicy", "Retain");
     Default(ObjectAt(body, "spec"), "volumeMode", "Filesystem");
     Default(ObjectAt(body, "status"), "phase", "Pending");
+  } else if (kind == "LimitRange") {
+    DefaultLimitRange(body);
   } else if (kind == "HorizontalPodAutoscaler") {
     DefaultAutoscaler(body);
   } else if (kind == "CustomResourceDefinition") {

@@ -120,6 +120,17 @@ TEST(PolicyRulesTest, AnIngressLeadsSomewhere) {
               HasSubstr("spec.rules[0].http.paths[0].path: Invalid value: \"web\": must be an absolute path"));
 }
 
+TEST(PolicyRulesTest, AMaximumOfContainersIsTheirLimitUnlessOneIsSaid) {
+  json body = {{"apiVersion", "v1"}, {"kind", "LimitRange"}, {"metadata", {{"name", "a"}, {"namespace", "default"}}}};
+  body["spec"]["limits"] = json::array({{{"type", "Container"}, {"max", {{"cpu", "2"}}}, {"min", {{"memory", "1Mi"}}}},
+                                        {{"type", "Pod"}, {"max", {{"cpu", "4"}}}}});
+  SetDefaults(body);
+  const json& limits = body["spec"]["limits"];
+  EXPECT_EQ(limits[0]["default"], json({{"cpu", "2"}}));
+  EXPECT_EQ(limits[0]["defaultRequest"], json({{"cpu", "2"}, {"memory", "1Mi"}}));
+  EXPECT_FALSE(limits[1].contains("default"));
+}
+
 TEST(PolicyRulesTest, ALimitRangeIsInOrder) {
   const json limit = {{"type", "Container"}, {"min", {{"cpu", "2"}}}, {"max", {{"cpu", "1"}}}};
   EXPECT_THAT(Refusal("v1", "LimitRange", {{"limits", json::array({limit})}}),
