@@ -33,7 +33,7 @@ class KeyCertBundle {
  public:
   // Checks all of it: every text is what it should be, the certificate is a CA's, is valid at `now`, chains to the
   // roots and belongs to the key. InvalidArgument is one message that names `what` ("Secret istio-system/cacerts"), the
-  // key within it and the remedy.
+  // key within it and the remedy; FailedPrecondition the same of a certificate that may not sign.
   static absl::StatusOr<KeyCertBundleRef> Create(KeyCertPem pem, Time now, std::string_view what);
 
   const x509::Certificate& certificate() const { return *certificate_; }
