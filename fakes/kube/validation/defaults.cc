@@ -184,8 +184,8 @@ void DefaultDefinition(json& body, const json& metadata) {
 }
 
 // Kubernetes: pkg/apis/autoscaling. One store for both versions: that of version 2.
-// kubernetes: pkg/apis/core/v1/defaults.go, SetDefaults_LimitRangeItem: of containers a maximum is the limit by default,
-// and that, or a minimum, the request.
+// kubernetes: pkg/apis/core/v1/defaults.go, SetDefaults_LimitRangeItem: of containers a maximum is the limit by
+// default, and that, or a minimum, the request.
 void DefaultLimitRange(json& body) {
   json& limits = ObjectAt(body, "spec")["limits"];
   if (!limits.is_array()) return;
