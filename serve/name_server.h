@@ -2,7 +2,7 @@
 //
 // A query that the world lets fail is answered with a server failure; one for a name that is not there with NXDOMAIN.
 // Types other than A and AAAA have no records. The time to live is what the name says, or as long as istiods of the
-// world take it for (sim/world_site.cc, Resolve); what is not there holds for half a minute.
+// world take it for (sim/istiod_run.cc, Resolve); what is not there holds for half a minute.
 #pragma once
 
 #include <netinet/in.h>
@@ -45,6 +45,6 @@ class NameServer {
 };
 
 // The answer of `world`'s `cluster` to a message; nothing: it is no query that can be answered.
-std::optional<std::string> AnswerQuery(sim::World& world, const std::string& cluster, std::string_view query);
+std::optional<std::string> AnswerQuery(sim::World& world, const std::string& cluster, std::string_view message);
 
 }  // namespace wavetank::serve

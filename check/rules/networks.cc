@@ -265,16 +265,28 @@ void NetworkLabelMissing(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// The networks of a cluster's mesh ConfigMap, and the map; null: there are none, or none that can be read (istiod
+// refuses those, and says so).
+struct WrittenNetworks {
+  kube::ObjectRef map;
+  config::MeshNetworks networks;
+};
+WrittenNetworks NetworksOf(const Mesh& mesh, const MeshCluster& cluster) {
+  kube::ObjectRef map = MeshConfigMap(mesh, cluster);
+  if (map == nullptr) return {};
+  const auto data = kube::ConfigMapData(*map);
+  const auto text = data.find("meshNetworks");
+  if (text == data.end()) return {};
+  absl::StatusOr<config::MeshNetworks> networks = config::ParseMeshNetworks(text->second);
+  if (!networks.ok()) return {};
+  return {std::move(map), *std::move(networks)};
+}
+
 void UnknownMeshNetworksRegistry(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
-    const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
+    const auto [map, networks] = NetworksOf(mesh, *cluster);
     if (map == nullptr) continue;
-    const auto data = kube::ConfigMapData(*map);
-    const auto text = data.find("meshNetworks");
-    if (text == data.end()) continue;
-    const auto networks = config::ParseMeshNetworks(text->second);
-    if (!networks.ok()) continue;  // istiod refuses it too, and says so
-    for (const auto& [name, network] : networks->networks) {
+    for (const auto& [name, network] : networks.networks) {
       for (const auto& endpoint : network.endpoints) {
         if (endpoint.from_registry.empty() || mesh.Find(endpoint.from_registry) != nullptr) continue;
         findings.Add(
@@ -291,15 +303,11 @@ void UnknownMeshNetworksRegistry(const Mesh& mesh, Findings& findings) {
 // pilot/pkg/serviceregistry/kube/controller/network.go: a Service is looked for by its full host.
 void UnknownMeshNetworksGateway(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
-    const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
-    if (map == nullptr || !cluster->primary || cluster->push == nullptr) continue;
-    const auto data = kube::ConfigMapData(*map);
-    const auto text = data.find("meshNetworks");
-    if (text == data.end()) continue;
-    const auto networks = config::ParseMeshNetworks(text->second);
-    if (!networks.ok()) continue;
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    const auto [map, networks] = NetworksOf(mesh, *cluster);
+    if (map == nullptr) continue;
     const auto pods = mesh.Pods(*cluster);
-    for (const auto& [name, network] : networks->networks) {
+    for (const auto& [name, network] : networks.networks) {
       for (const auto& gateway : network.gateways) {
         if (gateway.address.empty()) {
           if (KnowsHost(*cluster, gateway.registry_service_name)) continue;
@@ -323,15 +331,11 @@ void UnknownMeshNetworksGateway(const Mesh& mesh, Findings& findings) {
 // counts before meshNetworks; pilot/pkg/model/network.go: so does a cluster's own gateway before an address there.
 void MeshNetworksUnheeded(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
-    const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
-    if (map == nullptr || !cluster->primary || cluster->push == nullptr) continue;
-    const auto data = kube::ConfigMapData(*map);
-    const auto text = data.find("meshNetworks");
-    const auto networks = text == data.end() ? absl::StatusOr<config::MeshNetworks>(absl::NotFoundError(""))
-                                             : config::ParseMeshNetworks(text->second);
-    if (!networks.ok()) continue;
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    const auto [map, networks] = NetworksOf(mesh, *cluster);
+    if (map == nullptr) continue;
     std::map<std::string, std::string> of_registry;  // the first network that names it
-    for (const auto& [name, network] : networks->networks) {
+    for (const auto& [name, network] : networks.networks) {
       for (const auto& endpoint : network.endpoints) {
         if (endpoint.from_registry.empty()) {
           if (endpoint.from_cidr.find('/') != std::string::npos) continue;

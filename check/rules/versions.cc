@@ -206,10 +206,10 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const sim::UnreadCluster& unread : UnreadBy(mesh, *cluster)) elsewhere.insert(unread.Words());
   }
+  const std::vector<std::string> complaints = mesh.world().Complaints();
   std::map<std::string, std::string> cause;  // by cluster: what its complaints may follow from
   for (const auto& cluster : mesh.clusters()) {
     const kube::ObjectRef istiod = WithoutCa(mesh, *cluster);
-    const std::vector<std::string> complaints = mesh.world().Complaints();
     const bool complains = std::any_of(complaints.begin(), complaints.end(), [&](const std::string& each) {
       return each.starts_with(cluster->name + ": pod ") && each.find("webhook") != each.npos;
     });
@@ -223,7 +223,7 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
                      "leave ENABLE_CA_SERVER out; or give istiod certificates of another (--tlsCertFile, --tlsKeyFile, "
                      "--caCertFile, the webhook's caBundle by hand) and the proxies a CA (caAddress)");
   }
-  for (const std::string& complaint : mesh.world().Complaints()) {
+  for (const std::string& complaint : complaints) {
     if (elsewhere.contains(complaint) || NotStored(mesh, complaint, findings)) continue;
     // Of an account that lacks a role WT207 and WT208 tell which.
     if (rights && complaint.find(" is forbidden: User ") != complaint.npos) continue;

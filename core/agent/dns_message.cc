@@ -10,7 +10,7 @@
 namespace wavetank::agent {
 namespace {
 
-constexpr uint16_t kOpt = 41;
+constexpr uint16_t kSoa = 6, kOpt = 41;
 constexpr size_t kHeader = 12;
 
 // Reads numbers and names; after the first thing that is not there it reads nothing any more.
@@ -115,6 +115,18 @@ std::string Rdata(const DnsRecord& record) {
   return out;
 }
 
+// As little as says how long nothing is there: of the question's name, servers and mailboxes of the root.
+void PutStartOfAuthority(std::string& out, uint32_t seconds) {
+  std::string data(2, '\0');
+  for (const uint32_t value : {1U, 3600U, 600U, 86400U, seconds}) Put32(data, value);
+  Put16(out, 0xc000 | kHeader);
+  Put16(out, kSoa);
+  Put16(out, 1);  // IN
+  Put32(out, seconds);
+  Put16(out, static_cast<uint32_t>(data.size()));
+  out += data;
+}
+
 }  // namespace
 
 absl::StatusOr<DnsQuery> ParseQuery(std::string_view message) {
@@ -147,7 +159,8 @@ absl::StatusOr<DnsQuery> ParseQuery(std::string_view message) {
   return out;
 }
 
-std::string MakeAnswer(const DnsQuery& query, const std::vector<DnsRecord>& records, DnsRcode code, size_t limit) {
+std::string MakeAnswer(const DnsQuery& query, const std::vector<DnsRecord>& records, DnsRcode code, size_t limit,
+                       const DnsLife& life) {
   std::string question;
   if (query.has_question) {
     PutName(question, query.name);
@@ -167,7 +180,7 @@ std::string MakeAnswer(const DnsQuery& query, const std::vector<DnsRecord>& reco
     }
     Put16(one, static_cast<uint16_t>(record.type));
     Put16(one, 1);  // IN
-    Put32(one, kDnsTtlSeconds);
+    Put32(one, life.records);
     const std::string data = Rdata(record);
     Put16(one, static_cast<uint32_t>(data.size()));
     one += data;
@@ -177,14 +190,16 @@ std::string MakeAnswer(const DnsQuery& query, const std::vector<DnsRecord>& reco
   }
   uint32_t flags = 0x8000 | static_cast<uint32_t>(code);
   if (query.recursion_desired) flags |= 0x0100;
-  if (code == DnsRcode::kNoError) flags |= 0x0400;
+  if (code != DnsRcode::kServFail) flags |= 0x0400;
   if (fitting < records.size()) flags |= 0x0200;
   std::string out;
   Put16(out, query.id);
   Put16(out, flags);
   Put16(out, query.has_question ? 1 : 0);
+  const bool nothing = records.empty() && code != DnsRcode::kServFail && life.nothing.has_value();
+  if (nothing) PutStartOfAuthority(body, *life.nothing);
   Put16(out, fitting);
-  Put16(out, 0);
+  Put16(out, nothing ? 1 : 0);
   Put16(out, 0);
   return out + question + body;
 }

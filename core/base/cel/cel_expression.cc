@@ -21,7 +21,6 @@ struct CelExpression::Node {
   enum class Macro : uint8_t { kAll, kExists, kExistsOne, kMap, kFilter } macro = Macro::kAll;
   std::vector<Node> of;
   std::unique_ptr<const RE2> pattern;  // of kMatches, if it is a constant
-  CelDialect dialect;                  // of the root
 };
 
 struct CelExpression::Compiler {
@@ -204,7 +203,7 @@ struct CelExpression::Evaluation {
     const bool decides = node.macro == Node::Macro::kExists;
     const bool asks = node.macro == Node::Macro::kAll || decides;
     int64_t count = 0;
-    CelValue failed = {!decides};
+    CelValue undecided = {!decides};
     CelList out;
     for (const CelValue& each : list != nullptr ? **list : keys) {
       const Scope inner{node.name, each, scope};
@@ -213,7 +212,7 @@ struct CelExpression::Evaluation {
       const bool* const is = said.As<bool>();
       if (asks) {  // as of && and ||
         if (is != nullptr && *is == decides) return said;
-        if (is == nullptr) failed = said.failed() ? said : CelValue{};
+        if (is == nullptr) undecided = said.failed() ? said : CelValue{};
         if (*budget < 0) return said;
         continue;
       }
@@ -224,13 +223,14 @@ struct CelExpression::Evaluation {
       if (node.macro != Node::Macro::kMap) continue;
       if (out.emplace_back(Of(node.of.back(), &inner)).failed()) return out.back();
     }
-    if (asks) return failed;
+    if (asks) return undecided;
     if (node.macro == Node::Macro::kExistsOne) return {count == 1};
     return {std::make_shared<const CelList>(std::move(out))};
   }
 };
 
-CelExpression::CelExpression(std::unique_ptr<const Node> root) : root_(std::move(root)) {}
+CelExpression::CelExpression(std::unique_ptr<const Node> root, const CelDialect& dialect)
+    : root_(std::move(root)), dialect_(dialect) {}
 CelExpression::CelExpression(CelExpression&&) noexcept = default;
 CelExpression& CelExpression::operator=(CelExpression&&) noexcept = default;
 CelExpression::~CelExpression() = default;
@@ -239,14 +239,13 @@ absl::StatusOr<CelExpression> CelExpression::Make(std::string_view text, const C
   const absl::StatusOr<CelNode> tree = ParseCel(text, dialect.words);
   if (!tree.ok()) return tree.status();
   Compiler compiler{text, dialect, absl::OkStatus()};
-  auto root = std::make_unique<Node>(compiler.Compile(*tree));
+  auto root = std::make_unique<const Node>(compiler.Compile(*tree));
   if (!compiler.status.ok()) return compiler.status;
-  root->dialect = dialect;
-  return CelExpression(std::move(root));
+  return CelExpression(std::move(root), dialect);
 }
 
 CelValue CelExpression::Evaluate(const Variables& variables, int64_t* budget) const {
-  return Evaluation{variables, root_->dialect, budget}.Of(*root_, nullptr);
+  return Evaluation{variables, dialect_, budget}.Of(*root_, nullptr);
 }
 
 std::vector<std::string> CelExpression::Reads() const {

@@ -50,9 +50,10 @@ class CelExpression {
   struct Node;
   struct Compiler;
   struct Evaluation;
-  explicit CelExpression(std::unique_ptr<const Node> root);
+  CelExpression(std::unique_ptr<const Node> root, const CelDialect& dialect);
 
   std::unique_ptr<const Node> root_;
+  CelDialect dialect_;
 };
 
 }  // namespace wavetank::cel

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -162,51 +163,34 @@ class WrittenMap final : public CelMap {
   std::vector<std::pair<CelValue, CelValue>> entries_;
 };
 
-CelValue Overflow(CelFunction function, bool by_zero, std::string_view what) {
-  const bool divides = function == CelFunction::kDivide || function == CelFunction::kModulo;
-  if (divides && by_zero) return CelFailure(function == CelFunction::kDivide ? "division by zero" : "modulus by zero");
-  return CelFailure(fmt::format("{} overflow", what));
+// Of two whole numbers of one type; `what`: its name.
+template <class Whole>
+CelValue WholeArithmetic(CelFunction function, Whole x, Whole y, std::string_view what) {
+  Whole out = 0;
+  bool over = false;
+  switch (function) {
+    case CelFunction::kAdd:
+      over = __builtin_add_overflow(x, y, &out);
+      break;
+    case CelFunction::kSubtract:
+      over = __builtin_sub_overflow(x, y, &out);
+      break;
+    case CelFunction::kMultiply:
+      over = __builtin_mul_overflow(x, y, &out);
+      break;
+    default:
+      if (y == 0) return CelFailure(function == CelFunction::kDivide ? "division by zero" : "modulus by zero");
+      over = std::is_signed_v<Whole> && x == std::numeric_limits<Whole>::min() && y == static_cast<Whole>(-1);
+      if (!over) out = function == CelFunction::kDivide ? x / y : x % y;
+  }
+  return over ? CelFailure(fmt::format("{} overflow", what)) : CelValue{out};
 }
 
 CelValue Arithmetic(CelFunction function, const CelValue& a, const CelValue& b) {
-  if (const auto* x = a.As<int64_t>(), *y = b.As<int64_t>(); x != nullptr && y != nullptr) {
-    int64_t out = 0;
-    bool over = false;
-    switch (function) {
-      case CelFunction::kAdd:
-        over = __builtin_add_overflow(*x, *y, &out);
-        break;
-      case CelFunction::kSubtract:
-        over = __builtin_sub_overflow(*x, *y, &out);
-        break;
-      case CelFunction::kMultiply:
-        over = __builtin_mul_overflow(*x, *y, &out);
-        break;
-      default:
-        over = *y == 0 || (*y == -1 && *x == std::numeric_limits<int64_t>::min());
-        if (!over) out = function == CelFunction::kDivide ? *x / *y : *x % *y;
-    }
-    return over ? Overflow(function, *y == 0, "integer") : CelValue{out};
-  }
-  if (const auto* x = a.As<uint64_t>(), *y = b.As<uint64_t>(); x != nullptr && y != nullptr) {
-    uint64_t out = 0;
-    bool over = false;
-    switch (function) {
-      case CelFunction::kAdd:
-        over = __builtin_add_overflow(*x, *y, &out);
-        break;
-      case CelFunction::kSubtract:
-        over = __builtin_sub_overflow(*x, *y, &out);
-        break;
-      case CelFunction::kMultiply:
-        over = __builtin_mul_overflow(*x, *y, &out);
-        break;
-      default:
-        over = *y == 0;
-        if (!over) out = function == CelFunction::kDivide ? *x / *y : *x % *y;
-    }
-    return over ? Overflow(function, *y == 0, "unsigned integer") : CelValue{out};
-  }
+  if (const auto* x = a.As<int64_t>(), *y = b.As<int64_t>(); x != nullptr && y != nullptr)
+    return WholeArithmetic(function, *x, *y, "integer");
+  if (const auto* x = a.As<uint64_t>(), *y = b.As<uint64_t>(); x != nullptr && y != nullptr)
+    return WholeArithmetic(function, *x, *y, "unsigned integer");
   if (const auto* x = a.As<double>(), *y = b.As<double>(); x != nullptr && y != nullptr) {
     if (function == CelFunction::kAdd) return {*x + *y};
     if (function == CelFunction::kSubtract) return {*x - *y};

@@ -16,9 +16,9 @@ constexpr std::string_view kOperands =
 // What an expression is, as far as macros ask.
 enum class CelShape { kName, kField, kOther };
 
-class CelReader {
+class CelReader : private CelTokens {
  public:
-  CelReader(std::vector<CelLexeme> tokens, CelWords words) : tokens_(std::move(tokens)), words_(words) {}
+  CelReader(std::vector<CelLexeme> tokens, CelWords words) : CelTokens(std::move(tokens)), words_(words) {}
 
   CelFault Read() {
     Expression("");
@@ -32,16 +32,7 @@ class CelReader {
  private:
   static constexpr int kDeepest = 250;  // cel-go's limit of recursion
 
-  const CelLexeme& Now() const { return tokens_[at_]; }
   bool AtEnd() const { return Now().kind == CelToken::kEnd; }
-  bool Is(std::string_view sign) const {
-    return (Now().kind == CelToken::kSign || Now().kind == CelToken::kWord) && Now().text == sign;
-  }
-  bool Take(std::string_view sign) {
-    if (!Is(sign)) return false;
-    ++at_;
-    return true;
-  }
   void Fail(const std::string& what) {
     if (fault_.what.empty()) fault_ = {Now().at, "Syntax error: " + what};
   }
@@ -233,9 +224,7 @@ class CelReader {
                      set));
   }
 
-  const std::vector<CelLexeme> tokens_;
   const CelWords words_;
-  size_t at_ = 0;
   size_t shown_at_ = 0;  // where the last expression is shown to stand, which is not where it begins
   int depth_ = 0;
   bool message_ = false;  // names alone came, behind which fields may stand

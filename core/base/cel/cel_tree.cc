@@ -1,7 +1,7 @@
 #include "core/base/cel/cel_tree.h"
 
 #include <algorithm>
-#include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -83,21 +83,14 @@ std::string Unquoted(std::string_view token, bool bytes, bool raw) {
   return out;
 }
 
-struct Level {
-  std::initializer_list<std::string_view> signs;
-};
-// What binds less first.
-constexpr size_t kLevels = 5;
-const Level* Levels() {
-  static const Level levels[kLevels] = {
-      {{"||"}}, {{"&&"}}, {{"<", "<=", ">=", ">", "==", "!=", "in"}}, {{"+", "-"}}, {{"*", "/", "%"}}};
-  return levels;
-}
+// Operators between two operands; what binds less first.
+constexpr std::string_view kLevels[][7] = {
+    {"||"}, {"&&"}, {"<", "<=", ">=", ">", "==", "!=", "in"}, {"+", "-"}, {"*", "/", "%"}};
 
 // Over tokens that form an expression (CelSyntaxError); what that does not look at fails here.
-class TreeBuilder {
+class TreeBuilder : private CelTokens {
  public:
-  TreeBuilder(std::string_view text, std::vector<CelLexeme> tokens) : text_(text), tokens_(std::move(tokens)) {}
+  TreeBuilder(std::string_view text, std::vector<CelLexeme> tokens) : CelTokens(std::move(tokens)), text_(text) {}
 
   absl::StatusOr<CelNode> Build() {
     CelNode out = Ternary();
@@ -106,15 +99,6 @@ class TreeBuilder {
   }
 
  private:
-  const CelLexeme& Now() const { return tokens_[at_]; }
-  bool Is(std::string_view sign) const {
-    return (Now().kind == CelToken::kSign || Now().kind == CelToken::kWord) && Now().text == sign;
-  }
-  bool Take(std::string_view sign) {
-    if (!Is(sign)) return false;
-    ++at_;
-    return true;
-  }
   CelNode Fail(size_t at, std::string_view what) {
     if (status_.ok()) status_ = absl::InvalidArgumentError(CelErrorAt(text_, at, what));
     return {};
@@ -144,12 +128,12 @@ class TreeBuilder {
   }
 
   CelNode Binary(size_t level) {
-    if (level == kLevels) return Unary();
+    if (level == std::size(kLevels)) return Unary();
     CelNode out = Binary(level + 1);
     for (;;) {
       std::string_view taken;
-      for (const std::string_view sign : Levels()[level].signs) {
-        if (taken.empty() && status_.ok() && Take(sign)) taken = sign;
+      for (const std::string_view sign : kLevels[level]) {
+        if (taken.empty() && status_.ok() && !sign.empty() && Take(sign)) taken = sign;
       }
       if (taken.empty()) return out;
       CelNode right = Binary(level + 1);
@@ -346,8 +330,6 @@ class TreeBuilder {
   }
 
   const std::string_view text_;
-  const std::vector<CelLexeme> tokens_;
-  size_t at_ = 0;
   absl::Status status_;
 };
 

@@ -135,6 +135,18 @@ TEST(DnsMessage, AFailureIsUnavailable) {
   EXPECT_TRUE(absl::IsUnavailable(ParseAnswer(MakeAnswer(*query, {}, DnsRcode::kServFail, 512)).status()));
 }
 
+TEST(DnsMessage, WhatIsNotThereSaysForHowLong) {
+  const auto query = ParseQuery(MakeQuery(7, "web.shop.svc.", 1));
+  ASSERT_TRUE(query.ok()) << query.status();
+  DnsLife life;
+  life.nothing = 60;
+  const std::string answer = MakeAnswer(*query, {}, DnsRcode::kNxDomain, 512, life);
+  EXPECT_TRUE(absl::IsNotFound(ParseAnswer(answer).status()));
+  EXPECT_EQ(answer.substr(8, 2), std::string("\0\1", 2));                     // one record of authority
+  EXPECT_EQ(answer.substr(answer.size() - 4), std::string("\0\0\0\x3c", 4));  // its minimum
+  EXPECT_EQ(MakeAnswer(*query, {}, DnsRcode::kServFail, 512, life).substr(8, 2), std::string("\0\0", 2));
+}
+
 TEST(DnsMessage, HostileBytesAreRefused) {
   const std::string good = MakeQuery(7, "www.example.com.", kA);
   for (size_t cut = 0; cut < good.size(); ++cut) {

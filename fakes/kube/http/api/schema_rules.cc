@@ -1,6 +1,8 @@
 #include "fakes/kube/http/api/schema_rules.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -197,11 +199,18 @@ class RuleChecker {
     return Null();
   }
 
+  // Null: it is none that is evaluated here (FindRuleProblems). One is made once for all elements that it is asked of.
+  const CelExpression* Made(const std::string& text) {
+    const auto [it, fresh] = made_.try_emplace(text);
+    if (fresh) it->second = CelExpression::Make(text, cel::kKubernetesCel);
+    return it->second.ok() ? &*it->second : nullptr;
+  }
+
   void Ask(const json& rule, const json& node, const std::string& path, const json& value, const json& old,
            bool unchanged, bool is_resource) {
     if (budget_ < 0) return;
-    const absl::StatusOr<CelExpression> made = CelExpression::Make(Text(rule, "rule"), cel::kKubernetesCel);
-    if (!made.ok()) return;
+    const CelExpression* const made = Made(Text(rule, "rule"));
+    if (made == nullptr) return;
     const bool transition = made->Names("oldSelf");
     if (transition && old.is_null()) return;
     const auto variables = [&](std::string_view name) {
@@ -238,8 +247,8 @@ class RuleChecker {
 
   std::string Message(const json& rule, const CelExpression::Variables& variables) {
     if (const std::string text = Text(rule, "messageExpression"); !text.empty()) {
-      const absl::StatusOr<CelExpression> made = CelExpression::Make(text, cel::kKubernetesCel);
-      const CelValue said = made.ok() ? made->Evaluate(variables, &budget_) : CelValue{};
+      const CelExpression* const made = Made(text);
+      const CelValue said = made != nullptr ? made->Evaluate(variables, &budget_) : CelValue{};
       if (const auto* message = said.As<std::string>()) {
         const std::string trimmed(absl::StripAsciiWhitespace(*message));
         if (!trimmed.empty() && trimmed.size() <= kLongestMessage && trimmed.find('\n') == std::string::npos)
@@ -257,6 +266,7 @@ class RuleChecker {
     return InvalidField(std::move(field), type, message);
   }
 
+  std::map<std::string, absl::StatusOr<CelExpression>, std::less<>> made_;
   const bool ratchets_;
   RuleVerdict& verdict_;
   int64_t budget_ = kMostSteps;
