@@ -50,14 +50,31 @@ class Root {
   std::optional<Field> base_;
 };
 
+constexpr std::string_view kFileOfFolder = "scenario.yaml";
+
+bool IsFolder(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+std::filesystem::path FolderOf(const Document& document) {
+  return std::filesystem::path(document.name()).parent_path();
+}
+
+// The file of the scenario that `document` extends, relative to the document's folder.
+std::filesystem::path BaseFile(Document& document) {
+  const std::filesystem::path base(document.root()["extends"].Text());
+  return IsFolder(FolderOf(document) / base) ? base / kFileOfFolder : base;
+}
+
 // The scenario that `document` extends. Null: none. Beside a mistake in it, what stands in its way is an error.
 absl::StatusOr<std::unique_ptr<Document>> BaseOf(Document& document) {
   const Field extends = document.root()["extends"];
   if (!extends.present()) return nullptr;
-  const std::filesystem::path path = std::filesystem::path(document.name()).parent_path() / extends.Text();
-  absl::StatusOr<std::unique_ptr<Document>> base = Document::Load(path.lexically_normal().string());
+  const std::string file = (FolderOf(document) / BaseFile(document)).lexically_normal().string();
+  absl::StatusOr<std::unique_ptr<Document>> base = Document::Load(file);
   if (absl::IsNotFound(base.status())) {
-    extends.Fail(fmt::format("{}: no such scenario", path.lexically_normal().string()), "check the path");
+    extends.Fail(fmt::format("{}: no such scenario", file), "name a scenario's file, or a folder with a scenario.yaml");
     return document.status();
   }
   if (!base.ok()) return base.status();
@@ -98,7 +115,7 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   }
   const Root root(document, base->get());
   const std::filesystem::path file(s.file);
-  const bool in_folder = file.filename() == "scenario.yaml" && file.has_parent_path();
+  const bool in_folder = file.filename() == kFileOfFolder && file.has_parent_path();
   s.name = root["name"].Text((in_folder ? file.parent_path().filename() : file.stem()).string());
   s.description = root["description"].Text();
   s.seed = static_cast<uint64_t>(root["seed"].Integer(1, 0, INT64_MAX));
@@ -166,8 +183,7 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   if (*base == nullptr) return s;
   if (!(*base)->status().ok()) return (*base)->status();
   // Paths are relative to the file that names them.
-  const std::filesystem::path there =
-      std::filesystem::path(document.root()["extends"].Text()).parent_path().lexically_normal();
+  const std::filesystem::path there = BaseFile(document).parent_path().lexically_normal();
   for (ClusterSpec& cluster : s.clusters) {
     for (ManifestSpec& manifest : cluster.manifests) {
       if (root.Inherited("clusters")) manifest.path = (there / manifest.path).string();
@@ -180,7 +196,7 @@ absl::StatusOr<Scenario> Load(const std::string& path, const std::vector<Cluster
                               const std::vector<Setting>& settings) {
   std::error_code error;
   std::filesystem::path file(path);
-  if (std::filesystem::is_directory(file, error)) file /= "scenario.yaml";
+  if (IsFolder(file)) file /= kFileOfFolder;
   absl::StatusOr<std::unique_ptr<Document>> document = Document::Load(file.string());
   if (!document.ok()) {
     if (absl::IsNotFound(document.status())) {

@@ -339,6 +339,17 @@ TEST_F(Settings, ThatTheScenarioDoesNotTakeAreToldByName) {
   EXPECT_THAT(Why({{"extends", "other.yaml"}}), HasSubstr("another mesh is another scenario"));
 }
 
+TEST_F(Settings, OfAScenarioThatExtendsAFolderGoIntoItsScenarioYaml) {
+  std::filesystem::create_directories(folder_ / "mesh");
+  Write("mesh/scenario.yaml", Replaced(kGood, "name: c1", "name: c1\n    manifests: [m.yaml]"));
+  Write("mesh/m.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n");
+  Write("story.yaml", "name: story\nextends: mesh\nsteps:\n  - {name: later, after: 1s}\n");
+  const absl::StatusOr<Scenario> scenario = With({{"flows.f.rate", "7/s"}});
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_EQ(scenario->flows[0].rate_per_kilosecond, 7000);
+  EXPECT_EQ(scenario->clusters[0].manifests[0].path, (folder_ / "mesh/m.yaml").string());
+}
+
 TEST_F(Settings, AreNotBlamedForWhatIsWrongWithoutThem) {
   Write("story.yaml", "name: story\nextends: base.yaml\nstep: []\n");
   EXPECT_EQ(Why({{"profile", "istio-1.30"}}), Why({}));
