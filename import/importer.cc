@@ -101,7 +101,7 @@ void NoteContradictions(const KubeEvidence& kube, Refusals& refusals) {
   std::map<std::tuple<std::string, std::string, std::string, std::string>, const KubeChange*> last;
   for (const KubeChange& change : kube.state) {
     const KubeChange*& known = last[{change.cluster, change.kind, change.ns, change.name}];
-    if (known != nullptr && known->body != change.body) {
+    if (known != nullptr && (known->body != change.body || known->packed != change.packed)) {
       refusals.Add("object that another dump tells otherwise, whose version stands", known->place,
                    fmt::format("{} {}{}{}: see {}", change.kind.substr(0, change.kind.find('.')), change.ns,
                                change.ns.empty() ? "" : "/", change.name, Text(change.place)));

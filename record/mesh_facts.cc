@@ -49,69 +49,65 @@ std::string MostFrequent(const std::map<std::string, int>& counts) {
   return best;
 }
 
+// What each cluster is taken to be.
 struct Facts {
   std::string id, network;
-  std::string istiod_version;
-  bool istiod = false;
-  std::set<std::string> pod_ips;
-  std::set<std::string> remotes;  // cluster IDs of its remote Secrets
+  const ClusterFacts* told = nullptr;
 };
-
-Facts Read(const ClusterSnapshot& cluster, const std::string& system_namespace) {
-  Facts facts;
-  std::map<std::string, int> ids, networks;
-  std::string istiod_id, label_network;
-  for (const kube::ObjectRef& object : cluster.objects) {
-    if (object->api_version != "v1") continue;
-    if (object->kind == "Namespace" && object->meta.name == system_namespace) {
-      label_network = LabelOf(*object, "topology.istio.io/network");
-    } else if (object->kind == "Secret" && object->meta.ns == system_namespace &&
-               LabelOf(*object, security::kMultiClusterLabel) == "true") {
-      if (const auto data = kube::ReadSecretData(*object); data.ok()) {
-        for (const auto& [name, kubeconfig] : *data) facts.remotes.insert(name);
-      }
-    } else if (object->kind == "Pod") {
-      const kube::Pod& pod = kube::ParsePod(*object);
-      if (!pod.ip.empty() && !pod.host_network && pod.phase == "Running") facts.pod_ips.insert(pod.ip);
-      const json& proxy = Container(*object, "istio-proxy");
-      if (const std::string id = Variable(proxy, "ISTIO_META_CLUSTER_ID"); !id.empty()) ++ids[id];
-      if (const std::string network = Variable(proxy, "ISTIO_META_NETWORK"); !network.empty()) ++networks[network];
-      if (object->meta.ns == system_namespace && LabelOf(*object, "app") == "istiod" && pod.phase == "Running") {
-        const json& discovery = Container(*object, "discovery");
-        facts.istiod = true;
-        if (const std::string id = Variable(discovery, "CLUSTER_ID"); !id.empty()) istiod_id = id;
-        const std::string image = Text(discovery, "image");
-        if (const size_t tag = image.rfind(':'); tag != image.npos && image.find('/', tag) == image.npos) {
-          facts.istiod_version = image.substr(tag + 1);
-        }
-      }
-    }
-  }
-  facts.id = !istiod_id.empty() ? istiod_id : MostFrequent(ids);
-  facts.network = !label_network.empty() ? label_network : MostFrequent(networks);
-  return facts;
-}
 
 }  // namespace
 
-MeshFacts ReadMeshFacts(const std::vector<ClusterSnapshot>& clusters, const std::string& system_namespace,
-                        const std::set<std::string>& others) {
+void ClusterFacts::Read(const kube::Object& object) {
+  if (object.api_version != "v1") return;
+  if (object.kind == "Namespace" && object.meta.name == system_namespace_) {
+    label_network_ = LabelOf(object, "topology.istio.io/network");
+  } else if (object.kind == "Secret" && object.meta.ns == system_namespace_ &&
+             LabelOf(object, security::kMultiClusterLabel) == "true") {
+    if (const auto data = kube::ReadSecretData(object); data.ok()) {
+      for (const auto& [name, kubeconfig] : *data) remotes_.insert(name);
+    }
+  } else if (object.kind == "Pod") {
+    ReadPod(object);
+  }
+}
+
+void ClusterFacts::ReadPod(const kube::Object& object) {
+  const kube::Pod& pod = kube::ParsePod(object);
+  if (!pod.ip.empty() && !pod.host_network && pod.phase == "Running") pod_ips_.insert(pod.ip);
+  const json& proxy = Container(object, "istio-proxy");
+  if (const std::string id = Variable(proxy, "ISTIO_META_CLUSTER_ID"); !id.empty()) ++ids_[id];
+  if (const std::string network = Variable(proxy, "ISTIO_META_NETWORK"); !network.empty()) ++networks_[network];
+  if (object.meta.ns != system_namespace_ || LabelOf(object, "app") != "istiod" || pod.phase != "Running") return;
+  const json& discovery = Container(object, "discovery");
+  istiod_ = true;
+  if (const std::string id = Variable(discovery, "CLUSTER_ID"); !id.empty()) istiod_id_ = id;
+  const std::string image = Text(discovery, "image");
+  if (const size_t tag = image.rfind(':'); tag != image.npos && image.find('/', tag) == image.npos) {
+    istiod_version_ = image.substr(tag + 1);
+  }
+}
+
+std::string ClusterFacts::Id() const { return !istiod_id_.empty() ? istiod_id_ : MostFrequent(ids_); }
+
+std::string ClusterFacts::Network() const { return !label_network_.empty() ? label_network_ : MostFrequent(networks_); }
+
+MeshFacts ReadMeshFacts(const std::vector<ClusterFacts>& clusters, const std::set<std::string>& others) {
   MeshFacts out;
   std::vector<Facts> all;
   std::set<std::string> taken;
-  for (const ClusterSnapshot& cluster : clusters) {
-    Facts facts = Read(cluster, system_namespace);
+  for (const ClusterFacts& cluster : clusters) {
+    Facts facts{cluster.Id(), cluster.Network(), &cluster};
     if (facts.id.empty()) {
-      facts.id = cluster.context;
+      facts.id = cluster.context();
       out.notes.push_back(fmt::format("context {}: nothing in it tells its cluster ID; it is called after its context",
-                                      cluster.context));
+                                      cluster.context()));
     } else if (taken.contains(facts.id)) {
       out.notes.push_back(
           fmt::format("context {}: its cluster ID is '{}', as another's; its proxies will name it wrongly",
-                      cluster.context, facts.id));
-      facts.id = cluster.context;
+                      cluster.context(), facts.id));
+      facts.id = cluster.context();
     }
-    for (int i = 2; !taken.insert(facts.id).second; ++i) facts.id = fmt::format("{}-{}", cluster.context, i);
+    for (int i = 2; !taken.insert(facts.id).second; ++i) facts.id = fmt::format("{}-{}", cluster.context(), i);
     all.push_back(std::move(facts));
   }
   // Clusters that share a flat network share no pod's address.
@@ -119,9 +115,10 @@ MeshFacts ReadMeshFacts(const std::vector<ClusterSnapshot>& clusters, const std:
     if (all[i].network.empty()) all[i].network = "default";
     for (size_t j = 0; j < i; ++j) {
       if (all[i].network != all[j].network) continue;
-      const auto shared = std::find_if(all[i].pod_ips.begin(), all[i].pod_ips.end(),
-                                       [&](const std::string& ip) { return all[j].pod_ips.contains(ip); });
-      if (shared == all[i].pod_ips.end()) continue;
+      const std::set<std::string>&ours = all[i].told->pod_ips(), &theirs = all[j].told->pod_ips();
+      const auto shared =
+          std::find_if(ours.begin(), ours.end(), [&](const std::string& ip) { return theirs.contains(ip); });
+      if (shared == ours.end()) continue;
       out.notes.push_back(
           fmt::format("clusters {} and {} claim one network ('{}') and both have a pod {}: they are simulated without "
                       "a way between "
@@ -131,7 +128,7 @@ MeshFacts ReadMeshFacts(const std::vector<ClusterSnapshot>& clusters, const std:
       break;
     }
   }
-  const auto first_primary = std::find_if(all.begin(), all.end(), [](const Facts& f) { return f.istiod; });
+  const auto first_primary = std::find_if(all.begin(), all.end(), [](const Facts& f) { return f.told->istiod(); });
   if (first_primary == all.end()) out.notes.push_back("no istiod runs in any of the clusters: no proxy will be served");
   for (const Facts& facts : all) {
     sim::WorldCluster cluster;
@@ -142,22 +139,22 @@ MeshFacts ReadMeshFacts(const std::vector<ClusterSnapshot>& clusters, const std:
     cluster.service_cidr = "10.96.0.0/16";
     cluster.load_balancer_cidr = "172.30.1.0/24";
     cluster.control_plane = facts.id;
-    if (!facts.istiod && first_primary != all.end()) {
+    if (!facts.told->istiod() && first_primary != all.end()) {
       // Whoever holds a Secret for it serves it.
       cluster.control_plane = first_primary->id;
       for (const Facts& candidate : all) {
-        if (candidate.istiod && candidate.remotes.contains(facts.id)) {
+        if (candidate.told->istiod() && candidate.told->remotes().contains(facts.id)) {
           cluster.control_plane = candidate.id;
           break;
         }
       }
     }
-    if (!facts.istiod_version.empty() &&
-        pilot::MinorOf(facts.istiod_version) != pilot::MinorOf(pilot::Profile().istio)) {
-      out.notes.push_back(fmt::format("cluster {}: its istiod is {}, and is simulated as {}", facts.id,
-                                      facts.istiod_version, out.world.profile));
+    const std::string& version = facts.told->istiod_version();
+    if (!version.empty() && pilot::MinorOf(version) != pilot::MinorOf(pilot::Profile().istio)) {
+      out.notes.push_back(
+          fmt::format("cluster {}: its istiod is {}, and is simulated as {}", facts.id, version, out.world.profile));
     }
-    for (const std::string& remote : facts.remotes) {
+    for (const std::string& remote : facts.told->remotes()) {
       if (others.contains(remote)) continue;
       if (std::none_of(all.begin(), all.end(), [&](const Facts& f) { return f.id == remote; })) {
         out.notes.push_back(

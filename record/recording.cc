@@ -214,15 +214,19 @@ void Recording::Problem(Cluster& cluster, const ResourceKind& kind, const ListOp
 
 void Recording::Begin() {
   if (recording() || !status_.ok()) return;
-  std::vector<ClusterSnapshot> snapshots;
+  std::vector<std::vector<ObjectRef>> snapshots;  // by cluster
+  std::vector<ClusterFacts> told;
   for (const auto& cluster : clusters_) {
-    ClusterSnapshot& snapshot = snapshots.emplace_back();
-    snapshot.context = cluster->context;
+    std::vector<ObjectRef>& objects = snapshots.emplace_back();
+    ClusterFacts& facts = told.emplace_back(cluster->context, normaliser_.system_namespace);
     for (const auto& reflector : cluster->reflectors) {
-      for (ObjectRef& object : reflector->informer->List()) snapshot.objects.push_back(std::move(object));
+      for (ObjectRef& object : reflector->informer->List()) {
+        facts.Read(*object);
+        objects.push_back(std::move(object));
+      }
     }
   }
-  facts_ = ReadMeshFacts(snapshots, normaliser_.system_namespace);
+  facts_ = ReadMeshFacts(told);
   facts_.world.seed = kSeed;
   facts_.world.start = options_.world_start;
   for (std::string& note : facts_.notes) Note(std::move(note));
@@ -249,7 +253,7 @@ void Recording::Begin() {
   began_ = host_.Now();
   for (size_t i = 0; i < clusters_.size(); ++i) {
     clusters_[i]->name = facts_.world.clusters[i].name;
-    for (const ObjectRef& object : snapshots[i].objects) {
+    for (const ObjectRef& object : snapshots[i]) {
       Write(*clusters_[i], *object);
       if (!status_.ok()) return;
     }

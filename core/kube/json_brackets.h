@@ -49,4 +49,29 @@ inline size_t EndOfJson(std::string_view text, size_t at) {
   return last == std::string_view::npos ? last : last + 1;
 }
 
+// Where the list that is the member `key` of the object at `at` begins (its '['); npos: it has none. O(text).
+inline size_t ListMember(std::string_view text, size_t at, std::string_view key) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  int depth = 0;
+  for (size_t i = at; i < text.size(); ++i) {
+    if (text[i] == '{' || text[i] == '[') {
+      ++depth;
+    } else if (text[i] == '}' || text[i] == ']') {
+      if (--depth == 0) break;
+    } else if (text[i] == '"') {
+      size_t end = i + 1;
+      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+      if (end >= text.size()) break;
+      const bool is_it = depth == 1 && text.substr(i + 1, end - i - 1) == key;
+      i = end;
+      if (!is_it) continue;
+      size_t value = text.find_first_not_of(kSpace, end + 1);
+      if (value == text.npos || text[value] != ':') continue;  // a value, no key
+      value = text.find_first_not_of(kSpace, value + 1);
+      if (value != text.npos && text[value] == '[') return value;
+    }
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace wavetank::kube

@@ -37,9 +37,9 @@ class Reader {
   Reader(const std::string& cluster, const std::string& file, KubeEvidence& out, Refusals& refusals)
       : cluster_(cluster), file_(file), out_(out), refusals_(refusals) {}
 
-  // JSON values one behind the other, as `kubectl get -w` and audit logs print them; `each` gets value and line.
+  // Objects and lists one behind the other: `each` gets the text of each, whether it ends, and its line.
   template <typename Each>
-  void Values(std::string_view text, const Each& each) {
+  static void Texts(std::string_view text, const Each& each) {
     size_t line = 1;
     for (size_t at = 0; at < text.size();) {
       if (text[at] != '{' && text[at] != '[') {
@@ -49,31 +49,125 @@ class Reader {
       }
       const size_t end = kube::EndOfJson(text, at);
       const std::string_view value = text.substr(at, end == text.npos ? text.npos : end - at);
-      const json parsed = end == text.npos ? json(json::value_t::discarded) : ParseJson(value);
-      if (end == text.npos || parsed.is_discarded()) {
-        refusals_.Add(end == text.npos ? "JSON that ends before its end" : "no JSON", {file_, line},
-                      value.substr(0, 80));
-      } else {
-        each(parsed, line);
-      }
-      line += static_cast<size_t>(std::count(value.begin(), value.end(), '\n'));
+      each(value, end != text.npos, line);
       if (end == text.npos) return;
+      line += static_cast<size_t>(std::count(value.begin(), value.end(), '\n'));
       at = end;
     }
+  }
+
+  template <typename Each>
+  void Value(std::string_view text, bool ends, size_t line, const Each& each) {
+    const json parsed = ends ? ParseJson(text) : json(json::value_t::discarded);
+    if (!parsed.is_discarded()) return each(parsed, line);
+    refusals_.Add(ends ? "no JSON" : "JSON that ends before its end", {file_, line}, text.substr(0, 80));
+  }
+
+  // JSON values one behind the other, as `kubectl get -w` and audit logs print them; `each` gets value and line.
+  template <typename Each>
+  void Values(std::string_view text, const Each& each) {
+    Texts(text, [&](std::string_view value, bool ends, size_t line) { Value(value, ends, line, each); });
+  }
+
+  // A list item by item, as one may hold a whole cluster. False: the text is none.
+  bool ListOfObjects(std::string_view text, bool ends, size_t line) {
+    const size_t list = text[0] == '[' ? 0 : kube::ListMember(text, 0, "items");
+    if (list == text.npos) return false;
+    const size_t end = kube::EndOfJson(text, list);
+    json head = json::object();  // all but its items
+    if (list > 0) {
+      head = ParseJson(std::string(text.substr(0, list)) +
+                       (end == text.npos ? "[]}" : "[]" + std::string(text.substr(end))));
+    }
+    const std::string kind = wavetank::Text(head, "kind");  // where the text does not end, it may stand in the rest
+    if (list > 0 && !kind.ends_with("List") && (ends || !kind.empty())) return false;
+    const std::string_view before = text.substr(0, list + 1);
+    line += static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
+    const std::string_view items = text.substr(list + 1, end == text.npos ? text.npos : end - list - 2);
+    bool told = false;
+    for (size_t at = 0; at < items.size();) {
+      const char c = items[at];
+      if (c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+        line += c == '\n' ? 1 : 0;
+        ++at;
+        continue;
+      }
+      const bool one = c == '{' || c == '[';
+      const size_t after = one ? kube::EndOfJson(items, at) : std::min(items.find(',', at), items.size());
+      const std::string_view item = items.substr(at, after == items.npos ? items.npos : after - at);
+      told = told || after == items.npos;
+      Value(item, after != items.npos, line,
+            [&](const json& value, size_t its) { Item(head, value, its, kNoTime, false, false, 1); });
+      line += static_cast<size_t>(std::count(item.begin(), item.end(), '\n'));
+      at = after == items.npos ? items.size() : after;
+    }
+    if (!ends && !told) refusals_.Add("JSON that ends before its end", {file_, line}, text.substr(0, 80));
+    return true;
+  }
+
+  static bool HasAnchor(std::string_view text) {
+    for (size_t at = text.find(" &"); at != text.npos; at = text.find(" &", at + 1)) {
+      const bool named = at + 2 < text.size() && absl::ascii_isalnum(static_cast<unsigned char>(text[at + 2]));
+      if (named && at > 0 && (text[at - 1] == ':' || text[at - 1] == '-')) return true;
+    }
+    return false;
+  }
+
+  // The same of a list as kubectl prints it in YAML: block style, its items behind "items:". False: it is not so.
+  bool YamlListOfObjects(std::string_view text, size_t line) {
+    const size_t at = text.starts_with("items:\n") ? 0 : text.find("\nitems:\n");
+    if (at == text.npos || HasAnchor(text)) return false;  // which may be of another item
+    const size_t first = text.find("items:\n", at) + std::string_view("items:\n").size();
+    const size_t dash = text.find_first_not_of(' ', first);
+    if (dash == text.npos || text.substr(dash, 2) != "- ") return false;
+    const size_t indent = dash - first;
+    // Item by item, by their lines; the list ends with what is not indented as they are.
+    std::vector<std::pair<size_t, size_t>> items;  // beginning and line
+    size_t end = first;
+    line += static_cast<size_t>(std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(first), '\n'));
+    for (; end < text.size(); ++line) {
+      const size_t next = std::min(text.find('\n', end), text.size() - 1) + 1;
+      const size_t word = std::min(text.find_first_not_of(" \r\n", end), next);
+      const size_t column = word - end;
+      if (word < next && text[word] != '#') {
+        if (column < indent || (column == indent && text.substr(word, 2) != "- ")) break;
+        if (column == indent) items.emplace_back(end, line);
+      }
+      end = next;
+    }
+    const absl::StatusOr<json> head = kube::ParseYaml(
+        fmt::format("{}items: []\n{}", text.substr(0, first - std::string_view("items:\n").size()), text.substr(end)),
+        file_);
+    if (!head.ok() || !wavetank::Text(*head, "kind").ends_with("List")) return false;
+    for (size_t i = 0; i < items.size(); ++i) {
+      const auto [begin, its] = items[i];
+      std::string item(text.substr(begin, (i + 1 < items.size() ? items[i + 1].first : end) - begin));
+      item[indent] = ' ';  // its dash: the rest of it stands as deep
+      const absl::StatusOr<json> value = kube::ParseYaml(item, file_);
+      if (value.ok()) {
+        Item(*head, *value, its, kNoTime, false, false, 1);
+      } else {
+        refusals_.Add("no YAML", {file_, its}, std::string(Message(value.status())));
+      }
+    }
+    return true;
   }
 
   void Objects(std::string_view text) {
     patched_ = text.find("action.kwok.x-k8s.io/") != text.npos;
     const size_t first = text.find_first_not_of(" \t\r\n");
     if (first != text.npos && (text[first] == '{' || text[first] == '[')) {
-      Values(text, [&](const json& value, size_t line) { Object(value, line, kNoTime, false, false, 0); });
+      Texts(text, [&](std::string_view one, bool ends, size_t line) {
+        if (ListOfObjects(one, ends, line)) return;
+        Value(one, ends, line, [&](const json& value, size_t) { Object(value, line, kNoTime, false, false, 0); });
+      });
       return;
     }
     // YAML: documents between lines of "---".
     size_t line = 1, begin = 0, begin_line = 1;
     const auto document = [&](size_t end) {
       const std::string_view one = text.substr(begin, end - begin);
-      if (one.find_first_not_of(" \t\r\n") == one.npos) return;
+      if (one.find_first_not_of(" \t\r\n") == one.npos || YamlListOfObjects(one, begin_line)) return;
       absl::StatusOr<json> parsed = kube::ParseYaml(one, file_);
       if (!parsed.ok()) {
         refusals_.Add("no YAML", {file_, begin_line}, std::string(Message(parsed.status())));
@@ -259,21 +353,24 @@ class Reader {
     return {};
   }
 
+  // A typed list leaves its items' kinds out.
+  void Item(const json& list, const json& item, size_t line, WallNs at, bool deleted, bool created, int depth) {
+    const std::string kind = wavetank::Text(list, "kind");
+    if (!item.is_object() || item.contains("kind") || !kind.ends_with("List") || kind == "List") {
+      return Object(item, line, at, deleted, created, depth);
+    }
+    json typed = item;
+    typed["kind"] = kind.substr(0, kind.size() - 4);
+    typed["apiVersion"] = wavetank::Text(list, "apiVersion", "v1");
+    Object(typed, line, at, deleted, created, depth);
+  }
+
   void Object(const json& value, size_t line, WallNs at, bool deleted, bool created, int depth) {
     constexpr int kDeepest = 4;
     if (value.is_array() || wavetank::Text(value, "kind").ends_with("List")) {
       if (depth >= kDeepest) return refusals_.Add("lists in too many lists", {file_, line});
-      // A typed list leaves its items' kinds out.
-      const std::string list = wavetank::Text(value, "kind");
       for (const json& item : Items(value.is_array() ? value : At(value, "items"))) {
-        if (item.is_object() && !item.contains("kind") && list.size() > 4 && list != "List") {
-          json typed = item;
-          typed["kind"] = list.substr(0, list.size() - 4);
-          typed["apiVersion"] = wavetank::Text(value, "apiVersion", "v1");
-          Object(typed, line, at, deleted, created, depth + 1);
-        } else {
-          Object(item, line, at, deleted, created, depth + 1);
-        }
+        Item(value, item, line, at, deleted, created, depth + 1);
       }
       return;
     }
@@ -363,6 +460,17 @@ class Reader {
     return out;
   }
 
+  static void Pack(KubeChange& pod) {
+    const json& object = At(pod.body, "object");
+    json outline = {{"metadata", At(object, "metadata")}};
+    outline["metadata"].erase("annotations");
+    for (const auto& [part, field] : {std::pair("spec", "serviceAccountName"), std::pair("status", "podIP")}) {
+      if (const json& value = At(object, {part, field}); !value.is_null()) outline[part] = {{field, value}};
+    }
+    pod.packed = PackedJson(pod.body);
+    pod.body = {{"object", std::move(outline)}};
+  }
+
   void One(const json& value, size_t line, WallNs at, bool deleted, bool created) {
     absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(value);
     if (!object.ok()) {
@@ -391,6 +499,7 @@ class Reader {
     change.name = (*object)->meta.name;
     change.input_kind = std::move(normalised.kind);
     if (!deleted) change.body = std::move(normalised.body);
+    if (change.kind == "Pod." && !deleted) Pack(change);
     if (const std::optional<json> whole = WithKubeconfigs(value); whole && !deleted) {
       const absl::StatusOr<kube::ObjectRef> made = kube::Object::FromJson(*whole);
       if (made.ok()) change.with_kubeconfigs = record::Normalise(**made, {}).body;
@@ -484,6 +593,7 @@ uint64_t TakeUntoldFromDumps(KubeEvidence& evidence, Refusals& refusals) {
     }
     change.input_kind = object->second->input_kind;
     change.body = object->second->body;
+    change.packed = object->second->packed;
     evidence.history.push_back(std::move(change));
     ++taken;
   }

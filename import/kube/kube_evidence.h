@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json/packed_json.h"
 #include "core/kube/object.h"
 #include "import/evidence/evidence.h"
 #include "nlohmann/json.hpp"
@@ -25,7 +26,9 @@ struct KubeChange {
   bool deleted = false, created = false;
   // The input that tells a world of it (record::Normalise); null if deleted.
   std::string input_kind;
-  nlohmann::json body;
+  nlohmann::json body;  // of a pod its outline alone: what an import looks at
+  PackedJson packed;    // of a pod the whole body, as there are tens of thousands of them
+  nlohmann::json Body() const { return packed.empty() ? body : packed.Unpack(); }
   // Of a remote Secret whose kubeconfigs someone had cut out: with some for the clusters that it names. Null otherwise.
   nlohmann::json with_kubeconfigs;
   std::string kind, ns, name;  // kind with its group: "EndpointSlice.discovery.k8s.io"

@@ -19,7 +19,6 @@ using nlohmann::json;
 using Kind = InputKind;
 
 constexpr WallNs kSecondNs = 1'000'000'000;
-constexpr const char* kSystemNamespace = "istio-system";
 constexpr const char* kNetworkLabel = "topology.istio.io/network";
 constexpr const char* kServiceLabel = "kubernetes.io/service-name";
 constexpr const char* kSliceKind = "EndpointSlice.discovery.k8s.io";

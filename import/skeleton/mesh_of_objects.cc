@@ -160,30 +160,28 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
     if (!change->created && !change->deleted) first[KeyOfObject(*change)] = change;
   }
   // Contexts, as a recording has them.
-  std::map<std::string, record::ClusterSnapshot> snapshots;
-  for (const auto& [key, change] : first) {
-    record::ClusterSnapshot& snapshot = snapshots[change->cluster];
-    snapshot.context = change->cluster;
-    const json& object = At(change->body, "object");
-    if (!object.is_object()) continue;
-    if (absl::StatusOr<kube::ObjectRef> parsed = kube::Object::FromJson(object); parsed.ok()) {
-      snapshot.objects.push_back(*std::move(parsed));
+  std::vector<record::ClusterFacts> ordered;
+  for (const auto& [key, change] : first) {  // cluster by cluster
+    if (ordered.empty() || ordered.back().context() != change->cluster) {
+      ordered.emplace_back(change->cluster, kSystemNamespace);
     }
+    json body = change->Body();
+    if (!At(body, "object").is_object()) continue;
+    const absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(std::move(body["object"]));
+    if (object.ok()) ordered.back().Read(**object);
   }
-  std::vector<record::ClusterSnapshot> ordered;
-  for (auto& [context, snapshot] : snapshots) ordered.push_back(std::move(snapshot));
   if (ordered.empty()) return absl::InvalidArgumentError("no object of a cluster is told in full: no mesh can be made");
   // Clusters of which logs alone tell are made of these.
   std::set<std::string> others;
   for (const InferredInput& input : evidence.inputs) {
     for (const auto& [cluster, effect] : input.clusters) others.insert(cluster);
   }
-  record::MeshFacts facts = record::ReadMeshFacts(ordered, "istio-system", others);
+  record::MeshFacts facts = record::ReadMeshFacts(ordered, others);
   out.world = std::move(facts.world);
   out.world.seed = 1;
   for (std::string& note : facts.notes) out.notes.push_back(std::move(note));
   std::map<std::string, std::string> names;  // of the world's clusters, by context
-  for (size_t i = 0; i < ordered.size(); ++i) names[ordered[i].context] = out.world.clusters[i].name;
+  for (size_t i = 0; i < ordered.size(); ++i) names[ordered[i].context()] = out.world.clusters[i].name;
 
   DumpedMesh dumped = Dumped(evidence, kube, first, told, changes);
   for (const auto& [context, name] : names) dumped.contexts[name] = context;
@@ -229,12 +227,12 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
     if (change.deleted) {
       json body = {{"cluster", cluster}, {"kind", change.kind}, {"name", change.name}};
       if (!change.ns.empty()) body["namespace"] = change.ns;
-      out.inputs.push_back({when, 0, "delete", std::move(body)});
+      out.inputs.emplace_back(replay::LogInput{when, 0, "delete", std::move(body)});
       return;
     }
-    json body = change.body;
+    json body = change.packed.empty() ? change.body : json::object();
     body["cluster"] = cluster;
-    out.inputs.push_back({when, 0, change.input_kind, std::move(body)});
+    out.inputs.emplace_back(replay::LogInput{when, 0, change.input_kind, std::move(body)}, change.packed);
   };
   std::vector<const KubeChange*> picture;
   for (const auto& [key, change] : first) picture.push_back(change);
@@ -278,7 +276,7 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
         ClaimInput(known, cluster_of(istiods[claim.replica]), at(claim.at == kNoTime ? end : claim.at)));
   }
   std::stable_sort(out.inputs.begin(), out.inputs.end(),
-                   [](const replay::LogInput& a, const replay::LogInput& b) { return a.at < b.at; });
+                   [](const MeshInput& a, const MeshInput& b) { return a.at < b.at; });
   for (size_t i = 0; i < out.inputs.size(); ++i) out.inputs[i].seq = i;
   return out;
 }

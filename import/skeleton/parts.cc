@@ -11,7 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSystem = "istio-system";
 constexpr const char* kIstiodIp = "10.1.0.10";
 
 json Object(std::string_view version, std::string_view kind, const std::string& ns, const std::string& name) {
@@ -51,7 +50,7 @@ json NamespaceObject(const std::string& name, const std::string& network) {
 }
 
 json IstiodPod() {
-  json out = Object("v1", "Pod", kSystem, "istiod-0");
+  json out = Object("v1", "Pod", kSystemNamespace, "istiod-0");
   out["metadata"]["labels"] = {{"app", "istiod"}, {"istio", "pilot"}};
   out["spec"] = {{"serviceAccountName", "istiod"},
                  {"containers", json::array({{{"name", "discovery"}, {"image", "example/pilot:1.18.2"}}})}};
@@ -60,7 +59,7 @@ json IstiodPod() {
 }
 
 json IstiodService() {
-  json out = Object("v1", "Service", kSystem, "istiod");
+  json out = Object("v1", "Service", kSystemNamespace, "istiod");
   out["spec"] = {
       {"clusterIP", "10.96.0.10"},
       {"clusterIPs", json::array({"10.96.0.10"})},
@@ -71,7 +70,7 @@ json IstiodService() {
 }
 
 json IstiodEndpoints() {
-  json out = Object("discovery.k8s.io/v1", "EndpointSlice", kSystem, "istiod-imported");
+  json out = Object("discovery.k8s.io/v1", "EndpointSlice", kSystemNamespace, "istiod-imported");
   out["metadata"]["labels"] = {{"kubernetes.io/service-name", "istiod"}};
   out["addressType"] = "IPv4";
   out["ports"] = json::array({{{"name", "https-dns"}, {"port", 15012}, {"protocol", "TCP"}}});
@@ -80,7 +79,7 @@ json IstiodEndpoints() {
 }
 
 json MeshConfigMap(const std::string& mesh, const std::string& networks) {
-  json out = Object("v1", "ConfigMap", kSystem, "istio");
+  json out = Object("v1", "ConfigMap", kSystemNamespace, "istio");
   out["data"] = {{"mesh", mesh.empty() ? "{}" : mesh}};
   if (!networks.empty()) out["data"]["meshNetworks"] = networks;
   return out;
@@ -157,7 +156,7 @@ json ServiceObject(const std::string& ns, const std::string& name, int number, i
 }
 
 json GatewayService(const std::string& name, int64_t turn, int number) {
-  json out = ServiceObject(kSystem, name, 0, 0);
+  json out = ServiceObject(kSystemNamespace, name, 0, 0);
   out["metadata"]["labels"] = {
       {"topology.istio.io/network", number == 0 ? "network-of-gateway" : fmt::format("network-of-gateway-{}", number)}};
   out["spec"]["type"] = "LoadBalancer";

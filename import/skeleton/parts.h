@@ -11,6 +11,8 @@
 
 namespace wavetank::importing {
 
+inline constexpr const char* kSystemNamespace = "istio-system";  // as istioctl installs it
+
 nlohmann::json NamespaceObject(const std::string& name, const std::string& network);
 nlohmann::json IstiodPod();
 nlohmann::json IstiodService();

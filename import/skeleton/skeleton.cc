@@ -23,7 +23,6 @@ namespace {
 using nlohmann::json;
 using Kind = InputKind;
 
-constexpr const char* kMeshNamespace = "istio-system";
 constexpr const char* kGateway = "istio-eastwestgateway";
 
 bool IsKubernetesHost(const std::string& host) { return host.find(".svc.") != host.npos; }
@@ -85,7 +84,7 @@ class Builder {
       if (!claim.initial && claim.at != kNoTime) Say(claim);
     }
     std::stable_sort(out_.inputs.begin(), out_.inputs.end(),
-                     [](const replay::LogInput& a, const replay::LogInput& b) { return a.at < b.at; });
+                     [](const MeshInput& a, const MeshInput& b) { return a.at < b.at; });
     for (size_t i = 0; i < out_.inputs.size(); ++i) out_.inputs[i].seq = i;
     for (const auto& [what, count] : unsaid_) {
       out_.notes.push_back(fmt::format("{} x {} cannot be done to a mesh that is made of logs alone", count, what));
@@ -179,12 +178,12 @@ class Builder {
       }
       if (ReadFromOwnClusterAlone(input)) continue;
       if (input.kind == Kind::kEndpoints && !input.cluster.empty()) {
-        read_before(istiod, input.cluster, kMeshNamespace, "istio-remote-secret-" + input.cluster);
+        read_before(istiod, input.cluster, kSystemNamespace, "istio-remote-secret-" + input.cluster);
       }
       for (const std::string& replica : input.also_of) {
         const std::string& other = Home(replica);
-        read_before(istiod, other, kMeshNamespace, "istio-remote-secret-" + other);
-        read_before(other, istiod, kMeshNamespace, "istio-remote-secret-" + istiod);
+        read_before(istiod, other, kSystemNamespace, "istio-remote-secret-" + other);
+        read_before(other, istiod, kSystemNamespace, "istio-remote-secret-" + istiod);
       }
     }
     if (!before_.empty()) {
@@ -575,12 +574,9 @@ class Builder {
       json addresses = json::array();
       if (i == 0 || gateway.changes[i - 1].resolves)
         addresses.push_back(fmt::format("172.30.7.{}", 1 + 2 * (NumberOf(istiod) % 120) + i % 2));
-      out_.inputs.push_back({i == 0 ? out_.world.start : asked - 1s,
-                             0,
-                             "dns",
-                             {{"name", NamedGatewayOf(istiod)},
-                              {"addresses", std::move(addresses)},
-                              {"ttlNs", (until - asked).count()}}});
+      json body = {
+          {"name", NamedGatewayOf(istiod)}, {"addresses", std::move(addresses)}, {"ttlNs", (until - asked).count()}};
+      out_.inputs.emplace_back(replay::LogInput{i == 0 ? out_.world.start : asked - 1s, 0, "dns", std::move(body)});
       asked = until;
     }
   }
@@ -627,20 +623,21 @@ class Builder {
         const int64_t turn = ++turns_["unnamed/" + istiod];
         // A push that is not full has none of configuration in it.
         Add(At(at), istiod,
-            push.full ? ConfigObject("DestinationRule", kMeshNamespace, "imported-unnamed", turn)
-                      : SecretObject(kMeshNamespace, "imported-unnamed", turn));
+            push.full ? ConfigObject("DestinationRule", kSystemNamespace, "imported-unnamed", turn)
+                      : SecretObject(kSystemNamespace, "imported-unnamed", turn));
       }
     }
   }
 
   void Add(Time at, const std::string& cluster, json object) {
-    out_.inputs.push_back({at, 0, "apply", {{"cluster", cluster}, {"object", std::move(object)}}});
+    json body = {{"cluster", cluster}, {"object", std::move(object)}};
+    out_.inputs.emplace_back(replay::LogInput{at, 0, "apply", std::move(body)});
   }
   void Remove(Time at, const std::string& cluster, const std::string& kind, const std::string& ns,
               const std::string& name) {
     json body = {{"cluster", cluster}, {"kind", kind}, {"name", name}};
     if (!ns.empty()) body["namespace"] = ns;
-    out_.inputs.push_back({at, 0, "delete", std::move(body)});
+    out_.inputs.emplace_back(replay::LogInput{at, 0, "delete", std::move(body)});
   }
   Time At(WallNs wall) const { return out_.world.start + std::max(Duration::zero(), Duration(wall - out_.begins)); }
 
@@ -653,9 +650,9 @@ class Builder {
       if (!input.ns.empty()) namespaces.insert(input.ns);
     }
     for (const std::string& cluster : clusters_) {
-      Add(start, cluster, NamespaceObject(kMeshNamespace, ""));
+      Add(start, cluster, NamespaceObject(kSystemNamespace, ""));
       for (const std::string& ns : namespaces) {
-        if (ns != kMeshNamespace) Add(start, cluster, NamespaceObject(ns, ""));
+        if (ns != kSystemNamespace) Add(start, cluster, NamespaceObject(ns, ""));
       }
     }
     for (const std::string& istiod : primaries_)
@@ -704,7 +701,7 @@ class Builder {
     return out;
   }
 
-  static std::string GatewayHost() { return std::string(kGateway) + "." + kMeshNamespace + ".svc.cluster.local"; }
+  static std::string GatewayHost() { return std::string(kGateway) + "." + kSystemNamespace + ".svc.cluster.local"; }
 
   void AddGateway(Time at, const std::string& cluster) {
     json service = GatewayService(kGateway, turns_["gateway/" + cluster], NumberOf(cluster));
@@ -738,7 +735,7 @@ class Builder {
     }
   }
   void AddService(Time at, const std::string& cluster, const Host& host) {
-    if (host.ns == kMeshNamespace && host.name == kGateway && remote_gateways_.contains(cluster)) return;
+    if (host.ns == kSystemNamespace && host.name == kGateway && remote_gateways_.contains(cluster)) return;
     Add(at, cluster, ServiceObject(host.ns, host.name, host.number, host.turn, host.Ports()));
   }
 
@@ -921,7 +918,7 @@ class Builder {
       case Kind::kNetwork: {
         const std::string cluster = where(input.host);
         return Add(at, cluster,
-                   NamespaceObject(kMeshNamespace, fmt::format("imported-{}", turn("network/" + cluster))));
+                   NamespaceObject(kSystemNamespace, fmt::format("imported-{}", turn("network/" + cluster))));
       }
       case Kind::kMeshNetworks:
       case Kind::kMeshConfig: {
@@ -950,7 +947,7 @@ class Builder {
         connected_.erase({input.ns, input.name});
         return Remove(at, HomeOf({input.ns, input.name}), "Pod", input.ns.empty() ? "default" : input.ns, input.name);
       case Kind::kIstiodStarted:
-        Remove(at, istiod, "Pod", kMeshNamespace, "istiod-0");
+        Remove(at, istiod, "Pod", kSystemNamespace, "istiod-0");
         return Add(at + 10ms, istiod, IstiodPod());
       case Kind::kTraffic:
         // A host that is no service of the mesh, or that the proxy knew no cluster for.
@@ -1019,6 +1016,12 @@ Skeleton ChangesOfLogs(const Evidence& evidence, const DumpedPlaces& dumped) {
   return *Builder(evidence, &dumped).Build();
 }
 
+replay::LogInput MeshInput::Whole() const {
+  replay::LogInput out = *this;
+  if (!packed.empty()) out.body.update(packed.Unpack());
+  return out;
+}
+
 absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const std::string& program_version,
                       bool keeps_secrets) {
   replay::LogHeader header;
@@ -1038,13 +1041,13 @@ absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const s
   if (!writer.ok()) return writer.status();
   Time last = skeleton.world.start;
   bool pictured = false;
-  for (const replay::LogInput& input : skeleton.inputs) {
+  for (const MeshInput& input : skeleton.inputs) {
     // Behind the first picture stands a checkpoint, as in every recording.
     if (!pictured && input.at > skeleton.world.start) {
       pictured = true;
       if (absl::Status status = (*writer)->AddCheckpoint(""); !status.ok()) return status;
     }
-    if (absl::Status status = (*writer)->Add(input); !status.ok()) return status;
+    if (absl::Status status = (*writer)->Add(input.Whole()); !status.ok()) return status;
     last = std::max(last, input.at);
     // Requests go on after their input.
     if (input.kind == "traffic") {

@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/json/packed_json.h"
 #include "import/evidence/evidence.h"
 #include "replay/event_log.h"
 #include "sim/world_options.h"
@@ -19,9 +21,17 @@ namespace wavetank::importing {
 // How long a simulated mesh is left to come up before the first change.
 inline constexpr Duration kComesUp = 60s;
 
+// An input as its log will have it.
+struct MeshInput : replay::LogInput {
+  MeshInput(replay::LogInput input, PackedJson rest = {})  // NOLINT: it is one
+      : replay::LogInput(std::move(input)), packed(std::move(rest)) {}
+  PackedJson packed;  // what the body has besides: of objects as large and as many as pods
+  replay::LogInput Whole() const;
+};
+
 struct Skeleton {
   sim::WorldOptions world;
-  std::vector<replay::LogInput> inputs;  // in order of time; claims among them
+  std::vector<MeshInput> inputs;  // in order of time; claims among them
   std::vector<std::string> notes;
   std::vector<std::string> inferred;  // changes that no source tells as they were: a line each
   WallNs begins = 0;                  // the calendar's instant of the world's beginning

@@ -95,7 +95,7 @@ class BeforeDumpTest : public ImportTest {
   // "DestinationRule/web" and the like: "at 10.0: SPEC", of each input that is about it.
   static std::string Of(const Skeleton& mesh, std::string_view kind, std::string_view name) {
     std::string out;
-    for (const replay::LogInput& input : mesh.inputs) {
+    for (const replay::LogInput& input : WholeInputs(mesh)) {
       const nlohmann::json& object = input.kind == "apply" ? input.body["object"] : input.body;
       if (!object.contains("kind")) continue;
       const std::string is = object["kind"];
@@ -139,7 +139,7 @@ TEST_F(BeforeDumpTest, ASecretIsOfTheClusterWhoseIstiodTellsOfIt) {
   told.name = "istio-remote-secret-east";
   told.clusters = {{"east", "added"}};
   std::vector<std::string> clusters;
-  for (const replay::LogInput& input : Mesh().inputs) {
+  for (const replay::LogInput& input : WholeInputs(Mesh())) {
     if (input.kind != "apply" || input.body["object"]["metadata"]["name"] != told.name) continue;
     clusters.push_back(input.body["cluster"]);
   }
@@ -157,7 +157,7 @@ TEST_F(BeforeDumpTest, TheLastChangeOfAnObjectLeadsToTheDump) {
   const Skeleton mesh = Mesh();
   EXPECT_EQ(Of(mesh, "DestinationRule", "web"), "apply at 0.0 (first picture)\napply at 10.0\n");
   std::string last;
-  for (const replay::LogInput& input : mesh.inputs) {
+  for (const replay::LogInput& input : WholeInputs(mesh)) {
     if (input.kind == "apply" && input.body["object"]["kind"] == "DestinationRule") {
       last = input.body["object"]["spec"].dump();
     }

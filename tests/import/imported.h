@@ -20,6 +20,12 @@
 
 namespace wavetank::importing {
 
+inline std::vector<replay::LogInput> WholeInputs(const Skeleton& mesh) {
+  std::vector<replay::LogInput> out;
+  for (const MeshInput& input : mesh.inputs) out.push_back(input.Whole());
+  return out;
+}
+
 class ImportTest : public testing::Test {
  protected:
   std::string Put(const std::string& name, std::string_view text) {

@@ -115,7 +115,7 @@ TEST_F(ImportedMesh, OfLogsOfSeveralPrimariesEachHasAnIstiod) {
   const auto mesh = MakeSkeleton(imported.evidence);
   ASSERT_TRUE(mesh.ok()) << mesh.status();
   std::map<std::string, int> changes;  // after the beginning, by cluster
-  for (const replay::LogInput& input : mesh->inputs) {
+  for (const replay::LogInput& input : WholeInputs(*mesh)) {
     if (input.kind == "apply" && input.at > Time{} + 1s) ++changes[input.body["cluster"].get<std::string>()];
   }
   // A Secret and a rule each; the endpoints once; the west's rule and proxy.
@@ -197,7 +197,7 @@ TEST_F(ImportedMesh, ADumpOfSomeClustersTakesNothingFromWhatLogsTell) {
     EXPECT_GE(judgement.agree, 14u) << testing::PrintToString(dumps) << Words(judgement);
     // In the end it is what the dumps hold.
     std::map<std::string, nlohmann::json> last;
-    for (const replay::LogInput& input : mesh->inputs) {
+    for (const replay::LogInput& input : WholeInputs(*mesh)) {
       if (input.kind == "apply" && input.body["object"]["metadata"]["name"] == "web-x") {
         last[input.body["cluster"]] = input.body["object"]["endpoints"];
       }
@@ -241,7 +241,7 @@ TEST_F(ImportedMesh, ADumpOfBeforeTheLogsEndBringsNothingBack) {
   const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
   ASSERT_TRUE(mesh.ok()) << mesh.status();
   std::string last;
-  for (const replay::LogInput& input : mesh->inputs) {
+  for (const replay::LogInput& input : WholeInputs(*mesh)) {
     if (input.kind == "claim") continue;
     last = input.kind + " " + input.body.value("name", "");
   }
@@ -352,7 +352,7 @@ TEST_F(ImportedMesh, AGatewayHasNoAddressBeforeALineTellsOfOne) {
   const auto mesh = MakeSkeleton(Read({Put("istiod.log", LogOf("east", GatewayGoes("10", "east")))}).evidence);
   ASSERT_TRUE(mesh.ok()) << mesh.status();
   std::vector<bool> addresses;
-  for (const replay::LogInput& input : mesh->inputs) {
+  for (const replay::LogInput& input : WholeInputs(*mesh)) {
     const nlohmann::json object = input.body.value("object", nlohmann::json());
     if (input.kind != "apply" || object["kind"] != "Service") continue;
     if (object["metadata"]["name"] == "istio-eastwestgateway") addresses.push_back(object.contains("status"));
@@ -424,7 +424,7 @@ TEST_F(ImportedMesh, AGatewaysServiceThatTheDumpLacksWasDeleted) {
   const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
   ASSERT_TRUE(mesh.ok()) << mesh.status();
   nlohmann::json before;
-  for (const replay::LogInput& input : mesh->inputs) {
+  for (const replay::LogInput& input : WholeInputs(*mesh)) {
     if (input.body.value("cluster", "") != "west") continue;
     if (input.kind == "delete") {
       EXPECT_EQ(input.body["name"], "istio-eastwestgateway");
@@ -576,7 +576,7 @@ TEST_F(ImportedMesh, DumpsAndAuditLogsTellObjectsAndTheirHistory) {
   const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
   ASSERT_TRUE(mesh.ok()) << mesh.status();
   std::string all;
-  for (const replay::LogInput& input : mesh->inputs) all += input.body.dump();
+  for (const replay::LogInput& input : WholeInputs(*mesh)) all += input.body.dump();
   EXPECT_THAT(all, Not(HasSubstr("aHVudGVyMmh1bnRlcjI")));
   EXPECT_EQ(mesh->inputs.back().kind, "delete");
   EXPECT_EQ(mesh->inputs.back().at - mesh->world.start, kComesUp + 2s);
@@ -603,7 +603,7 @@ TEST_F(ImportedMesh, AnEventWithoutItsObjectIsOfWhatTheDumpHolds) {
   const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
   ASSERT_TRUE(mesh.ok()) << mesh.status();
   std::vector<Duration> applied;
-  for (const replay::LogInput& input : mesh->inputs) {
+  for (const replay::LogInput& input : WholeInputs(*mesh)) {
     nlohmann::json object = input.body.value("object", nlohmann::json());
     if (input.kind == "apply" && object["kind"] == "Service" && object["metadata"]["name"] == "web")
       applied.push_back(input.at - mesh->world.start);
@@ -633,6 +633,86 @@ spec: {hosts: [api], http: [{route: [{destination: {host: api}, weight: -5}]}]}
   EXPECT_EQ(imported.kube.state.size(), 2u);
 }
 
+// kubectl prints a list's kind behind its items, `kubectl get --raw` before them, and then items have none.
+TEST_F(ImportedMesh, AListIsReadItemByItemAsFarAsItGoes) {
+  const Imported imported = Read({Put("east.json", R"({"apiVersion": "v1", "items": [
+  {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "shop"},
+   "spec": {"ports": [{"name": "items", "port": 80}]}},
+  "none", 17,
+  {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b", "namespace": "shop"}, "spec": [}},
+  {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "c", "namespace": "shop"},
+   "spec": {"ports": [{"name": "http", "port": 80}]}}
+], "kind": "List"}
+{"kind": "ServiceList", "apiVersion": "v1", "metadata": {"items": 1}, "items": [
+  {"metadata": {"name": "d", "namespace": "shop"}, "spec": {"ports": [{"name": "http", "port": 80}]}},
+  {"metadata": {"name": "e", "namespace": "shop"}, "spec": {"ports": [{"name": "ht)")});
+  std::vector<std::string> read;
+  for (const KubeChange& change : imported.kube.state) {
+    read.push_back(fmt::format("{}{}:{}", change.kind, change.name, change.place.line));
+  }
+  EXPECT_THAT(read, testing::ElementsAre("Service.a:2", "Service.c:6", "Service.d:10"));
+  const auto& reasons = imported.evidence.refusals.reasons();
+  EXPECT_EQ(reasons.at("no object of Kubernetes").count, 2u);
+  EXPECT_EQ(reasons.at("no JSON").first.at(0).first.line, 5u);
+  EXPECT_EQ(reasons.at("JSON that ends before its end").first.at(0).first.line, 11u);
+}
+
+TEST_F(ImportedMesh, AListInYamlIsReadItemByItem) {
+  const Imported imported = Read({Put("east.yaml", R"(apiVersion: v1
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: istio, namespace: istio-system}
+  data:
+    mesh: |-
+      items:
+      - none
+
+      rootNamespace: istio-system
+# a remark
+- apiVersion: v1
+  kind: Service
+  metadata: {name: [b, namespace: shop}
+- kind: Service
+  apiVersion: v1
+  metadata:
+    name: c
+    namespace: shop
+  spec:
+    ports:
+    - name: http
+      port: 80
+kind: List
+---
+kind: ServiceList
+apiVersion: v1
+items:
+  - metadata: {name: d, namespace: shop}
+    spec: {ports: [{name: http, port: 80}]}
+)")});
+  std::vector<std::string> read;
+  for (const KubeChange& change : imported.kube.state) {
+    read.push_back(fmt::format("{}{}:{}", change.kind, change.name, change.place.line));
+  }
+  EXPECT_THAT(read, testing::ElementsAre("ConfigMap.istio:3", "Service.c:16", "Service.d:30"));
+  EXPECT_EQ(imported.kube.state[0].body["object"]["data"]["mesh"], "items:\n- none\n\nrootNamespace: istio-system");
+  EXPECT_EQ(imported.evidence.refusals.reasons().at("no YAML").first.at(0).first.line, 13u);
+}
+
+TEST_F(ImportedMesh, APodOfADumpIsInTheLogAsItWas) {
+  const Imported imported = Read({Put("east.json", DumpOf("east", "west"))});
+  const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  nlohmann::json pod;
+  for (const replay::LogInput& input : WholeInputs(*mesh)) {
+    const nlohmann::json object = input.body.value("object", nlohmann::json());
+    if (object.is_object() && object["metadata"]["name"] == "web-1") pod = input.body;
+  }
+  EXPECT_EQ(pod["cluster"], "east");
+  EXPECT_EQ(pod["object"]["spec"]["containers"][0]["image"], "x");
+  EXPECT_EQ(pod["object"]["status"]["phase"], "Running");
+}
+
 TEST_F(ImportedMesh, ALineThatIsNotInUtf8IsCounted) {
   const Imported imported = Read({Put("istiod.log", LogOf("east", {"10.000000 ads\tgar\xe9"
                                                                    "bage"}))});
@@ -644,7 +724,7 @@ TEST_F(ImportedMesh, ARemoteSecretWhoseKubeconfigWasCutOutIsReadable) {
   const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
   ASSERT_TRUE(mesh.ok()) << mesh.status();
   int readable = 0;
-  for (const replay::LogInput& input : mesh->inputs) {
+  for (const replay::LogInput& input : WholeInputs(*mesh)) {
     if (input.kind != "apply" || input.body["object"]["kind"] != "Secret") continue;
     for (const auto& [cluster, value] : input.body["object"]["data"].items()) {
       std::string plain;
