@@ -12,7 +12,7 @@
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/kube/credentials/kubeconfig.h"
-#include "core/kube/json_brackets.h"
+#include "core/kube/list_text.h"
 #include "core/kube/yaml.h"
 #include "core/validation/istio_object.h"
 #include "fakes/kube/validation/defaults.h"
@@ -37,25 +37,6 @@ class Reader {
   Reader(const std::string& cluster, const std::string& file, KubeEvidence& out, Refusals& refusals)
       : cluster_(cluster), file_(file), out_(out), refusals_(refusals) {}
 
-  // Objects and lists one behind the other: `each` gets the text of each, whether it ends, and its line.
-  template <typename Each>
-  static void Texts(std::string_view text, const Each& each) {
-    size_t line = 1;
-    for (size_t at = 0; at < text.size();) {
-      if (text[at] != '{' && text[at] != '[') {
-        line += text[at] == '\n' ? 1 : 0;
-        ++at;
-        continue;
-      }
-      const size_t end = kube::EndOfJson(text, at);
-      const std::string_view value = text.substr(at, end == text.npos ? text.npos : end - at);
-      each(value, end != text.npos, line);
-      if (end == text.npos) return;
-      line += static_cast<size_t>(std::count(value.begin(), value.end(), '\n'));
-      at = end;
-    }
-  }
-
   template <typename Each>
   void Value(std::string_view text, bool ends, size_t line, const Each& each) {
     const json parsed = ends ? ParseJson(text) : json(json::value_t::discarded);
@@ -66,88 +47,32 @@ class Reader {
   // JSON values one behind the other, as `kubectl get -w` and audit logs print them; `each` gets value and line.
   template <typename Each>
   void Values(std::string_view text, const Each& each) {
-    Texts(text, [&](std::string_view value, bool ends, size_t line) { Value(value, ends, line, each); });
+    kube::EachJson(text, [&](std::string_view value, bool ends, size_t line) { Value(value, ends, line, each); });
   }
 
-  // A list item by item, as one may hold a whole cluster. False: the text is none.
+  // False: the text is no list.
   bool ListOfObjects(std::string_view text, bool ends, size_t line) {
-    const size_t list = text[0] == '[' ? 0 : kube::ListMember(text, 0, "items");
-    if (list == text.npos) return false;
-    const size_t end = kube::EndOfJson(text, list);
-    json head = json::object();  // all but its items
-    if (list > 0) {
-      head = ParseJson(std::string(text.substr(0, list)) +
-                       (end == text.npos ? "[]}" : "[]" + std::string(text.substr(end))));
+    const std::optional<kube::ListText> list = kube::JsonList(text, ends, line);
+    if (!list) return false;
+    for (const kube::ListItem& item : list->items) {
+      Value(item.text, item.ends, item.line, [&](const json& value, size_t at) {
+        Object(kube::WithKindOf(list->head, value), at, kNoTime, false, false, 1);
+      });
     }
-    const std::string kind = wavetank::Text(head, "kind");  // where the text does not end, it may stand in the rest
-    if (list > 0 && !kind.ends_with("List") && (ends || !kind.empty())) return false;
-    const std::string_view before = text.substr(0, list + 1);
-    line += static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
-    const std::string_view items = text.substr(list + 1, end == text.npos ? text.npos : end - list - 2);
-    bool told = false;
-    for (size_t at = 0; at < items.size();) {
-      const char c = items[at];
-      if (c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n') {
-        line += c == '\n' ? 1 : 0;
-        ++at;
-        continue;
-      }
-      const bool one = c == '{' || c == '[';
-      const size_t after = one ? kube::EndOfJson(items, at) : std::min(items.find(',', at), items.size());
-      const std::string_view item = items.substr(at, after == items.npos ? items.npos : after - at);
-      told = told || after == items.npos;
-      Value(item, after != items.npos, line,
-            [&](const json& value, size_t its) { Item(head, value, its, kNoTime, false, false, 1); });
-      line += static_cast<size_t>(std::count(item.begin(), item.end(), '\n'));
-      at = after == items.npos ? items.size() : after;
+    if (!ends && (list->items.empty() || list->items.back().ends)) {
+      refusals_.Add("JSON that ends before its end", {file_, line}, text.substr(0, 80));
     }
-    if (!ends && !told) refusals_.Add("JSON that ends before its end", {file_, line}, text.substr(0, 80));
     return true;
   }
-
-  static bool HasAnchor(std::string_view text) {
-    for (size_t at = text.find(" &"); at != text.npos; at = text.find(" &", at + 1)) {
-      const bool named = at + 2 < text.size() && absl::ascii_isalnum(static_cast<unsigned char>(text[at + 2]));
-      if (named && at > 0 && (text[at - 1] == ':' || text[at - 1] == '-')) return true;
-    }
-    return false;
-  }
-
-  // The same of a list as kubectl prints it in YAML: block style, its items behind "items:". False: it is not so.
   bool YamlListOfObjects(std::string_view text, size_t line) {
-    const size_t at = text.starts_with("items:\n") ? 0 : text.find("\nitems:\n");
-    if (at == text.npos || HasAnchor(text)) return false;  // which may be of another item
-    const size_t first = text.find("items:\n", at) + std::string_view("items:\n").size();
-    const size_t dash = text.find_first_not_of(' ', first);
-    if (dash == text.npos || text.substr(dash, 2) != "- ") return false;
-    const size_t indent = dash - first;
-    // Item by item, by their lines; the list ends with what is not indented as they are.
-    std::vector<std::pair<size_t, size_t>> items;  // beginning and line
-    size_t end = first;
-    line += static_cast<size_t>(std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(first), '\n'));
-    for (; end < text.size(); ++line) {
-      const size_t next = std::min(text.find('\n', end), text.size() - 1) + 1;
-      const size_t word = std::min(text.find_first_not_of(" \r\n", end), next);
-      const size_t column = word - end;
-      if (word < next && text[word] != '#') {
-        if (column < indent || (column == indent && text.substr(word, 2) != "- ")) break;
-        if (column == indent) items.emplace_back(end, line);
-      }
-      end = next;
-    }
-    const absl::StatusOr<json> head = kube::ParseYaml(
-        fmt::format("{}items: []\n{}", text.substr(0, first - std::string_view("items:\n").size()), text.substr(end)),
-        file_);
-    if (!head.ok() || !wavetank::Text(*head, "kind").ends_with("List")) return false;
-    for (size_t i = 0; i < items.size(); ++i) {
-      const auto [begin, its] = items[i];
-      std::string item(text.substr(begin, (i + 1 < items.size() ? items[i + 1].first : end) - begin));
-      item[indent] = ' ';  // its dash: the rest of it stands as deep
-      const absl::StatusOr<json> value = kube::ParseYaml(item, file_);
+    const std::optional<kube::ListText> list = kube::YamlList(text, line);
+    if (!list) return false;
+    for (const kube::ListItem& item : list->items) {
+      const absl::StatusOr<json> value = kube::ParseYamlItem(item, file_);
       if (value.ok()) {
-        Item(*head, *value, its, kNoTime, false, false, 1);
+        Object(kube::WithKindOf(list->head, *value), item.line, kNoTime, false, false, 1);
       } else {
-        refusals_.Add("no YAML", {file_, its}, std::string(Message(value.status())));
+        refusals_.Add("no YAML", {file_, item.line}, std::string(Message(value.status())));
       }
     }
     return true;
@@ -157,7 +82,7 @@ class Reader {
     patched_ = text.find("action.kwok.x-k8s.io/") != text.npos;
     const size_t first = text.find_first_not_of(" \t\r\n");
     if (first != text.npos && (text[first] == '{' || text[first] == '[')) {
-      Texts(text, [&](std::string_view one, bool ends, size_t line) {
+      kube::EachJson(text, [&](std::string_view one, bool ends, size_t line) {
         if (ListOfObjects(one, ends, line)) return;
         Value(one, ends, line, [&](const json& value, size_t) { Object(value, line, kNoTime, false, false, 0); });
       });
@@ -353,24 +278,12 @@ class Reader {
     return {};
   }
 
-  // A typed list leaves its items' kinds out.
-  void Item(const json& list, const json& item, size_t line, WallNs at, bool deleted, bool created, int depth) {
-    const std::string kind = wavetank::Text(list, "kind");
-    if (!item.is_object() || item.contains("kind") || !kind.ends_with("List") || kind == "List") {
-      return Object(item, line, at, deleted, created, depth);
-    }
-    json typed = item;
-    typed["kind"] = kind.substr(0, kind.size() - 4);
-    typed["apiVersion"] = wavetank::Text(list, "apiVersion", "v1");
-    Object(typed, line, at, deleted, created, depth);
-  }
-
   void Object(const json& value, size_t line, WallNs at, bool deleted, bool created, int depth) {
     constexpr int kDeepest = 4;
     if (value.is_array() || wavetank::Text(value, "kind").ends_with("List")) {
       if (depth >= kDeepest) return refusals_.Add("lists in too many lists", {file_, line});
       for (const json& item : Items(value.is_array() ? value : At(value, "items"))) {
-        Item(value, item, line, at, deleted, created, depth + 1);
+        Object(kube::WithKindOf(value, item), line, at, deleted, created, depth + 1);
       }
       return;
     }

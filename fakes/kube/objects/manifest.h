@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -30,6 +31,9 @@ struct OtherDocuments {
 // file, line, column and remedy.
 absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, const std::string& text,
                                                      OtherDocuments* others = nullptr);
+
+// Whether one of the files that LoadManifests() would read names one of `words`: without them it need not be read.
+bool AnyMentions(const std::string& path, const std::vector<std::string_view>& words);
 
 // A file, or the .yaml, .yml and .json files of a folder in order of their names. What `kubectl get -o yaml` printed is
 // taken as it is: see CleanDumped().

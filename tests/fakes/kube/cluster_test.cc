@@ -14,6 +14,7 @@
 namespace wavetank::fakekube {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(ClusterTest, ADeploymentBecomesReadyPodsBehindItsService) {
@@ -209,6 +210,44 @@ TEST(Manifests, ListsAreUnrolled) {
                                         "{name: a}}\n- {apiVersion: v1, kind: B, metadata: {name: b}}\n");
   ASSERT_TRUE(manifests.ok());
   EXPECT_EQ(manifests->size(), 2u);
+}
+
+std::vector<std::string> NamesAndLines(const std::string& text) {
+  const auto manifests = ParseManifests("m.yaml", text);
+  std::vector<std::string> out;
+  if (!manifests.ok()) return {std::string(Message(manifests.status()))};
+  for (const Manifest& manifest : *manifests) {
+    out.push_back(fmt::format("{}:{} {}", manifest.object["metadata"]["name"].get<std::string>(), manifest.line,
+                              manifest.object["kind"].get<std::string>()));
+  }
+  return out;
+}
+
+TEST(Manifests, ObjectsOfListsStandAtLinesOfTheirOwnInJsonAndInYaml) {
+  EXPECT_THAT(NamesAndLines("{\"apiVersion\": \"v1\", \"items\": [\n"
+                            "  {\"apiVersion\": \"v1\", \"kind\": \"A\", \"metadata\": {\"name\": \"a\"}},\n"
+                            "  {\"apiVersion\": \"v1\", \"kind\": \"B\",\n   \"metadata\": {\"name\": \"b\"}}\n"
+                            "], \"kind\": \"List\"}\n"
+                            "{\"apiVersion\": \"v1\", \"kind\": \"C\", \"metadata\": {\"name\": \"c\"}}\n"),
+              ElementsAre("a:2 A", "b:3 B", "c:6 C"));
+  EXPECT_THAT(NamesAndLines("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {name: a}\n"
+                            "  data:\n    text: |\n      - none\n\n# a remark\n- apiVersion: v1\n  kind: B\n"
+                            "  metadata:\n    name: b\nkind: List\n"),
+              ElementsAre("a:3 A", "b:11 B"));
+  // A typed list's items have no kind.
+  EXPECT_THAT(NamesAndLines("kind: PodList\napiVersion: v1\nitems:\n  - metadata: {name: a}\n"),
+              ElementsAre("a:4 Pod"));
+}
+
+TEST(Manifests, WhatBeginsLikeJsonAndIsNoneIsReadAsYaml) {
+  EXPECT_THAT(NamesAndLines("{apiVersion: v1, kind: A, metadata: {name: a}}"), ElementsAre("a:1 A"));
+  EXPECT_THAT(NamesAndLines("{\"apiVersion\": \"v1\", \"kind\": \"A\", \"metadata\": {\"name\": \"a\"}}\nmore: text\n"),
+              ElementsAre(HasSubstr("m.yaml:2:")));
+  EXPECT_THAT(NamesAndLines("{\"apiVersion\": \"v1\", \"kind\": \"A\", \"metadata\": {\"name\": \"a\"}\n"),
+              ElementsAre(HasSubstr("m.yaml:2:")));
+  EXPECT_THAT(
+      NamesAndLines("apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {name: [a}\n"),
+      ElementsAre(HasSubstr("m.yaml:6:")));
 }
 
 TEST(Manifests, AnAliasBombIsRefused) {
