@@ -17,6 +17,7 @@
 #include "fakes/envoy/apps/ext_authz_app.h"
 #include "fmt/format.h"
 #include "sim/agent/agent_start.h"
+#include "sim/agent/image_reference.h"
 #include "sim/agent/pod_agent.h"
 #include "sim/agent/pod_files.h"
 #include "sim/agent/pod_references.h"
@@ -84,6 +85,10 @@ PodProcess::~PodProcess() {
 }
 
 void PodProcess::Start(std::function<void(bool)> ready) {
+  if (std::string invalid = site_.observed ? "" : InvalidImage(At(pod_->body, "spec")); !invalid.empty()) {
+    failure_ = absl::InvalidArgumentError(std::move(invalid));
+    return;
+  }
   // What istiod's webhook puts in place of the word has not been put: no registry has such an image.
   for (const nlohmann::json& container : Items(At(pod_->body, {"spec", "containers"}))) {
     if (Text(container, "image") != "auto") continue;

@@ -38,9 +38,10 @@ std::string Send(const Mesh& mesh, const std::vector<scenario::FlowSpec>& flows)
   (*meter)->Finish(kPatience);
   for (size_t i = 0; i < flows.size(); ++i) {
     const Window window = (*meter)->Between(i, 0, INT64_MAX);
-    int64_t failed = 0;
+    int64_t failed = 0, refused = 0;
     std::vector<std::pair<int64_t, std::string>> reasons;
     for (const auto& [reason, count] : window.reasons) {
+      if (reason.details.find("rbac") != std::string::npos) refused += count;
       if (IsRefusal(reason)) continue;
       failed += count;
       reasons.emplace_back(-count, reason.Text());
@@ -48,7 +49,11 @@ std::string Send(const Mesh& mesh, const std::vector<scenario::FlowSpec>& flows)
     std::sort(reasons.begin(), reasons.end());
     json texts = json::array();
     for (size_t k = 0; k < std::min<size_t>(reasons.size(), 2); ++k) texts.push_back(reasons[k].second);
-    out.push_back({{"sent", window.sent}, {"failed", failed}, {"retried", window.retried}, {"reasons", texts}});
+    out.push_back({{"sent", window.sent},
+                   {"failed", failed},
+                   {"refused", refused},
+                   {"retried", window.retried},
+                   {"reasons", texts}});
   }
   return JsonText(out);
 }
@@ -86,6 +91,7 @@ RequestsSent SendRequests(const Mesh& mesh) {
     r.port = flows[i].port;
     r.sent = results[i]["sent"];
     r.failed = results[i]["failed"];
+    r.refused = results[i]["refused"];
     r.retried = results[i]["retried"];
     for (const json& reason : results[i]["reasons"]) r.reasons.push_back(reason);
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json/json_read.h"
@@ -347,15 +348,88 @@ void TlsModeOfPod(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// kubernetes: pkg/controller/podautoscaler/horizontal.go: the target's kind is looked up by its group; of pods that two
+// autoscalers select neither scales (AmbiguousSelector).
 void ScalesNobody(const Mesh& mesh, Findings& findings) {
+  constexpr const char* kScaled[] = {"Deployment", "StatefulSet", "ReplicaSet"};
   for (const auto& cluster : mesh.clusters()) {
     if (cluster->recorded) continue;
+    std::map<std::string, kube::ObjectRef> first;  // by target
     for (const kube::ObjectRef& scaler : mesh.List(*cluster, "HorizontalPodAutoscaler")) {
       const json& target = At(scaler->body, {"spec", "scaleTargetRef"});
-      const std::string kind = Text(target, "kind"), name = Text(target, "name");
-      if ((kind != "Deployment" && kind != "StatefulSet") || mesh.Get(*cluster, kind, scaler->meta.ns, name) != nullptr)
+      const std::string kind = Text(target, "kind"), name = Text(target, "name"), api = Text(target, "apiVersion");
+      const auto meant = std::find_if(std::begin(kScaled), std::end(kScaled),
+                                      [&](const char* each) { return absl::EqualsIgnoreCase(each, kind); });
+      if (meant == std::end(kScaled)) continue;  // a kind of others
+      if (kind != *meant || api != "apps/v1") {
+        findings.Add(*cluster, *scaler,
+                     fmt::format("scales {} of apiVersion '{}': no matches for kind \"{}\" in group \"{}\"", kind, api,
+                                 kind, api.find('/') == std::string::npos ? "" : api.substr(0, api.find('/'))));
+        findings.Explain({}, fmt::format("write kind: {} and apiVersion: apps/v1", *meant));
         continue;
-      findings.Add(*cluster, *scaler, fmt::format("scales {} {}, which is not in {}", kind, name, scaler->meta.ns));
+      }
+      if (kind != "ReplicaSet" && mesh.Get(*cluster, kind, scaler->meta.ns, name) == nullptr) {
+        findings.Add(*cluster, *scaler, fmt::format("scales {} {}, which is not in {}", kind, name, scaler->meta.ns));
+        continue;
+      }
+      const auto [it, fresh] = first.try_emplace(fmt::format("{}/{} {}", scaler->meta.ns, kind, name), scaler);
+      if (fresh) continue;
+      findings.Add(
+          *cluster, *scaler,
+          fmt::format("scales {} {}, as HorizontalPodAutoscaler {} does: of pods that two select neither scales "
+                      "(AmbiguousSelector)",
+                      kind, name, it->second->meta.name));
+      findings.Explain({}, "leave one of the two");
+    }
+  }
+}
+
+// kubernetes: pkg/kubelet/kubelet_pods.go, getPullSecretsForPod: a Secret that is not there is left out with a warning;
+// pkg/scheduler/framework/plugins/volumebinding: a pod waits for its claim.
+void ReferencesMissing(const Mesh& mesh, Findings& findings) {
+  EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
+    if (cluster.recorded) return;
+    for (const json& each : Items(At(pod, {"spec", "imagePullSecrets"}))) {
+      const std::string name = Text(each, "name");
+      if (name.empty() || mesh.Get(cluster, "Secret", object.meta.ns, name) != nullptr) continue;
+      findings.Add(cluster, object,
+                   fmt::format("imagePullSecrets names {}, which is not in {}: images are pulled without it", name,
+                               object.meta.ns));
+    }
+    for (const json& volume : Items(At(pod, {"spec", "volumes"}))) {
+      const std::string claim = Text(At(volume, "persistentVolumeClaim"), "claimName");
+      if (claim.empty() || mesh.Get(cluster, "PersistentVolumeClaim", object.meta.ns, claim) != nullptr) continue;
+      findings.Add(
+          cluster, object,
+          fmt::format("volume {} is of PersistentVolumeClaim {}, which is not in {}: a real scheduler lets its "
+                      "pods wait (persistentvolumeclaim \"{}\" not found)",
+                      Text(volume, "name"), claim, object.meta.ns, claim));
+      findings.Explain("volumes are not simulated", "create the claim, or mend its name");
+    }
+  });
+}
+
+// Of the release that is simulated, whatever the image is called. Who chose a profile has said which.
+void IstiodOfAnotherRelease(const Mesh& mesh, Findings& findings) {
+  if (mesh.world().options().profile != sim::WorldOptions().profile) return;
+  const int simulated = pilot::MinorOf(mesh.world().profile().istio);
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Deployment", cluster->system_namespace)) {
+      if (LabelsIn(At(object->body, {"spec", "template", "metadata", "labels"}))["app"] != "istiod") continue;
+      for (const json& container : Items(At(object->body, {"spec", "template", "spec", "containers"}))) {
+        const std::string image = Text(container, "image");
+        const size_t colon = image.rfind(':');
+        if (Text(container, "name") != "discovery" || colon == std::string::npos) continue;
+        const int minor = pilot::MinorOf(image.substr(colon + 1));
+        if (minor == 0 || minor == simulated) continue;
+        findings.Add(
+            *cluster, *object,
+            fmt::format("its image is {}, and the istiod that is simulated is of {}: what the two do differently "
+                        "is not told",
+                        image, mesh.world().profile().istio));
+        findings.Explain({}, fmt::format("choose the profile of its release (--profile, docs/profiles.md), if there is "
+                                         "one; or mend the image"));
+      }
     }
   }
 }
@@ -474,6 +548,11 @@ const std::vector<Rule>& WorkloadRules() {
        "hetznercloud/hcloud-cloud-controller-manager#559", NamesNobodyResolves},
       {"WT713", "ScalesNobody", Level::kWarning, "the workload that was meant keeps its replicas",
        "mend spec.scaleTargetRef", "", ScalesNobody, false},
+      {"WT723", "ReferenceMissing", Level::kInfo,
+       "a registry that asks for credentials refuses; what registries have is not known here",
+       "create the Secret (kubectl create secret docker-registry), or mend the name", "", ReferencesMissing, false},
+      {"WT724", "IstiodOfAnotherRelease", Level::kWarning, "a mesh is judged by the release of its profile",
+       "choose the profile of its release", "", IstiodOfAnotherRelease, false},
   };
   return *rules;
 }

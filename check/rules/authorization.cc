@@ -7,6 +7,7 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/config/schema/protocol.h"
 #include "fmt/format.h"
 
@@ -270,6 +271,88 @@ void PortsOfServices(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// What every request of one kind between applications shows: nothing of tokens, headers, paths or methods is asked.
+bool AsksPeersAlone(const kube::Object& policy) {
+  for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
+    for (const json& from : Items(At(rule, "from"))) {
+      for (const char* field : {"requestPrincipals", "notRequestPrincipals"})
+        if (!Items(At(from, {"source", field})).empty()) return false;
+    }
+    for (const json& to : Items(At(rule, "to"))) {
+      for (const auto& [field, values] : At(to, "operation").items())
+        if (field != "ports" && field != "notPorts") return false;
+    }
+    for (const json& when : Items(At(rule, "when"))) {
+      if (Text(when, "key").starts_with("request.")) return false;
+    }
+  }
+  return true;
+}
+
+// Some rule lets callers in, or keeps them out, that are a gateway's: whom only those from outside may call is well.
+bool SpeaksOfGateways(const Mesh& mesh, const kube::Object& policy) {
+  std::set<std::string> namespaces;
+  for (const sim::PodProcess* pod : mesh.world().Pods()) {
+    if (pod->router()) namespaces.insert(pod->pod()->meta.ns);
+  }
+  bool any = false;
+  EachSource(policy, [&](const json& source) {
+    for (const char* field : {"principals", "namespaces"}) {
+      for (const json& each : Items(At(source, field))) {
+        const std::string text = TextOf(each);
+        any = any || text == "*" || std::any_of(namespaces.begin(), namespaces.end(), [&](const std::string& ns) {
+                return text == ns || text.find("/ns/" + ns + "/") != std::string::npos;
+              });
+      }
+    }
+  });
+  return any;
+}
+
+// Requests were sent from every application, and a policy by who calls refused them all.
+void RefusesEverybody(const Mesh& mesh, Findings& findings) {
+  std::map<std::pair<std::string, std::string>, std::pair<int64_t, int64_t>> by_service;  // sent, refused
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> clients;
+  for (const RequestOutcome& r : findings.requests()) {
+    auto& [sent, refused] = by_service[{r.ns, r.service}];
+    sent += r.sent;
+    refused += r.refused;
+    clients[{r.ns, r.service}].insert(r.client);
+  }
+  std::set<std::string> told;
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    if (!AsksPeersAlone(policy) || SpeaksOfGateways(mesh, policy)) return;
+    for (const char* code : {"WT561", "WT562", "WT563", "WT565", "WT566", "WT570", "WT576", "WT577"})
+      if (findings.Has(code, cluster.name, NameOf(policy))) return;
+    for (const sim::PodProcess* pod : pods) {
+      for (const kube::ObjectRef& service : ServicesBefore(mesh, *pod)) {
+        const auto of = by_service.find({service->meta.ns, service->meta.name});
+        if (of == by_service.end() || of->second.first == 0 || of->second.second < of->second.first) continue;
+        if (!told.insert(cluster.name + NameOf(policy)).second) return;
+        findings.Add(
+            cluster, policy,
+            fmt::format("all {} requests that {} of the mesh sent to Service {}/{} are refused (403, RBAC)",
+                        of->second.second,
+                        clients[of->first].size() == 1 ? *clients[of->first].begin()
+                                                       : fmt::format("{} applications", clients[of->first].size()),
+                        service->meta.ns, service->meta.name));
+      }
+    }
+  });
+}
+
+// istio.io, AuthorizationPolicy: AUDIT marks requests for a plugin, and 1.18.2 brings none but Stackdriver's.
+void AuditOfNobody(const Mesh& mesh, Findings& findings) {
+  EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto&) {
+    if (Text(At(policy.body, "spec"), "action") != "AUDIT") return;
+    const std::string providers =
+        JsonText(At(cluster.istiod == nullptr ? json() : cluster.istiod->mesh_config().raw, "extensionProviders"));
+    if (providers.find("stackdriver") != std::string::npos) return;
+    findings.Add(cluster, policy,
+                 "action AUDIT, and no provider of the mesh config audits: it lets in and keeps out nobody");
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& AuthorizationRules() {
@@ -289,6 +372,12 @@ const std::vector<Rule>& AuthorizationRules() {
       {"WT565", "AuthorizationAdmitsNobody", Level::kWarning,
        "ALLOW policies without a rule that fits refuse everything", "add an ALLOW policy for those who may call", "",
        NobodyAllowed},
+      {"WT592", "AuthorizationRefusesEverybody", Level::kWarning,
+       "what no ALLOW policy's rule fits, or some DENY policy's does, is refused",
+       "`wavetank why MESH --from CLIENT --to HOST:PORT` tells the rule; silence this if nobody shall call it", "",
+       RefusesEverybody, false},
+      {"WT593", "AuditOfNobody", Level::kInfo, "AUDIT marks requests for a plugin",
+       "use ALLOW or DENY, or bring a plugin", "", AuditOfNobody, false},
       {"WT566", "AuthorizationByServicePort", Level::kError, "a sidecar knows the port that its pod is called at",
        "name the pods' port", "istio/api#3075", PortsOfServices},
   };

@@ -471,6 +471,77 @@ void PortSettingsReplace(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// istio.io, DestinationRule: policies of subsets hold where a route sends to the subset by name. istiod makes a cluster
+// of it (cluster_builder.go, buildSubsetCluster), which no route names.
+void SubsetPolicyUnused(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    const std::string host = FullHost(rule.spec.host, rule.meta.ns);
+    const auto used = [&](const std::string& subset) {
+      const auto names = [&](const config::Destination& to, const std::string& ns) {
+        const std::string full = FullHost(to.host, ns);
+        return to.subset == subset && (full == host || pilot::HostSubsetOf(full, host));
+      };
+      const auto& all = cluster.configs.VirtualServices();
+      return std::any_of(all.begin(), all.end(), [&](const config::VirtualServiceRef& vs) {
+        const auto any = [&](const auto& routes) {
+          return std::any_of(routes.begin(), routes.end(), [&](const auto& each) {
+            return std::any_of(each.route.begin(), each.route.end(),
+                               [&](const auto& route) { return names(route.destination, vs->meta.ns); });
+          });
+        };
+        const bool mirrored = std::any_of(vs->spec.http.begin(), vs->spec.http.end(), [&](const auto& http) {
+          return http.mirror && names(*http.mirror, vs->meta.ns);
+        });
+        return mirrored || any(vs->spec.http) || any(vs->spec.tls) || any(vs->spec.tcp);
+      });
+    };
+    for (const config::Subset& subset : rule.spec.subsets) {
+      if (!subset.traffic_policy || used(subset.name)) continue;
+      findings.Add(
+          cluster, rule.meta,
+          fmt::format("subset {} has a policy of its own, and no VirtualService of {} routes to it: its policy "
+                      "holds for no request",
+                      subset.name, cluster.name));
+    }
+  });
+}
+
+// A VirtualService leads the mesh's requests for the host elsewhere first, to an egress gateway.
+bool GoesByAnotherHost(const MeshCluster& cluster, const std::string& host) {
+  const auto& all = cluster.configs.VirtualServices();
+  return std::any_of(all.begin(), all.end(), [&](const config::VirtualServiceRef& vs) {
+    const bool of = std::any_of(vs->spec.hosts.begin(), vs->spec.hosts.end(),
+                                [&](const auto& each) { return FullHost(each, vs->meta.ns) == host; });
+    const auto elsewhere = [&](const auto& routes) {
+      return std::any_of(routes.begin(), routes.end(), [&](const auto& each) {
+        return std::any_of(each.route.begin(), each.route.end(),
+                           [&](const auto& route) { return FullHost(route.destination.host, vs->meta.ns) != host; });
+      });
+    };
+    return of && (elsewhere(vs->spec.http) || elsewhere(vs->spec.tls) || elsewhere(vs->spec.tcp));
+  });
+}
+
+// istiod: pilot/pkg/networking/core/v1alpha3/cluster_builder.go, buildUpstreamClusterTLSContext.
+void CredentialOfSidecars(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    if (rule.spec.workload_selector || !HasClients(mesh, cluster)) return;
+    if (GoesByAnotherHost(cluster, FullHost(rule.spec.host, rule.meta.ns))) return;
+    const auto look = [&](const std::optional<ClientTlsSettings>& tls, const std::string& of) {
+      if (!tls || tls->credential_name.empty()) return;
+      if (tls->mode != ClientTlsSettings::Mode::kSimple && tls->mode != ClientTlsSettings::Mode::kMutual) return;
+      findings.Add(cluster, rule.meta,
+                   fmt::format("tls.credentialName {}{}: the rule has no workloadSelector, so sidecars get no TLS for "
+                               "this host and send in clear text",
+                               tls->credential_name, of));
+    };
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      look(policy.tls, of);
+      for (const auto& each : policy.port_level_settings) look(each.tls, fmt::format(" of port {}{}", each.port, of));
+    });
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& DestinationRuleRules() {
@@ -532,6 +603,12 @@ const std::vector<Rule>& DestinationRuleRules() {
       {"WT539", "PortLevelSettingsReplace", Level::kWarning,
        "settings of a port replace those above, they are not joined", "write all that shall hold at the port, too",
        "istio/istio#58297", PortSettingsReplace, false},
+      {"WT588", "SubsetPolicyUnused", Level::kWarning, "a subset is asked by routes that name it alone",
+       "route to the subset in a VirtualService, or write the policy for the host", "", SubsetPolicyUnused, false},
+      {"WT550", "CredentialOfSidecars", Level::kError, "Secrets by credentialName are for gateways",
+       "give the rule a workloadSelector, or mount the files and name them (clientCertificate, privateKey, "
+       "caCertificates)",
+       "", CredentialOfSidecars},
   };
   return *rules;
 }

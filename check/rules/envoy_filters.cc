@@ -2,9 +2,13 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/numbers.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/debug/clients.h"
+#include "core/debug/generated.h"
+#include "core/gen/extensions/patch_match.h"
 #include "core/model/service.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
@@ -77,30 +81,268 @@ bool ClusterFits(const EnvoyFilter::ClusterMatch& match, const std::string& name
   return match.port_number == 0 || static_cast<int>(match.port_number) == key->port;
 }
 
-// What the patch looks for and no proxy has; empty: some proxy has it, or it cannot be told from outside.
-std::string Missing(const EnvoyFilter::ConfigPatch& patch, const std::vector<const sim::PodProcess*>& proxies) {
-  const auto none = [&](auto has) { return std::none_of(proxies.begin(), proxies.end(), has); };
-  if (const auto* match = std::get_if<EnvoyFilter::ClusterMatch>(&patch.match.object); match != nullptr) {
-    if (match->name.empty() && match->service.empty() && match->subset.empty() && match->port_number == 0) return {};
-    const bool missing = none([&](const sim::PodProcess* pod) {
-      const auto names = pod->envoy()->ClusterNames();
-      return std::any_of(names.begin(), names.end(), [&](const auto& name) { return ClusterFits(*match, name); });
-    });
-    if (missing)
-      return fmt::format("no proxy has a cluster {}{}{}", match->name, match->service,
-                         match->subset.empty() ? "" : " subset " + match->subset) +
-             (match->port_number == 0 ? "" : fmt::format(" port {}", match->port_number));
+// What the patch looks for and no proxy has; empty: some proxy has it, or it cannot be told from outside. What is
+// removed is no proxy's any more: of that only a host that nobody has is told.
+std::string MissingCluster(const MeshCluster& cluster, const EnvoyFilter::ClusterMatch& match, Operation op,
+                           const std::vector<const sim::PodProcess*>& proxies) {
+  if (match.name.empty() && match.service.empty() && match.subset.empty() && match.port_number == 0) return {};
+  const bool missing = std::none_of(proxies.begin(), proxies.end(), [&](const sim::PodProcess* pod) {
+    const auto names = pod->envoy()->ClusterNames();
+    return std::any_of(names.begin(), names.end(), [&](const auto& name) { return ClusterFits(match, name); });
+  });
+  if (!missing || (op == Operation::kRemove && (match.service.empty() || KnowsHost(cluster, match.service)))) return {};
+  return fmt::format("no proxy has a cluster {}{}{}", match.name, match.service,
+                     match.subset.empty() ? "" : " subset " + match.subset) +
+         (match.port_number == 0 ? "" : fmt::format(" port {}", match.port_number));
+}
+
+using Json = nlohmann::ordered_json;
+
+const Json& Member(const Json& in, const char* name) {
+  static const auto* const none = new Json();
+  if (!in.is_object()) return *none;
+  const auto it = in.find(name);
+  return it == in.end() ? *none : *it;
+}
+std::string TextIn(const Json& in, const char* name) {
+  const Json& member = Member(in, name);
+  return member.is_string() ? member.get<std::string>() : std::string();
+}
+int64_t NumberIn(const Json& in, const char* name) {
+  const Json& member = Member(in, name);
+  return member.is_number_integer() ? member.get<int64_t>() : 0;
+}
+
+// Filters that istiod 1.18.2 generates, each for some proxies (pilot/pkg/networking/core/v1alpha3,
+// pilot/pkg/xds/filters, pkg/wasm): one of them that is nowhere may be what a REMOVE has taken.
+constexpr std::string_view kGenerated[] = {"envoy.filters.network.http_connection_manager",
+                                           "envoy.filters.network.tcp_proxy",
+                                           "envoy.filters.network.sni_cluster",
+                                           "envoy.filters.network.mongo_proxy",
+                                           "envoy.filters.network.mysql_proxy",
+                                           "envoy.filters.network.redis_proxy",
+                                           "envoy.filters.network.rbac",
+                                           "envoy.filters.network.wasm",
+                                           "envoy.filters.http.router",
+                                           "envoy.filters.http.fault",
+                                           "envoy.filters.http.cors",
+                                           "envoy.filters.http.grpc_stats",
+                                           "envoy.filters.http.grpc_web",
+                                           "envoy.filters.http.rbac",
+                                           "envoy.filters.http.ext_authz",
+                                           "envoy.filters.http.jwt_authn",
+                                           "envoy.filters.http.alpn",
+                                           "envoy.filters.http.wasm",
+                                           "istio.alpn",
+                                           "istio_authn",
+                                           "istio.metadata_exchange",
+                                           "istio.stats",
+                                           "istio.stackdriver",
+                                           "envoy.filters.listener.tls_inspector",
+                                           "envoy.filters.listener.http_inspector",
+                                           "envoy.filters.listener.original_dst",
+                                           "envoy.filters.listener.original_src",
+                                           "envoy.filters.listener.proxy_protocol"};
+
+bool MayBeGenerated(const std::string& name) {
+  return std::any_of(std::begin(kGenerated), std::end(kGenerated),
+                     [&](std::string_view each) { return pilot::patch::NameMatches(name, each); });
+}
+
+// How far into what istiod generates a patch's match leads, and what is missing there.
+class Reach {
+ public:
+  // `depth`: so many parts of the match were found.
+  void Fails(int depth, std::string what) {
+    if (depth < depth_ || found_) return;
+    depth_ = depth;
+    missing_ = std::move(what);
   }
-  if (const auto* match = std::get_if<EnvoyFilter::ListenerMatch>(&patch.match.object); match != nullptr) {
-    if (!match->name.empty()) {
-      const bool missing = none([&](const sim::PodProcess* pod) {
-        const auto names = pod->envoy()->ListenerNames();
-        return std::find(names.begin(), names.end(), match->name) != names.end();
-      });
-      if (missing) return fmt::format("no proxy has a listener {}", match->name);
+  void Found() { found_ = true; }
+  std::string Missing() const { return found_ ? std::string() : missing_; }
+
+ private:
+  int depth_ = -1;
+  bool found_ = false;
+  std::string missing_;
+};
+
+bool InContextOf(const EnvoyFilter::Match& match, const sim::PodProcess& pod, bool inbound) {
+  using Context = EnvoyFilter::Context;
+  if (match.context == Context::kAny || pod.router()) return true;  // Proxies() has judged gateways
+  return match.context == (inbound ? Context::kSidecarInbound : Context::kSidecarOutbound);
+}
+
+bool IsVirtual(const std::string& listener) { return listener == "virtualInbound" || listener == "virtualOutbound"; }
+
+// As core/gen/extensions/patch_filters.cc judges (istiod: envoyfilter/listener_patch.go), in what came of it.
+bool ChainFits(const EnvoyFilter::ListenerMatch& match, bool is_virtual, const Json& chain) {
+  const Json& has = Member(chain, "filterChainMatch");
+  const int64_t port = NumberIn(has, "destinationPort");
+  if (is_virtual && match.port_number > 0 && port != match.port_number) return false;
+  if (!match.filter_chain) return true;
+  const EnvoyFilter::FilterChainMatch& wants = *match.filter_chain;
+  const Json& names = Member(has, "serverNames");
+  if (!wants.name.empty() && wants.name != TextIn(chain, "name")) return false;
+  if (!wants.sni.empty() && std::find(names.begin(), names.end(), wants.sni) == names.end()) return false;
+  if (!wants.transport_protocol.empty() && wants.transport_protocol != TextIn(has, "transportProtocol")) return false;
+  return wants.destination_port == 0 || port == wants.destination_port;
+}
+
+std::string ChainText(const EnvoyFilter::ListenerMatch& match) {
+  std::string out = "no filter chain of such a listener";
+  if (match.port_number > 0) out += fmt::format(" for port {}", match.port_number);
+  if (!match.filter_chain) return out;
+  if (!match.filter_chain->name.empty()) out += fmt::format(" named {}", match.filter_chain->name);
+  if (!match.filter_chain->sni.empty()) out += fmt::format(" with SNI {}", match.filter_chain->sni);
+  if (!match.filter_chain->transport_protocol.empty())
+    out += fmt::format(" of transport protocol {}", match.filter_chain->transport_protocol);
+  if (match.filter_chain->destination_port != 0)
+    out += fmt::format(" for destination port {}", match.filter_chain->destination_port);
+  return out;
+}
+
+// The filter that the patch names is among `filters`, or what it puts in its place is; what it takes away may have
+// been.
+bool HasNamed(const EnvoyFilter::ConfigPatch& patch, const Json& filters, const std::string& name) {
+  const Operation op = OperationOf(patch);
+  if (op == Operation::kRemove && MayBeGenerated(name)) return true;
+  const std::string put = op == Operation::kReplace ? Text(patch.patch->value, "name") : std::string();
+  return std::any_of(filters.begin(), filters.end(), [&](const Json& filter) {
+    const std::string has = TextIn(filter, "name");
+    return pilot::patch::NameMatches(name, has) || (!put.empty() && has == put);
+  });
+}
+
+void LookAtChain(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::ListenerMatch& match, const Json& chain,
+                 Reach& reach) {
+  const Json& filters = Member(chain, "filters");
+  const bool names = match.filter_chain && match.filter_chain->filter && !match.filter_chain->filter->name.empty();
+  if (patch.apply_to == ApplyTo::kFilterChain || !names) return reach.Found();
+  const EnvoyFilter::FilterMatch& wanted = *match.filter_chain->filter;
+  const bool network = patch.apply_to == ApplyTo::kNetworkFilter;
+  for (const Json& filter : filters) {
+    if (network || !pilot::patch::NameMatches(wanted.name, TextIn(filter, "name"))) continue;
+    const Json& http = Member(Member(filter, "typedConfig"), "httpFilters");
+    if (!wanted.sub_filter || wanted.sub_filter->empty() || HasNamed(patch, http, *wanted.sub_filter))
+      return reach.Found();
+    reach.Fails(3, fmt::format("no HTTP filter of such a filter chain is called {}", *wanted.sub_filter));
+  }
+  if (network && HasNamed(patch, filters, wanted.name)) return reach.Found();
+  reach.Fails(2, fmt::format("no filter of such a filter chain is called {}", wanted.name));
+}
+
+void LookAtListener(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::ListenerMatch& match,
+                    const Json& listener, Reach& reach) {
+  const std::string name = TextIn(listener, "name");
+  const bool is_virtual = IsVirtual(name), of_listener = patch.apply_to == ApplyTo::kListener;
+  const int64_t port = NumberIn(Member(Member(listener, "address"), "socketAddress"), "portValue");
+  const std::string wanted = match.name.empty() ? fmt::format("for port {}", match.port_number) : match.name;
+  if (!match.name.empty() && match.name != name) return reach.Fails(0, "no proxy has a listener " + wanted);
+  if ((of_listener || !is_virtual) && match.port_number != 0 && port != match.port_number)
+    return reach.Fails(0, "no proxy has a listener " + wanted);
+  if (of_listener) return reach.Found();
+  if (patch.apply_to == ApplyTo::kListenerFilter) {
+    if (match.listener_filter.empty() || HasNamed(patch, Member(listener, "listenerFilters"), match.listener_filter))
+      return reach.Found();
+    return reach.Fails(1, fmt::format("no listener filter of such a listener is called {}", match.listener_filter));
+  }
+  if (patch.apply_to == ApplyTo::kFilterChain && OperationOf(patch) == Operation::kAdd) return reach.Found();
+  const auto look = [&](const Json& chain) {
+    if (!ChainFits(match, is_virtual, chain)) return reach.Fails(1, ChainText(match));
+    LookAtChain(patch, match, chain, reach);
+  };
+  for (const Json& chain : Member(listener, "filterChains")) look(chain);
+  if (const Json& chain = Member(listener, "defaultFilterChain"); chain.is_object()) look(chain);
+}
+
+// istiod: envoyfilter/rc_patch.go. Ports of gateways' routes are left aside: they may be a Service's or the pods'.
+void LookAtRoutes(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::RouteConfigurationMatch& match,
+                  const Json& routes, bool gateway, Reach& reach) {
+  const std::string name = TextIn(routes, "name");
+  const std::string wanted = match.name.empty() ? fmt::format("for port {}", match.port_number) : match.name;
+  if (!match.name.empty() && match.name != name) return reach.Fails(0, "no proxy has a route configuration " + wanted);
+  if (!gateway && match.port_number != 0) {
+    int port = 0;
+    if (const auto key = pilot::ParseSubsetKey(name); name.starts_with("inbound") && key) {
+      port = key->port;
+    } else if (!absl::SimpleAtoi(name, &port)) {
+      port = 0;
     }
+    if (port != static_cast<int>(match.port_number))
+      return reach.Fails(0, "no proxy has a route configuration " + wanted);
   }
-  return {};
+  const Operation op = OperationOf(patch);
+  const bool goes = patch.apply_to == ApplyTo::kVirtualHost && (op == Operation::kRemove || op == Operation::kReplace);
+  const bool comes = patch.apply_to == ApplyTo::kVirtualHost && op == Operation::kAdd;
+  if (patch.apply_to == ApplyTo::kRouteConfiguration || goes || comes || !match.vhost) return reach.Found();
+  for (const Json& host : Member(routes, "virtualHosts")) {
+    if (!match.vhost->name.empty() && match.vhost->name != TextIn(host, "name")) {
+      reach.Fails(1, fmt::format("no virtual host of such a route configuration is called {}: they are HOST:PORT, with "
+                                 "the host in full",
+                                 match.vhost->name));
+      continue;
+    }
+    if (patch.apply_to == ApplyTo::kVirtualHost || !match.vhost->route || match.vhost->route->name.empty())
+      return reach.Found();
+    for (const Json& route : Member(host, "routes")) {
+      if (TextIn(route, "name") == match.vhost->route->name) return reach.Found();
+    }
+    reach.Fails(2, fmt::format("no route of such a virtual host is called {}", match.vhost->route->name));
+  }
+}
+
+// What istiod would send to each proxy now, with every EnvoyFilter applied.
+struct Sent {
+  const sim::PodProcess* pod;
+  std::vector<debug::Generated> listeners, routes;
+};
+
+std::vector<Sent> SentTo(const MeshCluster& cluster, const std::vector<const sim::PodProcess*>& proxies) {
+  std::vector<Sent> out;
+  std::set<std::pair<std::string, std::string>> alike;  // replicas of one application are sent the same
+  for (const sim::PodProcess* pod : proxies) {
+    if (cluster.istiod == nullptr || !alike.emplace(pod->pod()->meta.ns, pod->app()).second) continue;
+    const pilot::Connection* connection =
+        debug::FindConnection(*cluster.istiod, fmt::format("{}.{}", pod->pod()->meta.name, pod->pod()->meta.ns));
+    if (connection == nullptr) continue;
+    out.push_back({pod, debug::Generate(*cluster.istiod, *connection, pilot::XdsType::kLds),
+                   debug::Generate(*cluster.istiod, *connection, pilot::XdsType::kRds)});
+  }
+  return out;
+}
+
+std::string Missing(const MeshCluster& cluster, const EnvoyFilter::ConfigPatch& patch,
+                    const std::vector<const sim::PodProcess*>& proxies) {
+  const Operation op = OperationOf(patch);
+  if (const auto* match = std::get_if<EnvoyFilter::ClusterMatch>(&patch.match.object); match != nullptr)
+    return MissingCluster(cluster, *match, op, proxies);
+  const auto* of_listener = std::get_if<EnvoyFilter::ListenerMatch>(&patch.match.object);
+  const auto* of_routes = std::get_if<EnvoyFilter::RouteConfigurationMatch>(&patch.match.object);
+  const bool whole = patch.apply_to == ApplyTo::kListener || patch.apply_to == ApplyTo::kFilterChain;
+  if (whole && (op == Operation::kRemove || (patch.apply_to == ApplyTo::kListener && op == Operation::kAdd))) return {};
+  if (of_listener == nullptr && of_routes == nullptr) return {};
+  Reach reach;
+  for (const Sent& sent : SentTo(cluster, proxies)) {
+    for (const debug::Generated& listener : sent.listeners) {
+      const bool inbound = TextIn(listener.json, "trafficDirection") == "INBOUND";
+      if (!InContextOf(patch.match, *sent.pod, inbound)) continue;
+      if (of_listener != nullptr) {
+        LookAtListener(patch, *of_listener, listener.json, reach);
+        continue;
+      }
+      for (const Json& chain : Member(listener.json, "filterChains")) {
+        for (const Json& filter : Member(chain, "filters")) {
+          const Json& routes = Member(Member(filter, "typedConfig"), "routeConfig");
+          if (routes.is_object()) LookAtRoutes(patch, *of_routes, routes, sent.pod->router(), reach);
+        }
+      }
+    }
+    if (of_routes == nullptr || !InContextOf(patch.match, *sent.pod, false)) continue;
+    for (const debug::Generated& routes : sent.routes)
+      LookAtRoutes(patch, *of_routes, routes.json, sent.pod->router(), reach);
+  }
+  return reach.Missing();
 }
 
 void WithoutEffect(const Mesh& mesh, Findings& findings) {
@@ -122,7 +364,7 @@ void WithoutEffect(const Mesh& mesh, Findings& findings) {
         findings.Add(cluster, filter.meta, fmt::format("patch {}: no proxy of its context is selected", number));
       return;
     }
-    if (const std::string missing = Missing(patch, proxies); !missing.empty())
+    if (const std::string missing = Missing(cluster, patch, proxies); !missing.empty())
       findings.Add(cluster, filter.meta, fmt::format("patch {}: {}", number, missing));
   });
 }

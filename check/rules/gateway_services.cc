@@ -8,6 +8,7 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/model/host_name.h"
 #include "core/model/labels.h"
 #include "fakes/kube/services/metal_lb.h"
@@ -15,6 +16,8 @@
 
 namespace wavetank::check {
 namespace {
+
+using nlohmann::json;
 
 constexpr int kGatewayPort = 15443;
 
@@ -50,6 +53,11 @@ void GatewayWithoutAddress(const Mesh& mesh, Findings& findings) {
         cluster, object,
         fmt::format("the gateway of network {} has no external address: it is of type {}{}", NetworkOfGateway(object),
                     service.type.empty() ? "ClusterIP" : service.type, pending ? ", still pending" : ""));
+    const fakekube::BalancerWish wish = fakekube::WishOf(mesh.world().cluster(cluster.name).api(), object);
+    if (!pending || !wish.refused) return;
+    findings.Explain(
+        "MetalLB gives nothing to a Service that asks for a pool, or an address, that it does not have",
+        "mend spec.loadBalancerIP or MetalLB's annotations (address-pool, loadBalancerIPs), or add the pool");
   });
 }
 
@@ -162,26 +170,6 @@ kube::ObjectRef PodWithImageAuto(const Mesh& mesh, const MeshCluster& cluster, c
   return nullptr;
 }
 
-// istiod: manifests/charts/istio-control/istio-discovery/templates/mutatingwebhook.yaml: a gateway is selected by its
-// own label, or by its namespace's.
-std::string WhyNotInjected(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& pod) {
-  if (mesh.List(cluster, "MutatingWebhookConfiguration").empty())
-    return "there is no MutatingWebhookConfiguration in " + cluster.name;
-  const auto asked = pod.meta.labels.find("sidecar.istio.io/inject");
-  const kube::ObjectRef ns = mesh.Get(cluster, "Namespace", "", pod.meta.ns);
-  if (ns != nullptr) {
-    if (const auto all = ns->meta.labels.find("istio-injection");
-        all != ns->meta.labels.end() && all->second == "disabled")
-      return fmt::format("namespace {} is labelled istio-injection=disabled", pod.meta.ns);
-  }
-  if (asked == pod.meta.labels.end()) return "they have no label sidecar.istio.io/inject=true";
-  if (asked->second != "true") return fmt::format("their label sidecar.istio.io/inject is '{}'", asked->second);
-  const auto revision = pod.meta.labels.find("istio.io/rev");
-  return revision == pod.meta.labels.end()
-             ? "no webhook selects them"
-             : fmt::format("no webhook is for their label istio.io/rev={}", revision->second);
-}
-
 void GatewayWithoutPods(const Mesh& mesh, Findings& findings) {
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
     const auto pods = Behind(mesh, cluster, object);
@@ -195,13 +183,16 @@ void GatewayWithoutPods(const Mesh& mesh, Findings& findings) {
     }
     const int64_t wanted = NumberOf(At(workload->body, {"spec", "replicas"}), 1);
     if (const kube::ObjectRef pod = PodWithImageAuto(mesh, cluster, object.meta.ns, service.selector); pod != nullptr) {
+      const auto [why, remedy] = WhyNotInjected(mesh, cluster, *pod);
       findings.Add(cluster, *workload,
-                   fmt::format("no webhook injected its pods, whose image auto is none, and nothing else is behind "
-                               "gateway Service {}: {}",
-                               object.meta.name, WhyNotInjected(mesh, cluster, *pod)));
-      findings.Explain("a gateway's container is what injection makes of it",
-                       "label its template sidecar.istio.io/inject=true (gateways of a revision: istio.io/rev), in a "
-                       "namespace that is not istio-injection=disabled, and create the pods anew");
+                   fmt::format("nobody injected its pods, whose image auto is none, and nothing else is behind gateway "
+                               "Service {}{}{}",
+                               object.meta.name, why.empty() ? "" : ": ", why));
+      findings.Explain(
+          "a gateway's container is what injection makes of it",
+          remedy.empty() ? "label its template sidecar.istio.io/inject=true (gateways of a revision: istio.io/rev), in "
+                           "a namespace that is not istio-injection=disabled, and create the pods anew"
+                         : remedy + ", and create the pods anew");
       return;
     }
     // istiod: manifests/charts/gateway: the template of gateways is asked for by the pods' annotation.
@@ -286,6 +277,37 @@ int TargetForOthers(const kube::Object& object, const kube::Service& service) {
   return 0;
 }
 
+// A listener of that address is one that the pod has: all of them, or its own.
+bool BindsTo(const sim::PodProcess& pod, const std::string& bind) {
+  if (bind.empty() || bind == "0.0.0.0" || bind == "::") return true;
+  const kube::Pod& parsed = kube::ParsePod(*pod.pod());
+  return bind == parsed.ip || std::find(parsed.ips.begin(), parsed.ips.end(), bind) != parsed.ips.end();
+}
+
+// istiod: pilot/pkg/serviceregistry/kube/controller, network.go and util.go (getNodeSelectorsForService).
+void GatewaySettingUnread(const Mesh& mesh, Findings& findings) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
+    const auto label = object.meta.labels.find(pilot::kGatewayPortLabel);
+    int port = 0;
+    if (label != object.meta.labels.end() && !absl::SimpleAtoi(label->second, &port)) {
+      findings.Add(cluster, object,
+                   fmt::format("{} is '{}', which is no number: istiod takes port {}", pilot::kGatewayPortLabel,
+                               label->second, kGatewayPort));
+      findings.Explain({}, "write the number of the Service's port");
+    }
+    const auto selector = object.meta.annotations.find(pilot::kNodeSelectorAnnotation);
+    if (selector == object.meta.annotations.end() || selector->second.empty() || service.type != "NodePort") return;
+    const json labels = ParseJson(selector->second);
+    if (labels.is_object() &&
+        std::all_of(labels.begin(), labels.end(), [](const json& value) { return value.is_string(); }))
+      return;
+    findings.Add(cluster, object,
+                 fmt::format("{} '{}' is no JSON object of labels: istiod takes the addresses of all nodes",
+                             pilot::kNodeSelectorAnnotation, selector->second));
+    findings.Explain({}, "write it as JSON: '{}' for all nodes, '{\"KEY\": \"VALUE\"}' for some");
+  });
+}
+
 void NoAutoPassthrough(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;  // such a gateway leads to istiod alone
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
@@ -293,15 +315,28 @@ void NoAutoPassthrough(const Mesh& mesh, Findings& findings) {
     const auto pods = Behind(mesh, cluster, object);
     if (config == nullptr || pods.empty()) return;
     const int wanted = PortForOthers(object), target = TargetForOthers(object, service);
+    kube::ObjectRef elsewhere;  // a Gateway of that port that is bound to an address of nobody's
+    std::string bind;
     const bool exposed = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) {
       const auto servers = AutoPassthroughServers(*config, *pod);
       return ExposesByGatewayApi(mesh, cluster, *pod, wanted) ||
              std::any_of(servers.begin(), servers.end(), [&](const auto& s) {
                const int number = static_cast<int>(s.second->port.number);
-               return number == wanted || (target != 0 && ListensAt(mesh, *pod, number) == target);
+               if (number != wanted && (target == 0 || ListensAt(mesh, *pod, number) != target)) return false;
+               if (BindsTo(*pod, s.second->bind)) return true;
+               elsewhere = mesh.Get(*config, "Gateway.networking.istio.io", s.first->meta.ns, s.first->meta.name);
+               bind = s.second->bind;
+               return false;
              });
     });
     if (exposed) return;
+    if (elsewhere != nullptr) {
+      findings.Add(*config, *elsewhere,
+                   fmt::format("port {} is bound to {}, which is no address of the pods behind Service {}: they refuse "
+                               "what other networks send",
+                               wanted, bind, object.meta.name));
+      return findings.Explain("a listener hears at the addresses of its own pod alone", "leave bind out");
+    }
     findings.Add(
         cluster, object,
         fmt::format("no Gateway with tls mode AUTO_PASSTHROUGH on port {} selects its pods: they refuse what other "
@@ -619,6 +654,9 @@ const std::vector<Rule>& GatewayServiceRules() {
        "a gateway without the listener refuses connections from other networks",
        "apply Istio's expose-services Gateway, with a selector that the pods match", "istio/istio#40624",
        NoAutoPassthrough},
+      {"WT136", "GatewaySettingUnread", Level::kWarning,
+       "istiod passes what it cannot read over, and takes the default", "write it as istiod reads it", "",
+       GatewaySettingUnread, false},
       {"WT111", "GatewayPortMissing", Level::kError, "the load balancer has no such port",
        "add port 15443 to the Service, or name its port in the label networking.istio.io/gatewayPort", "",
        GatewayPortMissing},

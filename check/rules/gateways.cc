@@ -1,5 +1,6 @@
 // Istio's Gateways among each other, and their certificates; Ingresses and routes of the Gateway API.
 #include <algorithm>
+#include <set>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
@@ -8,6 +9,8 @@
 
 namespace wavetank::check {
 namespace {
+
+using nlohmann::json;
 
 void Conflicting(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
@@ -31,6 +34,21 @@ void Conflicting(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pilot/pkg/credentials/kube/secrets.go, ExtractCertInfo: cert and key, or tls.crt and tls.key. Empty: both are
+// there, or the Secret's data was cut out of what is known of it.
+std::string LacksKeys(const MeshCluster& cluster, const kube::Object& secret) {
+  const auto data = kube::ReadSecretData(secret);
+  if (cluster.recorded || !data.ok() || data->empty()) return {};
+  const auto has = [&](const char* key) {
+    const auto it = data->find(key);
+    return it != data->end() && !it->second.empty();
+  };
+  if ((has("cert") && has("key")) || (has("tls.crt") && has("tls.key"))) return {};
+  std::string keys;
+  for (const auto& [key, value] : *data) keys += fmt::format("{}{}", keys.empty() ? "" : ", ", key);
+  return fmt::format("has {}, and neither tls.crt and tls.key nor cert and key", keys);
+}
+
 void CredentialMissing(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const config::GatewayRef& gateway : cluster->configs.Gateways()) {
@@ -41,7 +59,18 @@ void CredentialMissing(const Mesh& mesh, Findings& findings) {
         for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
           if (!pod->router() || !Selects(gateway->spec.selector, pod->pod()->meta.labels)) continue;
           const MeshCluster* at = mesh.Find(pod->site().name);
-          if (mesh.Get(*at, "Secret", pod->pod()->meta.ns, server.tls->credential_name) != nullptr) continue;
+          if (const kube::ObjectRef secret = mesh.Get(*at, "Secret", pod->pod()->meta.ns, server.tls->credential_name);
+              secret != nullptr) {
+            const std::string lacks = LacksKeys(*at, *secret);
+            if (!lacks.empty()) {
+              findings.Add(*cluster, gateway->meta,
+                           fmt::format("credentialName {}: Secret {}/{} of {} {}", server.tls->credential_name,
+                                       secret->meta.ns, secret->meta.name, at->name, lacks));
+              findings.Explain({}, "make it with `kubectl create secret tls NAME --cert FILE --key FILE`");
+              break;
+            }
+            continue;
+          }
           findings.Add(
               *cluster, gateway->meta,
               fmt::format("credentialName {}: there is no such Secret in namespace {} of {}, where pod {} looks for it",
@@ -93,14 +122,31 @@ void GatewayPortsNobodyOffers(const Mesh& mesh, Findings& findings) {
 void RoutesToNobody(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     if (cluster->recorded) continue;
-    const auto look = [&](const kube::Object& object, const std::string& ns, const std::string& name) {
-      if (name.empty() || mesh.Get(*cluster, "Service", ns, name) != nullptr) return;
-      findings.Add(*cluster, object, fmt::format("leads to Service {}/{}, which is not there", ns, name));
+    // `port`: a number, or the name of the Service's port; null: it says none.
+    const auto look = [&](const kube::Object& object, const std::string& ns, const std::string& name,
+                          const json& port) {
+      if (name.empty()) return;
+      const kube::ObjectRef service = mesh.Get(*cluster, "Service", ns, name);
+      if (service == nullptr)
+        return findings.Add(*cluster, object, fmt::format("leads to Service {}/{}, which is not there", ns, name));
+      const auto& ports = kube::ParseService(*service).ports;
+      const bool has = std::any_of(ports.begin(), ports.end(), [&](const kube::ServicePort& each) {
+        return port.is_string() ? each.name == TextOf(port) : each.port == NumberOf(port);
+      });
+      if (port.is_null() || has || ports.empty()) return;
+      std::string known;
+      for (const kube::ServicePort& each : ports) known += fmt::format("{}{}", known.empty() ? "" : ", ", each.port);
+      findings.Add(*cluster, object,
+                   fmt::format("leads to port {} of Service {}/{}, which has {}",
+                               port.is_string() ? TextOf(port) : std::to_string(NumberOf(port)), ns, name, known));
     };
     for (const kube::ObjectRef& ingress : mesh.List(*cluster, "Ingress.networking.k8s.io")) {
       for (const auto& rule : Items(At(ingress->body, {"spec", "rules"}))) {
-        for (const auto& path : Items(At(rule, {"http", "paths"})))
-          look(*ingress, ingress->meta.ns, Text(At(path, {"backend", "service"}), "name"));
+        for (const auto& path : Items(At(rule, {"http", "paths"}))) {
+          const json& service = At(path, {"backend", "service"});
+          const json &number = At(service, {"port", "number"}), &called = At(service, {"port", "name"});
+          look(*ingress, ingress->meta.ns, Text(service, "name"), number.is_null() ? called : number);
+        }
       }
     }
     for (const char* kind : {"HTTPRoute.gateway.networking.k8s.io", "TCPRoute.gateway.networking.k8s.io",
@@ -109,7 +155,7 @@ void RoutesToNobody(const Mesh& mesh, Findings& findings) {
         for (const auto& rule : Items(At(route->body, {"spec", "rules"}))) {
           for (const auto& backend : Items(At(rule, "backendRefs"))) {
             if (Text(backend, "kind", "Service") == "Service" && Text(backend, "group").empty())
-              look(*route, Text(backend, "namespace", route->meta.ns), Text(backend, "name"));
+              look(*route, Text(backend, "namespace", route->meta.ns), Text(backend, "name"), At(backend, "port"));
           }
         }
         for (const auto& parent : Items(At(route->body, {"spec", "parentRefs"}))) {
@@ -124,12 +170,58 @@ void RoutesToNobody(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// What a controller wrote into an object of the Gateway API: that it is not accepted, or refers to what is not there.
+void RefusedByController(const Mesh& mesh, Findings& findings) {
+  constexpr const char* kGroup = ".gateway.networking.k8s.io";
+  for (const auto& cluster : mesh.clusters()) {
+    for (const char* kind : {"Gateway", "HTTPRoute", "TCPRoute", "TLSRoute", "GRPCRoute"}) {
+      for (const kube::ObjectRef& object : mesh.List(*cluster, std::string(kind) + kGroup)) {
+        const json& status = At(object->body, "status");
+        std::set<std::string> told;
+        const auto look = [&](const json& conditions, const std::string& of) {
+          for (const json& condition : Items(conditions)) {
+            const std::string type = Text(condition, "type"), message = Text(condition, "message");
+            const bool asks = type == "Accepted" || type == "ResolvedRefs" || type == "Programmed";
+            if (!asks || Text(condition, "status") != "False" || !told.insert(message).second) continue;
+            // That WT584 says of what was brought.
+            if (Text(condition, "reason") == "BackendNotFound" && findings.Has("WT584", cluster->name, NameOf(*object)))
+              continue;
+            findings.Add(*cluster, *object,
+                         fmt::format("{}{} is False ({}): {}", of, type, Text(condition, "reason"), message));
+          }
+        };
+        for (const json& listener : Items(At(status, "listeners")))
+          look(At(listener, "conditions"), fmt::format("listener {}: ", Text(listener, "name")));
+        for (const json& parent : Items(At(status, "parents"))) {
+          // That its Gateway is not there WT584 says.
+          const json& ref = At(parent, "parentRef");
+          if (Text(ref, "kind", "Gateway") == "Gateway" &&
+              mesh.Get(*cluster, std::string("Gateway") + kGroup, Text(ref, "namespace", object->meta.ns),
+                       Text(ref, "name")) == nullptr)
+            continue;
+          look(At(parent, "conditions"), fmt::format("for {}: ", Text(ref, "name")));
+        }
+        look(At(status, "conditions"), "");
+        const std::string of_class = Text(At(object->body, "spec"), "gatewayClassName");
+        if (of_class.empty() || mesh.Get(*cluster, std::string("GatewayClass") + kGroup, "", of_class) != nullptr)
+          continue;
+        findings.Add(*cluster, *object,
+                     fmt::format("gatewayClassName {} is no GatewayClass of {}: no controller takes the Gateway",
+                                 of_class, cluster->name));
+        findings.Explain("a Gateway waits for the controller of its class", "write the class istio");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& GatewayRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT584", "RouteToNobody", Level::kError, "a route whose ends are not there leads nobody anywhere",
        "name what is there", "", RoutesToNobody},
+      {"WT591", "GatewayApiRefused", Level::kError, "a controller tells in an object's status what it makes of it",
+       "mend what the message names", "", RefusedByController},
       {"IST0145", "ConflictingGateways", Level::kError, "one of the servers is not heard",
        "join them, or give them hosts of their own", "istio/istio#23235, #27481", Conflicting},
       {"IST0161", "InvalidGatewayCredential", Level::kError, "the listener has no certificate and resets connections",

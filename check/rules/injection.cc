@@ -8,6 +8,7 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/inject/proxy_bootstrap.h"
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/types.h"
 #include "fmt/format.h"
@@ -46,7 +47,7 @@ void NotInjected(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     std::map<std::string, int> outside;
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
-      if (IsApplication(*pod) && !pod->bootstrap()) ++outside[pod->pod()->meta.ns];
+      if (IsApplication(*pod) && !pilot::HasProxy(pod->pod()->body)) ++outside[pod->pod()->meta.ns];
     }
     for (const auto& [name, pods] : outside) {
       const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", name);
@@ -61,7 +62,8 @@ void PodWithoutProxy(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     std::set<std::string> told;  // a workload's pods are alike
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
-      if (!IsApplication(*pod) || pod->bootstrap()) continue;
+      // One that has a proxy and does not start is WT700's.
+      if (!IsApplication(*pod) || pod->bootstrap() || pilot::HasProxy(pod->pod()->body)) continue;
       const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", pod->pod()->meta.ns);
       if (ns == nullptr || !Injects(*ns)) continue;
       const auto asked = pod->pod()->meta.labels.find("sidecar.istio.io/inject");
@@ -81,10 +83,11 @@ void PodWithoutProxy(const Mesh& mesh, Findings& findings) {
       const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
       if (!told.insert(NameOf(*owner)).second) continue;
       findings.Add(*cluster, *owner, "its pods run without a sidecar in a namespace where pods get one");
-      // istiod: pkg/kube/inject/inject.go, injectRequired
       if (At(pod->pod()->body, {"spec", "hostNetwork"}) == true) {
         findings.Explain("istiod leaves pods with hostNetwork out: their iptables would be the node's",
                          "take hostNetwork away, or label the pods sidecar.istio.io/inject=false if that is meant");
+      } else if (auto [why, remedy] = WhyNotInjected(mesh, *cluster, *pod->pod()); !why.empty()) {
+        findings.Explain(std::move(why), remedy.empty() ? std::string() : remedy + ", and create the pods anew");
       }
     }
   }

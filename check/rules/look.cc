@@ -8,6 +8,9 @@
 #include "core/base/ip.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
+#include "core/inject/injection_config.h"
+#include "core/inject/webhook_configuration.h"
+#include "core/istiod/istiod.h"
 #include "core/kube/secret.h"
 #include "core/model/host_name.h"
 #include "core/model/labels.h"
@@ -355,6 +358,104 @@ bool SeenBySomeone(const Mesh& mesh, const MeshCluster& cluster, const std::vect
     return std::any_of(export_to.begin(), export_to.end(),
                        [&](const std::string& to) { return to == of || (to == "." && of == ns); });
   });
+}
+
+namespace {
+
+std::string AsList(const nlohmann::json& names) {
+  std::string out;
+  for (const auto& [key, value] : names.items())
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", key, TextOf(value));
+  return out;
+}
+
+// The injector was asked, and says no.
+NotInjectedBecause LeftOutByInjector(const MeshCluster& cluster, const Mesh& mesh, const kube::Object& pod) {
+  if (At(pod.body, {"spec", "hostNetwork"}) == true)
+    return {"the webhook selects them, and istiod leaves pods with hostNetwork out: their iptables would be the node's",
+            "take hostNetwork away"};
+  constexpr const char* kInject = "sidecar.istio.io/inject";
+  std::string wish;
+  const char* where = "annotation";
+  if (const auto it = pod.meta.annotations.find(kInject); it != pod.meta.annotations.end()) wish = it->second;
+  if (const auto it = pod.meta.labels.find(kInject); it != pod.meta.labels.end()) wish = it->second, where = "label";
+  const MeshCluster* primary = mesh.Find(cluster.control_plane);
+  const kube::ObjectRef map =
+      primary == nullptr || primary->istiod == nullptr ? nullptr : primary->istiod->injector_config();
+  if (!wish.empty()) {
+    nlohmann::json asked = {{"metadata", {{"namespace", pod.meta.ns}, {"labels", {{kInject, wish}}}}}};
+    if (!pilot::InjectionRequired({}, asked))
+      return {fmt::format("the webhook selects them, and their {} {} is '{}'", where, kInject, wish),
+              fmt::format("set it to \"true\", or leave the {} out", where)};
+    return {};
+  }
+  if (map == nullptr) return {};
+  const auto config = pilot::InjectionConfig::FromConfigMap(*map, mesh.world().profile());
+  if (!config.ok()) return {};
+  for (const kube::LabelSelector& never : config->never_inject) {
+    if (never.empty() || !never.Matches(pod.meta.labels)) continue;
+    return {fmt::format("the webhook selects them, and neverInjectSelector of ConfigMap {}/{} takes them out",
+                        map->meta.ns, map->meta.name),
+            "mend neverInjectSelector, or label the pods sidecar.istio.io/inject=true"};
+  }
+  if (config->policy == pilot::InjectionConfig::Policy::kEnabled) return {};
+  return {fmt::format("the webhook selects them, and the policy of ConfigMap {}/{} is {}", map->meta.ns, map->meta.name,
+                      config->policy == pilot::InjectionConfig::Policy::kDisabled
+                          ? "disabled: it injects what asks for it alone"
+                          : "neither enabled nor disabled: it injects nobody"),
+          "set policy: enabled (Helm: global.proxy.autoInject), or label the pods sidecar.istio.io/inject=true"};
+}
+
+}  // namespace
+
+// istiod: manifests/charts/istio-control/istio-discovery/templates/mutatingwebhook.yaml: a pod is selected by its own
+// label, or by its namespace's.
+NotInjectedBecause WhyNotInjected(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& pod) {
+  const auto configurations = mesh.List(cluster, "MutatingWebhookConfiguration");
+  if (configurations.empty())
+    return {"there is no MutatingWebhookConfiguration in " + cluster.name, "install istiod's"};
+  const kube::ObjectRef ns = mesh.Get(cluster, "Namespace", "", pod.meta.ns);
+  kube::Labels of_ns = ns == nullptr ? kube::Labels() : ns->meta.labels;
+  of_ns.emplace("kubernetes.io/metadata.name", pod.meta.ns);
+  for (const kube::ObjectRef& configuration : configurations) {
+    const auto target = pilot::SelectWebhook(configuration->body, of_ns, pod.meta.labels);
+    if (!target.ok() || !target->has_value()) continue;
+    const pilot::WebhookTarget& to = **target;
+    if (to.url.empty() && !cluster.recorded &&
+        mesh.Get(cluster, "Service", to.service_namespace, to.service_name) == nullptr)
+      return {fmt::format("webhook {} of {} selects them and asks Service {}/{}, which is not there{}", to.webhook,
+                          configuration->meta.name, to.service_namespace, to.service_name,
+                          to.fail_if_absent ? "" : "; its failurePolicy Ignore lets pods pass all the same"),
+              "name istiod's Service in the webhook configuration"};
+    return LeftOutByInjector(cluster, mesh, pod);
+  }
+  const auto asked = pod.meta.labels.find("sidecar.istio.io/inject");
+  const auto all = of_ns.find("istio-injection");
+  if (all != of_ns.end() && all->second == "disabled")
+    return {fmt::format("namespace {} is labelled istio-injection=disabled", pod.meta.ns),
+            "label the namespace istio-injection=enabled, or move the pods"};
+  if (asked != pod.meta.labels.end() && asked->second != "true")
+    return {fmt::format("their label sidecar.istio.io/inject is '{}'", asked->second),
+            "label the pods' template \"true\""};
+  const auto revision = pod.meta.labels.find("istio.io/rev");
+  if (revision != pod.meta.labels.end())
+    return {fmt::format("no webhook is for their label istio.io/rev={}", revision->second),
+            "install that revision, or take the label away"};
+  if (asked == pod.meta.labels.end() && !of_ns.contains("istio-injection") && !of_ns.contains("istio.io/rev"))
+    return {"they have no label sidecar.istio.io/inject=true", {}};
+  std::string selects;
+  for (const kube::ObjectRef& configuration : configurations) {
+    for (const auto& webhook : Items(At(configuration->body, "webhooks"))) {
+      for (const char* selector : {"namespaceSelector", "objectSelector"}) {
+        const auto& labels = At(webhook, {selector, "matchLabels"});
+        if (labels.is_object() && !labels.empty() && selects.find(AsList(labels)) == std::string::npos)
+          selects += (selects.empty() ? "" : "; ") + AsList(labels);
+      }
+    }
+  }
+  return {selects.empty() ? "no webhook selects them" : "no webhook selects them: the selectors say " + selects,
+          "install the webhook configuration of istiod's chart again, or give namespace or pods the labels that its "
+          "selectors ask for"};
 }
 
 }  // namespace wavetank::check

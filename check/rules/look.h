@@ -83,6 +83,14 @@ kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const kube
 kube::ObjectRef WorkloadFor(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns,
                             const kube::Labels& selector);
 
+// Why a pod got no proxy of its cluster's injector, and what to do: no webhook selects it, its Service is not there, or
+// istiod's injector, once asked, leaves such pods out (istiod: pkg/kube/inject/inject.go, injectRequired). Empty:
+// nothing is known.
+struct NotInjectedBecause {
+  std::string why, remedy;
+};
+NotInjectedBecause WhyNotInjected(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& pod);
+
 // An application's, not Istio's or Kubernetes' own.
 bool IsApplication(const sim::PodProcess& pod);
 

@@ -8,6 +8,7 @@
 #include "core/base/json_access.h"
 #include "core/model/labels.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace wavetank::check {
 namespace {
@@ -277,6 +278,126 @@ void ForgottenNeeds(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// "pods app=sleepy in namespaces name=web".
+std::string PeerText(const json& peer, const std::string& own_ns) {
+  const auto labels = [](const json& selector) {
+    const kube::Labels of = LabelsIn(At(selector, "matchLabels"));
+    return of.empty() ? std::string("of any label") : LabelText(of);
+  };
+  const json &in = At(peer, "namespaceSelector"), &pods = At(peer, "podSelector");
+  std::string out = pods.is_null() ? std::string("pods") : "pods " + labels(pods);
+  return out + (in.is_null() ? fmt::format(" in {}", own_ns) : " in namespaces " + labels(in));
+}
+
+// What it selects, whom it admits and at which ports. kubernetes: a policy holds for pods of its own namespace; a peer
+// without namespaceSelector is of it, too; ports are the pods', by number or by the name that a container gives them.
+void NamesNobody(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const auto pods = mesh.Pods(*cluster);
+    for (const kube::ObjectRef& policy : mesh.List(*cluster, "NetworkPolicy.networking.k8s.io")) {
+      const json& spec = At(policy->body, "spec");
+      std::vector<const sim::PodProcess*> selected;
+      bool any_there = false;
+      for (const sim::PodProcess* pod : pods) {
+        if (pod->pod()->meta.ns != policy->meta.ns) continue;
+        any_there = true;
+        if (SelectorTakes(At(spec, "podSelector"), pod->pod()->meta.labels).value_or(true)) selected.push_back(pod);
+      }
+      if (!any_there) continue;
+      if (selected.empty()) {
+        findings.Add(*cluster, *policy,
+                     fmt::format("no pod of {} has the labels {}", policy->meta.ns,
+                                 LabelText(LabelsIn(At(spec, {"podSelector", "matchLabels"})))));
+        findings.Explain("a policy that selects nobody isolates nobody", "mend podSelector or the pods' labels");
+        continue;
+      }
+      for (const auto& [list, peers] : {std::pair("ingress", "from"), std::pair("egress", "to")}) {
+        for (const json& rule : Items(At(spec, list))) {
+          for (const json& peer : Items(At(rule, peers))) {
+            if (!At(peer, "ipBlock").is_null()) continue;
+            // A namespace that is not among what was brought may be there in the real cluster.
+            const std::string by_name =
+                Text(At(peer, {"namespaceSelector", "matchLabels"}), "kubernetes.io/metadata.name");
+            if (!by_name.empty() && mesh.Get(*cluster, "Namespace", "", by_name) == nullptr) continue;
+            const bool somebody = std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+              const kube::Object& of = *pod->pod();
+              const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", of.meta.ns);
+              return HasPeer(json::array({peer}), *policy, ns.get(), of.meta.ns, of.meta.labels);
+            });
+            if (!somebody)
+              findings.Add(
+                  *cluster, *policy,
+                  fmt::format("{}: no pod of {} is one of {}", list, cluster->name, PeerText(peer, policy->meta.ns)));
+          }
+          if (std::string_view(list) != "ingress") continue;
+          std::set<std::string> names;
+          std::set<int> numbers;
+          for (const sim::PodProcess* pod : selected) {
+            for (const kube::ContainerPort& port : kube::ParsePod(*pod->pod()).ports) {
+              if (port.name.starts_with("http-envoy-prom")) continue;  // the sidecar's
+              names.insert(port.name);
+              numbers.insert(port.container_port);
+            }
+          }
+          for (const json& port : Items(At(rule, "ports"))) {
+            const json& value = At(port, "port");
+            constexpr int kSidecar = 15000, kSidecarEnd = 15100;
+            const int64_t number = NumberOf(value), end = Number(port, "endPort", number);
+            const bool of_sidecar = number >= kSidecar && number < kSidecarEnd;
+            const bool open =
+                std::any_of(numbers.begin(), numbers.end(), [&](int each) { return number <= each && each <= end; });
+            if (value.is_string() ? names.contains(TextOf(value)) : (value.is_null() || open || of_sidecar)) continue;
+            if (!value.is_string() && numbers.empty()) continue;  // pods that declare no ports may listen anywhere
+            findings.Add(*cluster, *policy,
+                         value.is_string()
+                             ? fmt::format("ingress: no container of the pods that it selects has a port named '{}'",
+                                           TextOf(value))
+                             : fmt::format("ingress: port {} is none that the pods which it selects declare ({})",
+                                           number, fmt::join(numbers, ", ")));
+            findings.Explain("a NetworkPolicy sees the pods' ports, not the Service's, and names of container ports",
+                             "write the port that the containers listen on");
+          }
+        }
+      }
+    }
+  }
+}
+
+// Isolated pods behind a Service that no application of their own cluster may call.
+void ClosesApplications(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const auto policies = mesh.List(*cluster, "NetworkPolicy.networking.k8s.io");
+    const auto pods = mesh.Pods(*cluster);
+    std::set<std::string> told;
+    for (const kube::ObjectRef& object : policies.empty() ? policies : mesh.List(*cluster, "Service")) {
+      if (IsSystemNamespace(mesh, object->meta.ns)) continue;
+      const auto behind = Behind(mesh, *cluster, *object);
+      for (const sim::PodProcess* pod : behind) {
+        const Isolation in = IsolationOf(policies, *pod, "Ingress", "ingress");
+        if (in.policy == nullptr) continue;
+        for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+          bool client = false, admitted = false;
+          for (const sim::PodProcess* other : pods) {
+            if (!IsApplication(*other) || std::find(behind.begin(), behind.end(), other) != behind.end()) continue;
+            const kube::Object& from = *other->pod();
+            const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", from.meta.ns);
+            client = true;
+            admitted = admitted || std::any_of(in.rules.begin(), in.rules.end(), [&](const json* rule) {
+                         return HasPort(*rule, port.Target()) &&
+                                HasPeer(At(*rule, "from"), *in.policy, ns.get(), from.meta.ns, from.meta.labels);
+                       });
+          }
+          if (!client || admitted || !told.insert(fmt::format("{} {}", NameOf(*in.policy), object->meta.name)).second)
+            continue;
+          findings.Add(*cluster, *in.policy,
+                       fmt::format("admits no application of {} to port {} of Service {}", cluster->name, port.Target(),
+                                   object->meta.name));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& NetworkPolicyRules() {
@@ -294,6 +415,12 @@ const std::vector<Rule>& NetworkPolicyRules() {
       {"WT124", "NetworkPolicyClosesWayOut", Level::kError,
        "pods of another network are reached at its gateway's address, whatever the Service's",
        "let the pods out to the other networks' gateways, port 15443", "", ClosedWayOut},
+      {"WT134", "NetworkPolicyNamesNobody", Level::kWarning, "a peer that nobody is lets nobody through",
+       "mend the labels: of the pods, and of their namespaces (kubernetes.io/metadata.name is a namespace's own name)",
+       "", NamesNobody, false},
+      {"WT135", "NetworkPolicyClosesApplication", Level::kWarning,
+       "what no policy admits to an isolated pod is dropped", "admit its clients; silence this if nobody shall call it",
+       "", ClosesApplications, false},
   };
   return *rules;
 }

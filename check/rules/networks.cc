@@ -77,6 +77,10 @@ void NetworkWithoutGateway(const Mesh& mesh, Findings& findings) {
     if (!cluster->primary || cluster->istiod == nullptr) continue;
     const std::map<std::string, std::string> networks = NetworksOfEndpoints(*cluster);
     const auto gateways = cluster->istiod->registries().networks().Gateways();
+    // Pods without a network, beside those of the only one that there is, reach them where all are routed.
+    const auto named =
+        std::count_if(networks.begin(), networks.end(), [](const auto& each) { return !each.first.empty(); });
+    if (named < 2 && !HasSeveralNetworks(mesh)) continue;
     for (const auto& [network, service] : networks) {
       if (networks.size() < 2 || network.empty() || !gateways->ForNetwork(pilot::NetworkId(network)).empty()) continue;
       const GatewayPlace at = WhereGatewayIsMissing(mesh, network);
@@ -331,11 +335,35 @@ void UnknownMeshNetworksGateway(const Mesh& mesh, Findings& findings) {
 // counts before meshNetworks; pilot/pkg/model/network.go: so does a cluster's own gateway before an address there.
 void MeshNetworksUnheeded(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary || cluster->push == nullptr) continue;
+    if (!cluster->primary || cluster->push == nullptr || cluster->istiod == nullptr) continue;
     const auto [map, networks] = NetworksOf(mesh, *cluster);
     if (map == nullptr) continue;
     std::map<std::string, std::string> of_registry;  // the first network that names it
     for (const auto& [name, network] : networks.networks) {
+      // istiod: pilot/pkg/xds/ep_filters.go, selectNetworkGateways: gateways of the endpoint's own cluster come first.
+      const auto known = cluster->istiod->registries().networks().Gateways();
+      bool any = false, all_have = true;
+      for (const auto& far : mesh.clusters()) {
+        if (far->label != name) continue;
+        any = true;
+        all_have =
+            all_have && !known->ForNetworkAndCluster(pilot::NetworkId(name), pilot::ClusterId(far->name)).empty();
+      }
+      for (const auto& gateway : network.gateways) {
+        if (!any || !all_have || gateway.address.empty()) continue;
+        const auto& own = known->ForNetwork(pilot::NetworkId(name));
+        const bool same = std::any_of(own.begin(), own.end(), [&](const pilot::NetworkGateway& each) {
+          return !each.cluster.empty() && each.addr == gateway.address && each.port == gateway.port;
+        });
+        if (same) continue;
+        findings.Add(*cluster, *map,
+                     fmt::format("meshNetworks: gateway {}:{} of network {} is never used: each cluster there has a "
+                                 "gateway Service of its own, which istiod takes first",
+                                 gateway.address, gateway.port, name));
+        findings.Explain(
+            "a cluster's own gateway (label topology.istio.io/network) counts before meshNetworks' addresses",
+            "leave it out; or take the label from the Service, if the address is the one that is meant");
+      }
       for (const auto& endpoint : network.endpoints) {
         if (endpoint.from_registry.empty()) {
           if (endpoint.from_cidr.find('/') != std::string::npos) continue;

@@ -33,6 +33,7 @@ struct RequestOutcome {
   std::string service, ns;
   int port = 0;
   int64_t sent = 0, failed = 0, retried = 0;
+  int64_t refused = 0;               // by AuthorizationPolicies, which is no failure
   std::vector<std::string> reasons;  // of failures, the most frequent first
 };
 

@@ -6,9 +6,12 @@
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/ip.h"
+#include "core/base/json_access.h"
 #include "core/config/schema/protocol.h"
 #include "core/model/host_name.h"
 #include "core/registry/multicluster/registries.h"
+#include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -171,6 +174,15 @@ std::optional<std::set<std::string>> PortsThatSelect(const Mesh& mesh, const Mes
   return selected ? std::optional(std::move(ports)) : std::nullopt;
 }
 
+bool SelectedByDns(const MeshCluster& cluster, const std::string& ns, const kube::Labels& labels) {
+  const auto& entries = cluster.configs.ServiceEntries();
+  return std::any_of(entries.begin(), entries.end(), [&](const config::ServiceEntryRef& each) {
+    return each->meta.ns == ns && each->spec.workload_selector && Selects(*each->spec.workload_selector, labels) &&
+           (each->spec.resolution == ServiceEntry::Resolution::kDns ||
+            each->spec.resolution == ServiceEntry::Resolution::kDnsRoundRobin);
+  });
+}
+
 // Who brings no ServiceAccounts of its own, has them elsewhere.
 bool AccountIsMissing(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns, const std::string& account) {
   if (account.empty() || account == "default" || cluster.recorded) return false;
@@ -192,6 +204,16 @@ void WorkloadEntryOfNobody(const Mesh& mesh, Findings& findings) {
                      fmt::format("no Service and no ServiceEntry of namespace {} selects {}", ns,
                                  labels.empty() ? "an entry without labels" : LabelText(labels)));
         continue;
+      }
+      // istiod: pilot/pkg/serviceregistry/serviceentry/conversion.go, DNSServiceEntryOnly.
+      if (!IpAddress::Parse(entry->spec.address).ok() && !entry->spec.address.empty() &&
+          !SelectedByDns(*cluster, ns, labels)) {
+        findings.Add(*cluster, entry->meta,
+                     fmt::format("address {} is a name, and no ServiceEntry of resolution DNS selects the entry: it is "
+                                 "an endpoint of nothing",
+                                 entry->spec.address));
+        findings.Explain("istiod leaves names out where addresses are wanted, without a word",
+                         "write its IP address, or say resolution: DNS in the ServiceEntry");
       }
       for (const auto& [name, number] : entry->spec.ports) {
         if (ports->contains(name)) continue;
@@ -391,6 +413,86 @@ void ThroughGateway(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// Names that proxies are to look up, and whose requests wait for the answer.
+struct LookedUp {
+  const MeshCluster* cluster;
+  kube::ObjectRef object;
+  std::string name, host;
+  std::vector<int> ports;
+};
+
+// Of ServiceEntries of resolution DNS (endpoints by name, or the hosts themselves) and of ExternalName Services.
+std::vector<LookedUp> NamesOf(const Mesh& mesh) {
+  std::vector<LookedUp> out;
+  EachEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
+    const ServiceEntry& spec = entry.spec;
+    if (spec.resolution != ServiceEntry::Resolution::kDns &&
+        spec.resolution != ServiceEntry::Resolution::kDnsRoundRobin)
+      return;
+    const kube::ObjectRef object =
+        mesh.Get(cluster, "ServiceEntry.networking.istio.io", entry.meta.ns, entry.meta.name);
+    std::vector<int> ports;
+    for (const config::PortSpec& port : spec.ports) ports.push_back(static_cast<int>(port.number));
+    for (const std::string& host : spec.hosts) {
+      if (!spec.endpoints.empty()) {
+        for (const auto& endpoint : spec.endpoints) out.push_back({&cluster, object, endpoint.address, host, ports});
+      } else if (!spec.workload_selector && !host.starts_with("*")) {
+        out.push_back({&cluster, object, host, host, ports});
+      }
+    }
+  });
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      if (kube::ParseService(*object).type != "ExternalName") continue;
+      std::vector<int> ports;
+      for (const auto& port : kube::ParseService(*object).ports) ports.push_back(port.port);
+      out.push_back({cluster.get(), object, Text(At(object->body, "spec"), "externalName"),
+                     FullHost(object->meta.name, object->meta.ns), std::move(ports)});
+    }
+  }
+  std::erase_if(out, [](const LookedUp& each) {
+    return each.object == nullptr || each.name.empty() || IpAddress::Parse(each.name).ok() ||
+           each.name.starts_with("unix:");
+  });
+  return out;
+}
+
+// Within the clusters' own domain nobody else has an answer, and a top-level domain that is reserved has none at all.
+bool NobodyElseKnows(const std::string& name) {
+  for (const char* end : {".cluster.local", ".svc", ".invalid"}) {
+    if (name.ends_with(end)) return true;
+  }
+  return name.find('.') == std::string::npos;
+}
+
+void NamesThatDoNotResolve(const Mesh& mesh, Findings& findings, bool of_nobody) {
+  for (const LookedUp& each : NamesOf(mesh)) {
+    if (NobodyElseKnows(each.name) != of_nobody) continue;
+    const sim::PodProcess* asking = nullptr;
+    size_t proxies = 0;
+    for (const sim::PodProcess* pod : mesh.ServedPods(*each.cluster)) {
+      if (pod->envoy() == nullptr || pod->router()) continue;
+      const auto clusters = pod->envoy()->ClusterNames();
+      const bool has = std::any_of(each.ports.begin(), each.ports.end(), [&](int port) {
+        return std::find(clusters.begin(), clusters.end(), fmt::format("outbound|{}||{}", port, each.host)) !=
+               clusters.end();
+      });
+      if (!has || pod->ResolveName(each.name).ok()) continue;
+      if (asking == nullptr) asking = pod;
+      ++proxies;
+    }
+    if (asking == nullptr) continue;
+    findings.Add(*each.cluster, *each.object,
+                 fmt::format("{} does not resolve: requests for {}:{} from {}{} find no endpoint (503 UH, or a "
+                             "connection that is closed)",
+                             each.name, each.host, fmt::join(each.ports, ","), asking->name(),
+                             proxies > 1 ? fmt::format(" and {} more", proxies - 1) : ""));
+  }
+}
+
+void NamesOfNobody(const Mesh& mesh, Findings& findings) { NamesThatDoNotResolve(mesh, findings, true); }
+void NamesNotKnownHere(const Mesh& mesh, Findings& findings) { NamesThatDoNotResolve(mesh, findings, false); }
+
 }  // namespace
 
 const std::vector<Rule>& ServiceEntryRules() {
@@ -428,6 +530,12 @@ const std::vector<Rule>& ServiceEntryRules() {
        "export it to the clients' namespaces, or leave exportTo out", "", EntryOutOfSight},
       {"WT557", "ServiceEntryOfOwnPods", Level::kError, "auto mTLS is for hosts within the mesh",
        "say location: MESH_INTERNAL", "", PlaintextToOwnPods},
+      {"WT589", "NameOfNobody", Level::kError,
+       "a proxy asks its DNS for the name, and has no endpoint without an answer",
+       "mend the name, or bring what has it", "", NamesOfNobody},
+      {"WT725", "NameNotKnownHere", Level::kInfo,
+       "the names of the outside are not known to this world: whether a real resolver has it is not told here",
+       "give a scenario the name (dns:), or silence this", "", NamesNotKnownHere, false},
   };
   return *rules;
 }

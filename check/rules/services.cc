@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
@@ -256,6 +258,9 @@ void TargetPortNotDeclared(const Mesh& mesh, Findings& findings) {
 void NameUnknown(const Mesh& mesh, Findings& findings) {
   for (const auto& [name, found] : Namesakes(mesh)) {
     if (found.size() == mesh.clusters().size()) continue;
+    // A gateway's Service is for those outside.
+    const auto behind = Behind(mesh, *found[0].cluster, *found[0].object);
+    if (std::any_of(behind.begin(), behind.end(), [](const auto* pod) { return pod->router(); })) continue;
     for (const auto& cluster : mesh.clusters()) {
       const bool here =
           std::any_of(found.begin(), found.end(), [&](const Found& f) { return f.cluster == cluster.get(); });
@@ -357,6 +362,23 @@ void Hidden(const Mesh& mesh, Findings& findings) {
       }
       if (exported(f) == "~")
         findings.Add(*f.cluster, *f.object, "exportTo '~': no proxy of the mesh knows the Service");
+      if (exported(f).empty() || exported(f) == "~" || primary == nullptr || primary->push == nullptr) continue;
+      const std::vector<std::string> to = absl::StrSplit(exported(f), ',');
+      const auto blank = std::find_if(to.begin(), to.end(),
+                                      [](const std::string& each) { return each != absl::StripAsciiWhitespace(each); });
+      if (blank != to.end()) {
+        // istiod: pilot/pkg/serviceregistry/kube/conversion.go splits at commas, and nothing else.
+        findings.Add(*f.cluster, *f.object,
+                     fmt::format("exportTo '{}': istiod takes '{}' with its blank for a namespace, which is none",
+                                 exported(f), *blank));
+        findings.Explain({}, "write the namespaces with commas alone between them");
+      } else if (!SeenBySomeone(mesh, *primary, to, f.object->meta.ns)) {
+        findings.Add(*f.cluster, *f.object,
+                     fmt::format("exportTo '{}': no proxy there that could call it: clients' sidecars pass such "
+                                 "requests on as to a stranger, to the pods of their own cluster alone",
+                                 exported(f)));
+        findings.Explain({}, "export it to the clients' namespaces and to that of the gateway between networks");
+      }
     }
   }
   EachOtherSide(mesh, [&](const Found& a, const Found& b) {

@@ -10,7 +10,9 @@
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/config/mesh/mesh_config.h"
+#include "core/inject/webhook_configuration.h"
 #include "core/kube/label_selector.h"
+#include "core/model/host_name.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -79,6 +81,19 @@ void ClusterLocalHosts(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->push == nullptr || cluster->istiod == nullptr) continue;
     const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
+    for (const json& setting : Items(At(cluster->istiod->mesh_config().raw, "serviceSettings"))) {
+      for (const json& each : Items(At(setting, "hosts"))) {
+        const std::string host = TextOf(each);
+        const auto services = cluster->push->GetAllServices();
+        const bool known = std::any_of(services.begin(), services.end(), [&](const pilot::ServiceRef& service) {
+          return service->hostname == host || pilot::HostSubsetOf(service->hostname, host);
+        });
+        if (known || map == nullptr) continue;
+        findings.Add(*cluster, map, fmt::format("serviceSettings: {} is no host that istiod knows", host));
+        findings.Explain("the setting holds for nothing",
+                         "write NAME.NAMESPACE.svc.cluster.local, or *.NAMESPACE.svc.cluster.local");
+      }
+    }
     for (const pilot::ServiceRef& service : cluster->push->GetAllServices()) {
       if (IsClusterLocalByItself(*service) || !cluster->push->IsClusterLocal(*service)) continue;
       const auto* shards = cluster->istiod->discovery().endpoints().Find(service->hostname, service->attributes.ns);
@@ -139,21 +154,70 @@ void WasmOutOfReach(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pilot/pkg/bootstrap/sidecarinjector.go and pkg/webhooks/validation/server/server.go.
+bool IstiodServes(std::string_view kind, std::string path) {
+  path = path.substr(0, path.find('?'));
+  const std::string_view served = kind == "MutatingWebhookConfiguration" ? "/inject" : "/validate";
+  return path == served || path.starts_with(std::string(served) + "/");
+}
+
+// Whether its cluster's namespaces and pods are such that both of two configurations' webhooks are asked; the first
+// such namespace.
+std::string SelectedByBoth(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& a, const kube::Object& b) {
+  for (const kube::ObjectRef& ns : mesh.List(cluster, "Namespace")) {
+    kube::Labels of_ns = ns->meta.labels;
+    of_ns.emplace("kubernetes.io/metadata.name", ns->meta.name);
+    for (const kube::ObjectRef& pod : mesh.List(cluster, "Pod", ns->meta.name)) {
+      const auto first = pilot::SelectWebhook(a.body, of_ns, pod->meta.labels);
+      const auto second = pilot::SelectWebhook(b.body, of_ns, pod->meta.labels);
+      if (first.ok() && second.ok() && first->has_value() && second->has_value()) return ns->meta.name;
+    }
+  }
+  return {};
+}
+
 // istiod: pkg/config/analysis/analyzers/webhook
 void WebhooksOfNobody(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const char* kind : {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}) {
+      std::vector<kube::ObjectRef> injectors;
       for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
         const bool istio = object->meta.labels.contains("istio.io/rev") || object->meta.name.starts_with("istio");
+        if (!istio) continue;
+        bool told = false;
         for (const json& webhook : Items(At(object->body, "webhooks"))) {
           const json& service = At(webhook, {"clientConfig", "service"});
           const std::string ns = Text(service, "namespace"), name = Text(service, "name");
-          if (!istio || name.empty() || mesh.Get(*cluster, "Service", ns, name) != nullptr) continue;
-          findings.Add(
-              *cluster, *object,
-              fmt::format("webhook {} asks Service {}/{}, which is not there", Text(webhook, "name"), ns, name));
+          const std::string path = Text(service, "path");
+          if (name.empty()) continue;
+          if (mesh.Get(*cluster, "Service", ns, name) == nullptr) {
+            findings.Add(
+                *cluster, *object,
+                fmt::format("webhook {} asks Service {}/{}, which is not there", Text(webhook, "name"), ns, name));
+          } else if (!IstiodServes(kind, path)) {
+            findings.Add(*cluster, *object,
+                         fmt::format("webhook {} asks for path '{}', and istiod serves {}: the API server is answered "
+                                     "that it could not find the requested resource",
+                                     Text(webhook, "name"), path,
+                                     std::string_view(kind).starts_with('M') ? "/inject" : "/validate"));
+            findings.Explain({}, "install the webhook configuration of istiod's chart again");
+          } else {
+            continue;
+          }
+          told = true;
           break;
         }
+        if (told || std::string_view(kind).starts_with('V')) continue;
+        for (const kube::ObjectRef& other : injectors) {
+          const std::string both = SelectedByBoth(mesh, *cluster, *other, *object);
+          if (both.empty()) continue;
+          findings.Add(*cluster, *object,
+                       fmt::format("its webhooks select pods of {} that {} selects, too: they are injected twice", both,
+                                   other->meta.name));
+          findings.Explain("the second one works on what the first has made of the pod",
+                           "delete the one that is left from an older installation");
+        }
+        injectors.push_back(object);
       }
     }
   }
@@ -165,6 +229,22 @@ std::string CountText(const json& value) { return value.is_string() ? TextOf(val
 // (kubernetes: pkg/controller/disruption, whose result its status holds).
 void DrainsBlocked(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
+    // kubernetes: pkg/registry/core/pod/rest/eviction.go refuses to evict a pod of two budgets.
+    std::set<std::string> told;
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      std::vector<kube::ObjectRef> budgets;
+      for (const kube::ObjectRef& budget : mesh.List(*cluster, "PodDisruptionBudget", pod->pod()->meta.ns)) {
+        const auto selector = kube::LabelSelector::FromJson(At(budget->body, {"spec", "selector"}));
+        if (selector.ok() && selector->Matches(pod->pod()->meta.labels)) budgets.push_back(budget);
+      }
+      if (budgets.size() < 2 || !told.insert(NameOf(*budgets[1])).second) continue;
+      findings.Add(
+          *cluster, *budgets[1],
+          fmt::format("pods of {} have PodDisruptionBudget {}, too: such pods are not evicted at all (This pod "
+                      "has more than one PodDisruptionBudget, which the eviction subresource does not support)",
+                      NameOf(*OwnerOf(mesh, *cluster, *pod)), budgets[0]->meta.name));
+      findings.Explain("a node's upgrade stands still until somebody deletes one of them", "leave one of the budgets");
+    }
     for (const kube::ObjectRef& budget : mesh.List(*cluster, "PodDisruptionBudget")) {
       const json& spec = At(budget->body, "spec");
       const auto selector = kube::LabelSelector::FromJson(At(spec, "selector"));
@@ -190,6 +270,27 @@ void DrainsBlocked(const Mesh& mesh, Findings& findings) {
         findings.Explain("a node's upgrade stands still until somebody deletes the pod or the budget",
                          "run at least two replicas (of a HorizontalPodAutoscaler: minReplicas), or remove the budget");
       }
+    }
+  }
+}
+
+// Of what a drain would have to ask nobody asks.
+void BudgetsOfNobody(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& budget : mesh.List(*cluster, "PodDisruptionBudget")) {
+      const auto selector = kube::LabelSelector::FromJson(At(budget->body, {"spec", "selector"}));
+      if (!selector.ok() || selector->empty()) continue;
+      const auto pods = mesh.List(*cluster, "Pod", budget->meta.ns);
+      bool any =
+          std::any_of(pods.begin(), pods.end(), [&](const auto& pod) { return selector->Matches(pod->meta.labels); });
+      EachWorkload(mesh, [&](const MeshCluster& at, const kube::Object& object, const json& pod) {
+        any = any || (&at == cluster.get() && object.meta.ns == budget->meta.ns &&
+                      selector->Matches(LabelsIn(At(pod, {"metadata", "labels"}))));
+      });
+      if (any) continue;
+      findings.Add(*cluster, *budget,
+                   fmt::format("selects no pod of {} ({})", budget->meta.ns,
+                               LabelText(LabelsIn(At(budget->body, {"spec", "selector", "matchLabels"})))));
     }
   }
 }
@@ -234,6 +335,8 @@ const std::vector<Rule>& SettingRules() {
       {"WT705", "DrainsBlocked", Level::kWarning,
        "a node's upgrade stands still until somebody deletes the pods or the budget",
        "keep minAvailable below the replicas, or maxUnavailable at 1 or more", "istio/istio#12602", DrainsBlocked},
+      {"WT722", "BudgetOfNobody", Level::kWarning, "a drain takes all of the pods that were meant at once",
+       "mend the selector or the pods' labels", "", BudgetsOfNobody, false},
       {"WT715", "AutoMtlsOff", Level::kError, "between networks there is nothing but mesh TLS",
        "leave meshConfig.enableAutoMtls out, or write a DestinationRule of ISTIO_MUTUAL for *.local", "", AutoMtlsOff},
       {"WT578", "WasmOutOfReach", Level::kWarning,

@@ -167,6 +167,39 @@ bool NotStored(const Mesh& mesh, const std::string& complaint, Findings& finding
   return true;
 }
 
+// The Secret that a complaint names, or what makes the pod of "c1: pod sample/sleep-1 and 2 more: ..." or "c1: istiod
+// istiod-1 does not start: ...", if a file brought it; null: another complaint.
+std::pair<const MeshCluster*, kube::ObjectRef> ComplainedOf(const Mesh& mesh, const std::string& complaint) {
+  const size_t colon = complaint.find(": ");
+  const MeshCluster* cluster =
+      colon == complaint.npos ? nullptr : mesh.Find(std::string_view(complaint).substr(0, colon));
+  if (cluster == nullptr) return {};
+  const auto brought = [&](const kube::ObjectRef& object) {
+    return object != nullptr && !mesh.Where(cluster->name, *object).file.empty();
+  };
+  // From there to a blank, a colon or a comma: "ns/name".
+  const auto word = [&](size_t at) { return complaint.substr(at, complaint.find_first_of(" :,", at) - at); };
+  constexpr std::string_view kSecret = "Secret ";
+  if (const size_t at = complaint.find(kSecret); at != complaint.npos) {
+    const std::string name = word(at + kSecret.size());
+    const size_t slash = name.find('/');
+    if (slash != name.npos) {
+      kube::ObjectRef secret = mesh.Get(*cluster, "Secret", name.substr(0, slash), name.substr(slash + 1));
+      if (brought(secret)) return {cluster, std::move(secret)};
+    }
+  }
+  for (const std::string_view what : {"pod ", "istiod "}) {
+    const size_t at = colon + 2;
+    if (!std::string_view(complaint).substr(at).starts_with(what)) continue;
+    const std::string name = word(at + what.size());
+    const size_t slash = name.find('/');
+    kube::ObjectRef owner =
+        WorkloadOfPod(mesh, *cluster, std::string_view(name).substr(slash == name.npos ? 0 : slash + 1));
+    if (brought(owner)) return {cluster, std::move(owner)};
+  }
+  return {};
+}
+
 // ENABLE_CA_SERVER of its istiod's container is false; null: it is not.
 kube::ObjectRef WithoutCa(const Mesh& mesh, const MeshCluster& cluster) {
   const kube::ObjectRef deployment = WorkloadFor(mesh, cluster, cluster.system_namespace, {{"app", "istiod"}});
@@ -227,8 +260,12 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
     if (elsewhere.contains(complaint) || NotStored(mesh, complaint, findings)) continue;
     // Of an account that lacks a role WT207 and WT208 tell which.
     if (rights && complaint.find(" is forbidden: User ") != complaint.npos) continue;
-    findings.Add("", "", {}, complaint);
     const std::string cluster = complaint.substr(0, complaint.find(':'));
+    if (const auto [at, object] = ComplainedOf(mesh, complaint); object != nullptr) {
+      findings.Add(*at, *object, complaint.substr(cluster.size() + 2));
+    } else {
+      findings.Add("", "", {}, complaint);
+    }
     if (const auto why = cause.find(cluster); why != cause.end())
       findings.Explain(why->second, "mend that first: this follows from it");
     if (without.contains(cluster))
@@ -239,6 +276,9 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
 // Of an agent's words that name no cause; empty: they do, or nothing is known.
 std::pair<std::string, std::string> CauseOf(const std::string& words, const MeshCluster* primary) {
   const auto says = [&](std::string_view what) { return words.find(what) != words.npos; };
+  if (says("first record does not look like a TLS handshake"))
+    return {"discoveryAddress or CA_ADDR leads to a port in clear text (istiod's 15010), and the agent speaks TLS",
+            "let it end in :15012"};
   if (says("unknown service istio.v1.auth"))
     return {"CA_ADDR (caAddress) leads to port 15010, in clear text, where istiod signs nothing",
             "let it end in :15012"};
@@ -291,6 +331,12 @@ void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
                        "mend CLUSTER_ID first: this follows from it");
     }
     if (const auto [why, remedy] = CauseOf(entry.second.front(), primary); !why.empty()) findings.Explain(why, remedy);
+    if (entry.second.front().find("config not received") != std::string::npos && primary != nullptr &&
+        std::any_of(findings.before().begin(), findings.before().end(),
+                    [&](const Finding& f) { return f.rule->code == "IST0161" && f.cluster == primary->name; }))
+      findings.Explain(
+          "a listener of a Gateway waits for its certificate (IST0161), and a proxy that starts waits for it",
+          "mend IST0161 first: this follows from it");
     // The address may be the mesh config's own.
     const kube::ObjectRef map = MeshConfigMap(mesh, cluster);
     const auto data = map == nullptr ? std::map<std::string, std::string>() : kube::ConfigMapData(*map);

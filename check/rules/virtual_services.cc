@@ -213,17 +213,57 @@ void StarsAreLiteral(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// envoy: source/common/router/config_impl.cc: a path begins with a slash, and methods are as RFC 9110 writes them.
+bool IsFor(const std::vector<std::string>& gateways, std::string_view gateway) {
+  return std::find(gateways.begin(), gateways.end(), gateway) != gateways.end();
+}
+
+// What no request has there. envoy: source/common/router/config_impl.cc: a path begins with a slash and is compared
+// without its query; methods are as RFC 9110 writes them. istiod: pilot/pkg/networking/core/v1alpha3/route/route.go,
+// sourceMatchHTTP and matches by port: of rules for another gateway or port there is no route.
 void MatchesNeverHappen(const Mesh& mesh, Findings& findings) {
   using Kind = config::StringMatch::Kind;
   EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    std::vector<std::string> bound;
+    for (const std::string& gateway : vs.spec.gateways)
+      bound.push_back(gateway == pilot::kMeshGateway ? gateway : pilot::ResolveGatewayName(gateway, vs.meta.ns));
+    if (bound.empty()) bound.emplace_back(pilot::kMeshGateway);
+    std::set<int> ports;  // of its hosts; none: not all are known
+    for (const std::string& host : vs.spec.hosts) {
+      const pilot::ServiceRef service = ServiceOf(cluster, FullHost(host, vs.meta.ns));
+      if (service == nullptr) {
+        ports.clear();
+        break;
+      }
+      for (const pilot::Port& port : service->ports) ports.insert(port.port);
+    }
+    const auto look_at_port = [&](uint32_t port, const char* kind) {
+      if (port == 0 || ports.empty() || bound.size() != 1 || bound[0] != pilot::kMeshGateway ||
+          ports.contains(static_cast<int>(port)))
+        return;
+      findings.Add(cluster, vs.meta,
+                   fmt::format("{} match of port {}: its hosts have {}", kind, port, fmt::join(ports, ", ")));
+      findings.Explain("a match's port is the Service's, which the client asks for",
+                       fmt::format("write {}", *ports.begin()));
+    };
+    for (const auto& tls : vs.spec.tls) {
+      for (const auto& match : tls.match) look_at_port(match.port, "tls");
+    }
+    for (const auto& tcp : vs.spec.tcp) {
+      for (const auto& match : tcp.match) look_at_port(match.port, "tcp");
+    }
     for (const auto& http : vs.spec.http) {
       for (const auto& match : http.match) {
+        look_at_port(match.port, "http");
         const auto& uri = match.uri;
+        const char* how = uri && uri->kind == Kind::kPrefix ? "prefix" : "exact";
         if (uri && uri->kind != Kind::kRegex && !uri->value.empty() && !uri->value.starts_with('/')) {
           findings.Add(cluster, vs.meta,
-                       fmt::format("uri {} '{}': a path begins with a slash, so no request matches",
-                                   uri->kind == Kind::kPrefix ? "prefix" : "exact", uri->value));
+                       fmt::format("uri {} '{}': a path begins with a slash, so no request matches", how, uri->value));
+        } else if (uri && uri->kind != Kind::kRegex && uri->value.find('?') != std::string::npos) {
+          findings.Add(
+              cluster, vs.meta,
+              fmt::format("uri {} '{}': a path is compared without what follows its question mark", how, uri->value));
+          findings.Explain({}, "match the path as uri, and what follows by queryParams");
         }
         const auto& method = match.method;
         const bool small = method && method->kind != Kind::kRegex &&
@@ -231,7 +271,45 @@ void MatchesNeverHappen(const Mesh& mesh, Findings& findings) {
                                        [](char letter) { return letter >= 'a' && letter <= 'z'; });
         if (small)
           findings.Add(cluster, vs.meta, fmt::format("method '{}': methods have capital letters", method->value));
+        const bool mesh_alone = bound.size() == 1 && bound[0] == pilot::kMeshGateway;
+        if (mesh_alone && match.scheme && match.scheme->kind == Kind::kExact && match.scheme->value == "https") {
+          findings.Add(cluster, vs.meta,
+                       "scheme 'https': a sidecar reads requests in clear text alone, whose scheme is http");
+          findings.Explain("what an application sends as TLS has no routes of HTTP", "leave scheme out");
+        }
+        std::vector<std::string> of;
+        for (const std::string& gateway : match.gateways)
+          of.push_back(gateway == pilot::kMeshGateway ? gateway : pilot::ResolveGatewayName(gateway, vs.meta.ns));
+        const bool held =
+            of.empty() || std::any_of(of.begin(), of.end(), [&](const auto& g) { return IsFor(bound, g); });
+        if (held) continue;
+        findings.Add(cluster, vs.meta,
+                     fmt::format("a match is for gateways {}, and the VirtualService is bound to {}",
+                                 fmt::join(of, ", "), fmt::join(bound, ", ")));
+        findings.Explain("a match's gateways choose among those of spec.gateways",
+                         "name the gateway in spec.gateways, too (mesh: sidecars)");
       }
+    }
+  });
+}
+
+// A name that only clients within the mesh could resolve, and nobody has; the client is told of it all the same.
+void RedirectsToNobody(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const auto& http : vs.spec.http) {
+      if (!http.redirect || http.redirect->authority.empty()) continue;
+      const std::string& authority = http.redirect->authority;
+      const std::string host = authority.substr(0, authority.rfind(':'));
+      const auto known = [&](const std::string& full) { return KnowsHost(cluster, full); };
+      const size_t dot = host.find('.');
+      const std::string ns =
+          dot == std::string::npos ? vs.meta.ns : host.substr(dot + 1, host.find('.', dot + 1) - dot - 1);
+      const bool inside =
+          dot == std::string::npos || host.ends_with(".svc") || host.ends_with(".cluster.local") ||
+          (host.find('.', dot + 1) == std::string::npos && mesh.Get(cluster, "Namespace", "", ns) != nullptr);
+      const std::string full = FullHost(host.substr(0, dot), ns);
+      if (!inside || known(host) || known(full)) continue;
+      findings.Add(cluster, vs.meta, fmt::format("redirects to {}, which is no host that istiod knows", authority));
     }
   });
 }
@@ -342,6 +420,17 @@ void FaultsLeft(const Mesh& mesh, Findings& findings) {
                                  http.fault->delay->percentage.value_or(
                                      http.fault->delay->percent == 0 ? 100 : http.fault->delay->percent)));
     }
+    for (size_t i = 0; i < vs.spec.http.size(); ++i) {
+      const auto& http = vs.spec.http[i];
+      if (!http.direct_response || !OfMesh(vs.spec) || http.direct_response->status < 400) continue;
+      findings.Add(
+          cluster, vs.meta,
+          fmt::format("directResponse: {} is answered {} by the client's own proxy, and no application is asked",
+                      http.match.empty() ? "every request that comes to rule " + std::to_string(i + 1)
+                                         : "what rule " + std::to_string(i + 1) + " matches",
+                      http.direct_response->status));
+      findings.Explain({}, "remove directResponse, and route to the Service; silence this if it is meant");
+    }
   });
 }
 
@@ -429,6 +518,55 @@ void RulesOfAnotherProtocol(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// Routes of a Gateway come of rules of its servers' own kind. istiod: pilot/pkg/networking/core/v1alpha3/gateway.go:
+// http rules are for what a server reads as HTTP, tls rules for what it passes on by SNI, tcp rules for the rest. One
+// of AUTO_PASSTHROUGH makes filter chains of the Services, and asks no VirtualService.
+void RulesOfAnotherServer(const Mesh& mesh, Findings& findings) {
+  using Mode = config::ServerTlsSettings::Mode;
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    bool http = OfMesh(vs.spec), tls = http, tcp = http, all_known = true;
+    std::string servers;
+    for (const std::string& name : vs.spec.gateways) {
+      if (name == pilot::kMeshGateway) continue;
+      const std::string full = pilot::ResolveGatewayName(name, vs.meta.ns);
+      const auto& gateways = cluster.configs.Gateways();
+      const auto gateway = std::find_if(gateways.begin(), gateways.end(),
+                                        [&](const auto& g) { return g->meta.ns + "/" + g->meta.name == full; });
+      if (gateway == gateways.end()) {
+        all_known = false;  // WT501
+        continue;
+      }
+      for (const config::Server& server : (*gateway)->spec.servers) {
+        const bool by_itself = server.tls && server.tls->mode == Mode::kAutoPassthrough;
+        const bool passes = config::IsPassThroughServer(server);
+        http = http || config::IsHttpServer(server);
+        tls = tls || (passes && !by_itself);
+        tcp = tcp || (!config::IsHttpServer(server) && !passes);
+        servers += fmt::format("{}{} {}{}", servers.empty() ? "" : ", ", server.port.number, server.port.protocol,
+                               by_itself ? " AUTO_PASSTHROUGH"
+                               : passes  ? " PASSTHROUGH"
+                                         : "");
+      }
+    }
+    const auto tell = [&](const char* kind, size_t rules, bool fits) {
+      if (rules == 0 || fits || !all_known || servers.empty()) return;
+      findings.Add(cluster, vs.meta,
+                   fmt::format("its {} {} rule{} hold{} for no server of its gateways ({})", rules, kind,
+                               rules == 1 ? "" : "s", rules == 1 ? "s" : "", servers));
+      findings.Explain("a gateway's server takes rules of its own kind alone, one of AUTO_PASSTHROUGH none",
+                       "name a Gateway with such a server, or add `mesh` to gateways if sidecars are meant");
+    };
+    tell("http", vs.spec.http.size(), http);
+    tell("tls", vs.spec.tls.size(), tls);
+    tell("tcp", vs.spec.tcp.size(), tcp);
+  });
+}
+
+void RulesWithoutEffect(const Mesh& mesh, Findings& findings) {
+  RulesOfAnotherProtocol(mesh, findings);
+  RulesOfAnotherServer(mesh, findings);
+}
+
 bool TakesAll(const config::StringMatch& match) {
   return (match.kind == config::StringMatch::Kind::kPrefix && match.value == "/") ||
          (match.kind == config::StringMatch::Kind::kRegex && match.value == ".*");
@@ -507,7 +645,7 @@ const std::vector<Rule>& VirtualServiceRules() {
        "make perTryTimeout shorter than timeout divided by the attempts", "istio/istio#21137", TriesBeyondTimeout},
       {"WT508", "RulesOfAnotherProtocol", Level::kWarning, "rules hold for ports of their own protocol alone",
        "name the Service's port for its protocol, or write the rules as http, tls or tcp", "istio/istio#28993",
-       RulesOfAnotherProtocol},
+       RulesWithoutEffect},
       {"WT509", "NoDefaultRoute", Level::kWarning, "what no rule matches is answered 404",
        "end the rules with a route without match; silence this if the rest is to be refused", "istio/istio#17140",
        NoDefaultRoute},
@@ -541,6 +679,8 @@ const std::vector<Rule>& VirtualServiceRules() {
        "write it as requests have it", "", MatchesNeverHappen},
       {"WT586", "RedirectToItself", Level::kError, "a client that follows it goes round in circles",
        "redirect to another host, path, port or scheme", "", RedirectsToItself},
+      {"WT587", "RedirectToNobody", Level::kWarning, "a client that follows it asks for a name that does not resolve",
+       "redirect to a host that is there", "", RedirectsToNobody},
       {"WT510", "VirtualServiceOutOfSight", Level::kWarning, "rules that no proxy is shown are asked by none",
        "export it to the clients' namespaces, or leave exportTo out", "", RoutesOutOfSight},
   };

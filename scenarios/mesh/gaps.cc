@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/model/labels.h"
+#include "fakes/kube/objects/dumped.h"
 
 namespace wavetank::scenario {
 
@@ -60,6 +62,24 @@ bool IsRemoteSecret(const json& object) {
 
 bool BringsRemoteSecrets(const std::vector<json>& objects) {
   return std::any_of(objects.begin(), objects.end(), IsRemoteSecret);
+}
+
+CutOut TakeCutOut(std::vector<json>* objects, const SystemNamespaceSet& system) {
+  CutOut out;
+  std::erase_if(*objects, [&](const json& object) {
+    const json& meta = At(object, "metadata");
+    const std::string cut = Text(At(meta, "annotations"), fakekube::kCutOut);
+    if (cut.empty() || Text(object, "kind") != "Secret" || !system.contains(Text(meta, "namespace"))) return false;
+    if (Text(meta, "name") == "cacerts") return out.roots = true;
+    if (!IsRemoteSecret(object)) return false;
+    const std::string told = Text(At(meta, "annotations"), "networking.istio.io/cluster");
+    std::vector<std::string> clusters = absl::StrSplit(cut, ',');
+    if (cut == "*") clusters = told.empty() ? std::vector<std::string>() : std::vector<std::string>{told};
+    if (clusters.empty()) return false;
+    out.clusters.insert(out.clusters.end(), clusters.begin(), clusters.end());
+    return true;
+  });
+  return out;
 }
 
 }  // namespace wavetank::scenario

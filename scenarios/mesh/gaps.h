@@ -21,4 +21,13 @@ bool BringsIstiod(const std::vector<nlohmann::json>& objects);
 bool IsRemoteSecret(const nlohmann::json& object);
 bool BringsRemoteSecrets(const std::vector<nlohmann::json>& objects);
 
+// What somebody cut out of a dump before it was given away (fakes/kube/objects/dumped.h), and a mesh does not run
+// without.
+struct CutOut {
+  bool roots = false;                 // what Secret cacerts holds
+  std::vector<std::string> clusters;  // of which there were kubeconfigs
+};
+// Takes those Secrets out of the objects, for stand-ins to come in their place.
+CutOut TakeCutOut(std::vector<nlohmann::json>* objects, const SystemNamespaceSet& system);
+
 }  // namespace wavetank::scenario

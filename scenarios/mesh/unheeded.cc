@@ -25,14 +25,15 @@ using nlohmann::json;
 struct UnreadField {
   std::string_view name, usual;
 };
-constexpr UnreadField kOfPods[] = {
-    {"activeDeadlineSeconds", ""}, {"dnsConfig", ""},        {"dnsPolicy", "ClusterFirst"},    {"hostAliases", ""},
-    {"priorityClassName", ""},     {"runtimeClassName", ""}, {"topologySpreadConstraints", ""}};
+constexpr UnreadField kOfPods[] = {{"activeDeadlineSeconds", ""}, {"dnsConfig", ""},
+                                   {"imagePullSecrets", ""},      {"dnsPolicy", "ClusterFirst"},
+                                   {"hostAliases", ""},           {"priorityClassName", ""},
+                                   {"runtimeClassName", ""},      {"topologySpreadConstraints", ""}};
 constexpr UnreadField kOfContainers[] = {
     {"lifecycle", ""}, {"livenessProbe", ""}, {"readinessProbe", ""}, {"startupProbe", ""}};
 constexpr UnreadField kOfAutoscalers[] = {{"behavior", ""}, {"metrics", ""}, {"targetCPUUtilizationPercentage", ""}};
 constexpr UnreadField kOfServices[] = {
-    {"loadBalancerClass", ""}, {"loadBalancerIP", ""}, {"loadBalancerSourceRanges", ""}, {"sessionAffinity", "None"}};
+    {"loadBalancerClass", ""}, {"loadBalancerSourceRanges", ""}, {"sessionAffinity", "None"}};
 
 // In a real cluster these change who runs or who reaches whom; here they are stored, and nothing acts upon them.
 bool WithoutActors(const fakekube::GroupKind& kind) {

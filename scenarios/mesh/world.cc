@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/profile/releases.h"
+#include "fmt/format.h"
 #include "scenarios/mesh/retries.h"
 #include "sim/inputs/kinds/traffic.h"
+#include "sim/world.h"
 
 namespace wavetank::scenario {
 
@@ -70,6 +74,30 @@ sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::
         {token.issuer, token.subject, token.audiences, token.claims, token.expires, token.not_before, token.signed_by},
         token.header,
         token.param};
+  }
+  return out;
+}
+
+std::vector<std::string> IstiodsOfOtherReleases(sim::World& world) {
+  std::vector<std::string> out;
+  if (world.options().profile != sim::WorldOptions().profile) return out;
+  const std::string simulated(world.profile().istio);
+  for (const sim::WorldCluster& cluster : world.options().clusters) {
+    for (const kube::ObjectRef& object : world.cluster(cluster.name).api().List("Deployment")) {
+      const nlohmann::json& pod = At(object->body, {"spec", "template"});
+      if (Text(At(pod, {"metadata", "labels"}), "app") != "istiod") continue;
+      for (const nlohmann::json& container : Items(At(pod, {"spec", "containers"}))) {
+        const std::string image = Text(container, "image");
+        const size_t colon = image.rfind(':');
+        if (Text(container, "name") != "discovery" || colon == std::string::npos) continue;
+        const int minor = pilot::MinorOf(image.substr(colon + 1));
+        if (minor == 0 || minor == pilot::MinorOf(simulated)) continue;
+        out.push_back(
+            fmt::format("{}: the image of istiod {}/{} is {}, and the one that is simulated is {}'s; --profile "
+                        "chooses another release",
+                        cluster.name, object->meta.ns, object->meta.name, image, simulated));
+      }
+    }
   }
   return out;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
@@ -68,6 +70,8 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   const auto chosen = [&](sim::Mend what) { return scenario.mending.Of(what) == sim::Mending::Choice::kYes; };
   std::set<std::string> with_secrets;  // clusters whose manifests bring remote Secrets
   std::set<std::string> without_istiod;
+  std::vector<std::string> without_roots, without_kubeconfigs;  // of which dumps somebody cut them out
+  std::vector<RemoteSecretSpec> stand_ins;
   bool brings_control_plane = false;
   for (const ClusterSpec& cluster : scenario.clusters) {
     absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster, &out.notes);
@@ -83,15 +87,21 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
           fmt::format("{}: its files give {} the range {}, and the scenario {}; say `{}: {}` to have it", cluster.name,
                       field, said, taken, field, said));
     }
+    const SystemNamespaceSet own = SystemNamespaces(*objects);
+    const CutOut cut = TakeCutOut(&*objects, own);
     for (const json& object : *objects) out.certificates.Add(object);
     // Namespaces first: their labels decide what becomes of everything in them.
     std::stable_partition(objects->begin(), objects->end(),
                           [](const json& object) { return Text(object, "kind") == "Namespace"; });
-    const SystemNamespaceSet own = SystemNamespaces(*objects);
     out.system_namespaces.insert(own.begin(), own.end());
     brings_control_plane = brings_control_plane || BringsControlPlane(*objects, own);
     if (cluster.primary() && !BringsIstiod(*objects)) without_istiod.insert(cluster.name);
-    if (BringsRemoteSecrets(*objects)) with_secrets.insert(cluster.name);
+    if (BringsRemoteSecrets(*objects) || !cut.clusters.empty()) with_secrets.insert(cluster.name);
+    if (cut.roots) without_roots.push_back(cluster.name);
+    for (const std::string& of : cut.clusters) {
+      without_kubeconfigs.push_back(fmt::format("{} in {}", of, cluster.name));
+      if (scenario.FindCluster(of) != nullptr) stand_ins.push_back({of, cluster.name});
+    }
     bool labelled = false;
     const std::string network = NetworkOf(*objects, own, &labelled);
     if (chosen(sim::Mend::kNetwork) && !labelled && !network.empty()) {
@@ -99,7 +109,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
       out.phases[0].insert(out.phases[0].begin(), ApplyObject{cluster.name, LabelledNamespace(MainOf(own), network)});
     }
     const bool roots = scenario.ca_said || scenario.mending.Does(sim::Mend::kRoots, true);
-    const bool plugs_in = scenario.ca != CaPlan::kSelfSigned && roots && cluster.primary();
+    const bool plugs_in = ((scenario.ca != CaPlan::kSelfSigned && roots) || cut.roots) && cluster.primary();
     const PlugInCa plugged{cluster.name, scenario.ca == CaPlan::kOwnRoots ? "root-" + cluster.name : "root"};
     // Where it belongs is known by the istiod, if that is elsewhere.
     const bool elsewhere = MainOf(own) != sim::kSystemNamespace;
@@ -123,6 +133,21 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   }
   for (const IssuerSpec& issuer : scenario.issuers) {
     out.phases[0].push_back(AddIssuer{issuer.name, issuer.jwks_uri});
+  }
+  if (!without_roots.empty()) {
+    out.notes.push_back(
+        fmt::format("{}: what Secret cacerts holds was cut out of the dump; a CA of this world stands in for it, under "
+                    "one root for all, so nothing is told of the real certificates",
+                    fmt::join(without_roots, ", ")));
+  }
+  if (!without_kubeconfigs.empty()) {
+    out.notes.push_back(fmt::format(
+        "kubeconfigs of {} were cut out of the dump; stand-ins lead to the clusters of those names, so it is "
+        "not told whether the real ones lead there and are believed",
+        fmt::join(without_kubeconfigs, ", ")));
+  }
+  for (const RemoteSecretSpec& secret : stand_ins) {
+    out.phases[1].push_back(SetRemoteSecret{secret.of, secret.in, "present"});
   }
   for (const RemoteSecretSpec& secret : scenario.remote_secrets) {
     out.phases[1].push_back(SetRemoteSecret{secret.of, secret.in, "present"});

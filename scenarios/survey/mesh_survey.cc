@@ -72,6 +72,7 @@ class Surveyor {
     for (std::string& line : world_->MendedLines()) survey_.mended.push_back(std::move(line));
     survey_.unready = world_->Unready();
     for (std::string& line : world_->LeftOut()) survey_.notes.push_back(std::move(line));
+    for (std::string& line : IstiodsOfOtherReleases(*world_)) survey_.notes.push_back(std::move(line));
     TellOfPodsWithoutSidecar();
     TellOfUndeclaredPorts();
     survey_.services = ListServices(*world_);
@@ -298,6 +299,7 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     for (const std::string& note : ranges->notes) notes.push_back(fmt::format("{}: {}", c.name, note));
     bool labelled = false;
     const SystemNamespaceSet system = SystemNamespaces(*objects);
+    brings_secrets = brings_secrets || !TakeCutOut(&*objects, system).clusters.empty();
     spec.network = NetworkOf(*objects, system, &labelled);
     if (BringsControlPlane(*objects, system) || BringsRoots(*objects)) sketch = false;
     if (!spec.network.empty() && !labelled) to_label.emplace_back(spec.name, MainOf(system));

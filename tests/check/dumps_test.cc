@@ -83,6 +83,51 @@ TEST(Dumps, APendingAddressIsTold) {
   EXPECT_GT(result->findings[0].place.line, 1) << "an item of a List has a line of its own";
 }
 
+// As people give dumps of an installation away: what Secrets hold is cut out. The mesh is judged all the same, and it
+// is told once what stands in.
+TEST(Dumps, WhoseSecretsWereCutOutAreAMeshWithAStandInOfTheCa) {
+  absl::StatusOr<SettledMesh> settled = SettledMainMesh();
+  ASSERT_TRUE(settled.ok()) << settled.status();
+  const Mesh mesh(*std::move(settled));
+  for (const char* cut : {"", "<redacted>", "UkVEQUNURUQ="}) {
+    MeshSource source;
+    for (const auto& cluster : mesh.clusters()) {
+      json dump = Dump(mesh, *cluster);
+      for (const char* kind : {"MutatingWebhookConfiguration", "Secret"}) {
+        for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) dump["items"].push_back(object->body);
+      }
+      bool roots = false, kubeconfig = false;
+      for (json& item : dump["items"]) {
+        const std::string name = item["metadata"]["name"];
+        if (item["kind"] == "Deployment" && name == "istiod") {
+          item["spec"]["template"]["spec"]["containers"][0]["env"] = {
+              {{"name", "CLUSTER_ID"}, {"value", cluster->name}}};
+        }
+        if (item["kind"] != "Secret") continue;
+        roots = roots || name == "cacerts";
+        kubeconfig = kubeconfig || name.starts_with("istio-remote-secret");
+        if (name == "cacerts" || name.starts_with("istio-remote-secret")) {
+          for (auto& value : item["data"]) value = cut;
+        }
+      }
+      ASSERT_TRUE(roots && kubeconfig) << "the main mesh has both";
+      scenario::SurveyCluster part;
+      part.name = cluster->name;
+      part.paths = {Write("cut-" + cluster->name + ".json", dump)};
+      source.clusters.push_back(part);
+    }
+    absl::StatusOr<SettledMesh> again = BringToRest(source);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_THAT(again->notes,
+                testing::Contains(testing::HasSubstr("cluster1, cluster2: what Secret cacerts holds was cut")));
+    EXPECT_THAT(again->notes,
+                testing::Contains(testing::HasSubstr("kubeconfigs of cluster2 in cluster1, cluster1 in cluster2")));
+    const absl::StatusOr<LintResult> result = Lint(Mesh(*std::move(again)), {});
+    ASSERT_TRUE(result.ok()) << result.status();
+    for (const Finding& f : result->findings) ADD_FAILURE() << f.rule->code << " " << f.object << " " << f.message;
+  }
+}
+
 TEST(DefinedTwice, AnObjectThatIsDefinedTwiceIsToldWithBothPlaces) {
   const auto space = [](const json& labels) {
     return json{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "shop"}, {"labels", labels}}}};

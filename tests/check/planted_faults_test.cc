@@ -301,6 +301,81 @@ constexpr PlantedFault kFaults[] = {
     {"priority-class-missing", "WT720"},
     {"root-namespace-missing", "WT545"},
     {"workload-out-of-reach", "WT801"},
+    {"image-two-tags", "WT700"},
+    {"image-capitals", "WT700"},
+    {"gateway-image-scheme", "WT700"},
+    {"istiod-image-old", "WT724"},
+    {"image-pull-secret", "WT723"},
+    {"claim-missing", "WT723"},
+    {"filter-removes-nothing", "WT531"},
+    {"filter-merges-nothing", "WT531"},
+    {"filter-of-no-port", "WT531"},
+    {"filter-of-no-chain", "WT531"},
+    {"filter-of-no-virtual-host", "WT531"},
+    {"filter-of-no-route", "WT531"},
+    {"filter-of-no-route-configuration", "WT531"},
+    {"filter-after-nothing", "WT531"},
+    {"gateway-host-network", "WT109"},
+    {"injector-disabled", "IST0103"},
+    {"injector-never", "IST0103"},
+    {"same-load-balancer-ip", "WT131"},
+    {"gateway-port-label-word", "WT136"},
+    {"node-selector-word", "WT136"},
+    {"two-budgets", "WT705"},
+    {"budget-of-nobody", "WT722"},
+    {"autoscaler-kind", "WT713"},
+    {"autoscalers-twice", "WT713"},
+    {"external-name-of-nobody", "WT589"},
+    {"export-to-typo", "WT409"},
+    {"export-to-mixed", "WT409"},
+    {"routes-port-of-nobody", "WT585"},
+    {"routes-tcp-port", "WT585"},
+    {"routes-query-in-path", "WT585"},
+    {"routes-scheme-https", "WT585"},
+    {"routes-match-gateway", "WT585"},
+    {"routes-passthrough-gateway", "WT508"},
+    {"routes-gateway-tcp", "WT508"},
+    {"routes-direct-response", "WT504"},
+    {"routes-redirect-nobody", "WT587"},
+    {"rule-subset-never-used", "WT588"},
+    {"rule-credential", "WT550"},
+    {"exposed-bind", "WT110"},
+    {"gateway-secret-no-key", "IST0161"},
+    {"entry-name-of-nobody", "WT589"},
+    {"entry-service-name", "WT589"},
+    {"entry-outside", "WT725"},
+    {"workload-address-name", "WT560"},
+    {"policy-both-namespace", "WT592"},
+    {"policy-deny-not", "WT592"},
+    {"policy-deny-all-ns", "WT592"},
+    {"policy-sni", "WT592"},
+    {"policy-destination-ip", "WT592"},
+    {"policy-audit", "WT593"},
+    {"network-policy-clients", "WT134"},
+    {"network-policy-namespace-label", "WT134"},
+    {"network-policy-port-name", "WT134"},
+    {"network-policy-selects-nobody", "WT134"},
+    {"network-policy-egress-peer", "WT134"},
+    {"network-policy-default-deny", "WT135"},
+    {"webhook-path", "IST0139"},
+    {"validation-webhook-path", "IST0139"},
+    {"webhook-second", "IST0139"},
+    {"webhook-selector", "IST0103"},
+    {"mesh-service-settings", "WT412"},
+    {"mesh-networks-port", "WT133"},
+    {"mesh-networks-own", "WT133"},
+    {"metal-lb-auto", "WT102"},
+    {"metal-lb-annotation", "WT102"},
+    {"metal-lb-ip-outside", "WT102"},
+    {"gateway-api-class", "WT591"},
+    {"gateway-api-section", "WT591"},
+    {"gateway-api-host", "WT591"},
+    {"gateway-api-namespace", "WT591"},
+    {"gateway-api-grant", "WT591"},
+    {"gateway-api-port", "WT584"},
+    {"gateway-api-cert", "WT591"},
+    {"bootstrap-override", "WT700"},
+    {"discovery-plain", "WT708"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
@@ -385,6 +460,18 @@ TEST(Lint, FindsNothingInMeshesThatWork) {
   }
 }
 
+// Policies, filters and routes that look like planted ones, and are right; a folder each below healthy/.
+TEST(Lint, FindsNothingInWhatLooksLikeAFaultAndIsNone) {
+  size_t looked_at = 0;
+  for (const auto& entry : fs::directory_iterator(kRoot + "/tests/check/healthy")) {
+    const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, entry.path().string());
+    ASSERT_TRUE(result.ok()) << entry.path() << ": " << result.status();
+    EXPECT_THAT(Codes(*result), testing::IsEmpty()) << entry.path();
+    ++looked_at;
+  }
+  EXPECT_GE(looked_at, 8u);
+}
+
 // Where pods of two sites reach each other nothing needs a network's name, and a Gateway of the Gateway API opens the
 // way in as Istio's own does.
 TEST(Lint, TakesRoutedSitesForOneNetworkAndGatewaysOfBothApis) {
@@ -431,6 +518,32 @@ TEST(Lint, SaysThatTheGatewayWasNotInjected) {
   const Finding* const found = FindingOf(result, "WT109");
   ASSERT_NE(found, nullptr);
   EXPECT_THAT(found->message, testing::HasSubstr("their label sidecar.istio.io/inject is 'false'"));
+}
+
+// A webhook that selects pods may be nobody's, and an injector that is asked may say no.
+TEST(Lint, SaysWhoLeavesPodsWithoutAProxy) {
+  const std::map<std::string, std::pair<std::string, std::string>> why = {
+      {"gateway-host-network", {"WT109", "istiod leaves pods with hostNetwork out"}},
+      {"injector-disabled", {"IST0103", "the policy of ConfigMap istio-system/istio-sidecar-injector is disabled"}},
+      {"injector-never", {"IST0103", "neverInjectSelector of ConfigMap istio-system/istio-sidecar-injector"}},
+      {"webhook-selector", {"IST0103", "no webhook selects them: the selectors say istio-injection=true"}}};
+  for (const auto& [fault, expected] : why) {
+    const LintResult result = LintFault(fault);
+    const Finding* const found = FindingOf(result, expected.first);
+    ASSERT_NE(found, nullptr) << fault;
+    EXPECT_THAT(found->message + "; " + std::string(found->Cause()), testing::HasSubstr(expected.second)) << fault;
+  }
+}
+
+// A pod that has a proxy and does not start is no pod without one.
+TEST(Lint, APodThatDoesNotStartIsToldAtItsWorkloadAlone) {
+  for (const char* fault : {"bootstrap-override", "image-capitals"}) {
+    const LintResult result = LintFault(fault);
+    EXPECT_EQ(FindingOf(result, "IST0103"), nullptr) << fault;
+    const Finding* const found = FindingOf(result, "WT700");
+    ASSERT_NE(found, nullptr) << fault;
+    EXPECT_EQ(found->cluster + " " + found->object, "cluster2 Deployment sample/helloworld-v2") << fault;
+  }
 }
 
 // istiod: pilot/pkg/model/gateway.go, resolvePorts: the Gateway's port is the Service's, and pods listen at its target.

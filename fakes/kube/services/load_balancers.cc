@@ -7,6 +7,7 @@
 #include "core/base/assert.h"
 #include "core/base/buggify/buggify.h"
 #include "core/base/json_access.h"
+#include "fakes/kube/services/metal_lb.h"
 
 namespace wavetank::fakekube {
 
@@ -43,6 +44,20 @@ LoadBalancerController::LoadBalancerController(ApiServer& api, const ClusterOpti
     const std::string address = Text(ingress.front(), "ip", AddressOfLoadBalancerName(host).value_or(""));
     if (addresses_.Reserve(address)) held_[name] = address;
   }));
+  // metallb: controller/service.go, convergeBalancer: what its pools no longer allow it takes back.
+  subscriptions_.Add(api_.Observe(kMetalLbPool, [this](const Change&) {
+    for (const auto& [name, address] : std::map<NamespacedName, std::string>(held_)) {
+      const ObjectRef service = api_.Get("Service", name);
+      if (service == nullptr) continue;
+      const BalancerWish wish = WishOf(api_, *service);
+      if (!wish.refused && PoolOf(api_, address) == nullptr) continue;
+      const bool kept =
+          !wish.refused && (wish.address.empty() ? GivesByItself(api_, address) : wish.address == address);
+      if (kept) continue;
+      Release(name);
+      Assign(name, "");
+    }
+  }));
 }
 
 void LoadBalancerController::Queue(const NamespacedName& name) {
@@ -54,11 +69,22 @@ void LoadBalancerController::Queue(const NamespacedName& name) {
     if (!Items(At(now, {"loadBalancer", "ingress"})).empty()) return;
     // Somebody wiped the status: the cloud still knows what it gave.
     if (const auto held = held_.find(name); held != held_.end()) return Assign(name, std::string(held->second));
-    const absl::StatusOr<std::string> address = addresses_.Next();
-    if (address.ok()) {
-      Assign(name, *address);
-    } else {
+    const BalancerWish wish = WishOf(api_, *service);
+    if (wish.refused) {
       without_address_.insert(name);
+    } else if (!wish.address.empty()) {
+      if (addresses_.Reserve(wish.address)) {
+        Assign(name, wish.address);
+      } else {
+        without_address_.insert(name);
+      }
+    } else if (const absl::StatusOr<std::string> address = addresses_.Next(); !address.ok()) {
+      without_address_.insert(name);
+    } else if (!GivesByItself(api_, *address)) {
+      addresses_.Release(*address);
+      without_address_.insert(name);
+    } else {
+      Assign(name, *address);
     }
   });
 }

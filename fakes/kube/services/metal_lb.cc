@@ -59,4 +59,37 @@ bool AnnouncesByMetalLb(const ApiServer& api, std::string_view address) {
   return false;
 }
 
+BalancerWish WishOf(const ApiServer& api, const kube::Object& service) {
+  const auto annotation = [&](const char* name) {
+    for (const char* domain : {"metallb.universe.tf/", "metallb.io/"}) {
+      const auto it = service.meta.annotations.find(std::string(domain) + name);
+      if (it != service.meta.annotations.end()) return it->second;
+    }
+    return std::string();
+  };
+  const std::vector<kube::ObjectRef> pools = api.List(kMetalLbPool);
+  BalancerWish out;
+  out.address = Text(At(service.body, "spec"), "loadBalancerIP");
+  if (!pools.empty() && !annotation("loadBalancerIPs").empty()) out.address = annotation("loadBalancerIPs");
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(out.address);
+  // Other clouds pass over what is no address.
+  if (!ip.ok() || !ip->is_v4()) {
+    out.refused = !pools.empty() && !out.address.empty();
+    out.address.clear();
+  }
+  if (pools.empty()) return out;
+  const std::string wanted = annotation("address-pool");
+  const bool known = wanted.empty() || std::any_of(pools.begin(), pools.end(),
+                                                   [&](const auto& pool) { return pool->meta.name == wanted; });
+  const kube::ObjectRef pool = out.address.empty() ? nullptr : PoolOf(api, out.address);
+  if (!out.address.empty() && (pool == nullptr || (!wanted.empty() && pool->meta.name != wanted))) out.refused = true;
+  out.refused = out.refused || !known;
+  return out;
+}
+
+bool GivesByItself(const ApiServer& api, std::string_view address) {
+  const kube::ObjectRef pool = PoolOf(api, address);
+  return pool == nullptr || At(pool->body, {"spec", "autoAssign"}) != false;
+}
+
 }  // namespace wavetank::fakekube

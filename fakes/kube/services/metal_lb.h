@@ -3,6 +3,7 @@
 // and known inside the cluster alone.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "core/kube/object.h"
@@ -17,5 +18,16 @@ inline constexpr const char* kMetalLbAdvertisements[] = {"L2Advertisement.metall
 kube::ObjectRef PoolOf(const ApiServer& api, std::string_view address);
 // It is of no pool, or its pool is advertised.
 bool AnnouncesByMetalLb(const ApiServer& api, std::string_view address);
+
+// What a Service asks of whoever gives load balancers their addresses: one of its own (spec.loadBalancerIP, or
+// MetalLB's annotation loadBalancerIPs). `refused`: MetalLB is there and gives it none, as the address is of none of
+// its pools, or the pool that its annotation names is none (metallb: internal/allocator/allocator.go).
+struct BalancerWish {
+  std::string address;
+  bool refused = false;
+};
+BalancerWish WishOf(const ApiServer& api, const kube::Object& service);
+// The address is of no pool of MetalLB's, or of one whose addresses go to Services that ask for none (autoAssign).
+bool GivesByItself(const ApiServer& api, std::string_view address);
 
 }  // namespace wavetank::fakekube
