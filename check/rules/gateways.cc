@@ -219,7 +219,7 @@ void RefusedByController(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& GatewayRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT584", "RouteToNobody", Level::kError, "a route whose ends are not there leads nobody anywhere",
-       "name what is there", "", RoutesToNobody},
+       "name what is there", "istio/istio#54946", RoutesToNobody},
       {"WT591", "GatewayApiRefused", Level::kError, "a controller tells in an object's status what it makes of it",
        "mend what the message names", "", RefusedByController},
       {"IST0145", "ConflictingGateways", Level::kError, "one of the servers is not heard",

@@ -377,7 +377,7 @@ const std::vector<Rule>& InjectionRules() {
        "iptables lets the sidecar's user pass: what the application sends goes by the mesh", "run it as another user",
        "istio/istio#27202", UserOfTheProxy},
       {"WT606", "InjectionLabelUnknown", Level::kWarning, "its pods run without a sidecar",
-       "write istio-injection=enabled, or istio.io/rev of a revision", "", InjectionLabelUnknown},
+       "write istio-injection=enabled, or istio.io/rev of a revision", "istio/istio#33618", InjectionLabelUnknown},
       {"WT607", "JobNeverEnds", Level::kWarning, "a Job waits for all containers of its pod",
        "label its pods sidecar.istio.io/inject=false, or let the work end with a POST to "
        "http://localhost:15020/quitquitquit",

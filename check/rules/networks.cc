@@ -444,7 +444,7 @@ const std::vector<Rule>& NetworkRules() {
        "kubectl label namespace istio-system topology.istio.io/network=NAME", "istio/istio#58612, #17185",
        NetworkLabelMissing},
       {"WT127", "UnknownMeshNetworksGateway", Level::kError, "the network is one without that gateway",
-       "write an address, or a name that istiod's resolver knows", "", UnknownMeshNetworksGateway},
+       "write an address, or a name that istiod's resolver knows", "istio/istio#13581", UnknownMeshNetworksGateway},
       {"WT133", "MeshNetworksUnheeded", Level::kWarning,
        "a network's label is looked at first, and meshNetworks where there is none",
        "say one thing in both, or leave meshNetworks to what has no label", "", MeshNetworksUnheeded},

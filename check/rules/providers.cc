@@ -287,8 +287,8 @@ const std::vector<Rule>& ProviderRules() {
        KeySetOutOfReach},
       {"WT573", "KeySetNotJudged", Level::kInfo,
        "whether a server outside of the mesh answers istiod is told by none of its objects",
-       "try it from istiod's pod; keySets of a scenario stand for such a server (scenarios/README.md)", "",
-       KeySetNotJudged},
+       "try it from istiod's pod; keySets of a scenario stand for such a server (scenarios/README.md)",
+       "istio/istio#53260", KeySetNotJudged},
   };
   return *rules;
 }

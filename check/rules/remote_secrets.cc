@@ -277,7 +277,7 @@ void IstiodServiceMisleads(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& RemoteSecretRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT211", "IstiodServiceMisleads", Level::kError, "everybody finds istiod by its Service",
-       "install the Service as the chart has it", "", IstiodServiceMisleads},
+       "install the Service as the chart has it", "istio/istio#21233", IstiodServiceMisleads},
       {"WT201", "RemoteSecretNotWatched", Level::kError,
        "istiod watches Secrets with the label istio/multiCluster=true in its own namespace only",
        "apply what `istioctl create-remote-secret` prints, in istiod's namespace", "istio/istio#49780", NotWatched},
@@ -297,7 +297,7 @@ const std::vector<Rule>& RemoteSecretRules() {
       {"WT204", "RemoteSecretTwice", Level::kWarning, "which of them counts depends on the order of arrival",
        "delete one", "istio/istio#36365", SameClusterTwice},
       {"WT205", "OneWayDiscovery", Level::kWarning, "one side balances over both clusters, the other stays at home",
-       "give each primary a remote Secret for each other cluster", "", OneWay},
+       "give each primary a remote Secret for each other cluster", "istio/istio.io#11272", OneWay},
   };
   return *rules;
 }

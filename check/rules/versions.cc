@@ -424,7 +424,7 @@ const std::vector<Rule>& VersionRules() {
       {"WT701", "ApiVersionUnknown", Level::kError, "an API server refuses it", "write it for a version that is served",
        "istio/istio#43482", UnknownVersion},
       {"WT712", "DefinedTwice", Level::kWarning, "the later one takes the place of the earlier one",
-       "write it once, with what both say", "", DefinedTwice},
+       "write it once, with what both say", "helm/helm#10045", DefinedTwice},
       {"IST0002", "Deprecated", Level::kWarning, "it has no effect", "leave it out, or write it as its successor", "",
        Deprecated},
       {"WT702", "ConfigurationNotRead", Level::kWarning, "istiod reads its own cluster's configuration only",
@@ -440,12 +440,12 @@ const std::vector<Rule>& VersionRules() {
       {"WT704", "ServiceAccountMissing", Level::kError, "no pod is made for an account that is not there",
        "create the ServiceAccount, or mend serviceAccountName", "kubernetes/kubernetes#135831", AccountMissing},
       {"WT720", "PriorityClassMissing", Level::kWarning, "no pod is made for a class that is not there",
-       "create the PriorityClass, or mend priorityClassName", "", PriorityClassMissing, false},
+       "create the PriorityClass, or mend priorityClassName", "alphagov/gsp#843", PriorityClassMissing, false},
       {"WT708", "ProxyNotReady", Level::kError, "a pod that is not ready gets no request, and sends none",
        "see what its agent waits for: istiod's address and port 15012 from that cluster, its certificate, the roots",
        "istio/istio#31453, #38541", ProxiesNotReady},
-      {"WT700", "DoesNotComeUp", Level::kError, "something of the mesh does not run at all", "see the message", "",
-       DoesNotComeUp},
+      {"WT700", "DoesNotComeUp", Level::kError, "something of the mesh does not run at all", "see the message",
+       "istio/istio#38930", DoesNotComeUp},
   };
   return *rules;
 }
