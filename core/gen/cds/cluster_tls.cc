@@ -206,9 +206,9 @@ void WriteTls(std::string_view context, wire::Writer& out) {
   out.Any(TransportSocket::kTypedConfigFieldNumber, *kType, context);
 }
 
-std::string EncodeRawSocket() {
+std::string EncodeRawSocket(std::string_view name) {
   TransportSocket out;
-  out.set_name(std::string(kRawBufferTransportSocket));
+  out.set_name(std::string(name));
   *out.mutable_typed_config() = PackAny(::envoy::extensions::transport_sockets::raw_buffer::v3::RawBuffer());
   return Serialize(out);
 }
@@ -256,7 +256,8 @@ std::string EncodePlainMatch(const config::ProxyProtocolVersion* proxy_protocol)
   match.mutable_match();
   std::string out = Serialize(match);
   wire::Writer w(&out);
-  WriteSocket(Cluster::TransportSocketMatch::kTransportSocketFieldNumber, EncodeRawSocket(), proxy_protocol, w);
+  WriteSocket(Cluster::TransportSocketMatch::kTransportSocketFieldNumber, EncodeRawSocket(kRawBufferTransportSocket),
+              proxy_protocol, w);
   return out;
 }
 
@@ -280,8 +281,9 @@ void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const 
   const std::optional<UpstreamSettings> tls = Resolve(proxy, mesh, profile, rule_tls, in);
   wire::Writer out(&draft.encoded);
   const auto plain = [&] {
+    // By another name than elsewhere. istiod: pilot/pkg/networking/util/util.go, RawBufferTransport.
     if (in.proxy_protocol != nullptr)
-      WriteSocket(Cluster::kTransportSocketFieldNumber, EncodeRawSocket(), in.proxy_protocol, out);
+      WriteSocket(Cluster::kTransportSocketFieldNumber, EncodeRawSocket("raw_buffer"), in.proxy_protocol, out);
   };
   if (!tls || tls->mode == ClientTlsMode::kDisable) return plain();
   // A sidecar may be unable to read the Secret that a rule for everybody names, and would then never become ready.
