@@ -41,7 +41,8 @@ fakekube::http::WebhookVerdict World::Site::AskIstio(const nlohmann::json& objec
   const IstiodProcess* const process = world_.IstiodOf(config_.name);
   return JudgeByIstio(
       cluster_->api(), object, [this](const json& webhook) { return ReachIstio(webhook); },
-      process != nullptr && process->istiod().Ready());
+      process != nullptr && process->istiod().Ready(),
+      process != nullptr ? process->istiod().profile() : world_.profile());
 }
 
 // As kube-apiserver dials a webhook (apiserver: pkg/util/webhook, pkg/util/proxy/proxy.go), but at once: its answers

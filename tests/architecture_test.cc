@@ -183,7 +183,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"core/istiod", {"core"}},
       {"core/debug", {"core"}},
       {"core/settings", {"core"}},
-      {"core/validation", {"core/base", "core/config/schema", "core/config/kinds", "core/envoyapi"}},
+      {"core/validation", {"core/base", "core/profile", "core/config/schema", "core/config/kinds", "core/envoyapi"}},
       {"core/kube/credentials", {"core/base", "core/kube", "core/x509"}},
       // A cluster's rooms, from the bottom up; fakes/kube itself puts them together.
       {"fakes/kube/objects", {"core/base", "core/kube"}},

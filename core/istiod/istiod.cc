@@ -454,7 +454,7 @@ absl::Status Istiod::Impl::OpenConfigSources() {
       sources.push_back(&client);
       if (!source.address.empty()) lines.Say("Started Kubernetes configSource " + source.address);
     } else {
-      folders.push_back(std::make_unique<ConfigFolder>(files, host, source.folder,
+      folders.push_back(std::make_unique<ConfigFolder>(files, host, source.folder, options.profile,
                                                        [this](std::string text) { lines.Warn(std::move(text)); }));
       sources.push_back(folders.back().get());
       if (!source.address.empty()) lines.Say("Started File configSource " + source.address);
@@ -462,7 +462,7 @@ absl::Status Istiod::Impl::OpenConfigSources() {
   }
   // Without any, a folder that is nowhere.
   if (sources.empty()) {
-    folders.push_back(std::make_unique<ConfigFolder>(files, host, "", [](const std::string&) {}));
+    folders.push_back(std::make_unique<ConfigFolder>(files, host, "", options.profile, [](const std::string&) {}));
     sources.push_back(folders.back().get());
   }
   crds = std::make_unique<config::CrdClient>(
@@ -799,6 +799,7 @@ void Istiod::Start(absl::AnyInvocable<void(absl::Status)> done) {
 }
 
 bool Istiod::Ready() const { return impl_->discovery.ready(); }
+const Profile& Istiod::profile() const { return impl_->options.profile; }
 
 void Istiod::ReconsiderElections() {
   if (impl_->elections != nullptr) impl_->elections->Reconsider();

@@ -143,6 +143,7 @@ class Istiod {
   // Calls back once, later: OK when ready, or why it cannot start (a cacerts Secret that is none).
   void Start(absl::AnyInvocable<void(absl::Status)> done);
   bool Ready() const;
+  const Profile& profile() const;
   // `contested` may answer otherwise from now on.
   void ReconsiderElections();
   // SIGTERM: what only a leader does stops, and its locks are handed back; then the process would end, so `ended` is

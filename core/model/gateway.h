@@ -58,9 +58,10 @@ class MergedGateway {
 };
 
 // The gateways in order (creation time, name, namespace) with the service instances of the router.
+// `several_certificates`: servers may name several credentials (Change::kSeveralCertificates).
 std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRef> gateways,
                                                    const std::vector<ServiceInstance>& instances,
-                                                   std::string_view verified_namespace);
+                                                   std::string_view verified_namespace, bool several_certificates);
 
 // "http.8080", "https.443.name.gateway.ns" (+ ".bind"); empty for what has no route configuration.
 std::string GatewayRdsRouteName(const config::Server& server, uint32_t port, const config::ConfigMeta& gateway);

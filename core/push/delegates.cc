@@ -118,6 +118,7 @@ std::vector<HttpRoute> MergeHttpRoutes(const HttpRoute& root, const std::vector<
     Inherit(merged.mirror, root.mirror);
     Inherit(merged.mirror_percent, root.mirror_percent);
     Inherit(merged.mirror_percentage, root.mirror_percentage);
+    if (merged.mirrors.empty()) merged.mirrors = root.mirrors;
     Inherit(merged.cors_policy, root.cors_policy);
     Inherit(merged.headers, root.headers);
     out.push_back(std::move(merged));

@@ -172,7 +172,7 @@ GatewayRouteName ParseGatewayRdsRouteName(std::string_view name) {
 
 std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRef> gateways,
                                                    const std::vector<ServiceInstance>& instances,
-                                                   std::string_view verified_namespace) {
+                                                   std::string_view verified_namespace, bool several_certificates) {
   auto out = std::make_shared<MergedGateway>();
   out->gateways = std::move(gateways);
   size_t most = 0;
@@ -204,14 +204,19 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
       const Server& server = clean ? given : out->sanitised.emplace_back(given);
       if (!clean) SanitizeHosts(out->sanitised.back(), gateway->meta.ns);
 
-      if (server.tls && !server.tls->credential_name.empty() && !verified_namespace.empty()) {
-        const Credential credential = ParseCredential(server.tls->credential_name, verified_namespace);
-        if (gateway->meta.ns == verified_namespace && credential.ns == verified_namespace) {
-          out->verified_certificate_references.insert(credential.resource_name);
-          if (server.tls->mode == ServerTlsSettings::Mode::kMutual) {
-            out->verified_certificate_references.insert(credential.resource_name + "-cacert");
-          }
-        }
+      const auto verify = [&](const std::string& name) {
+        if (name.empty() || verified_namespace.empty()) return;
+        const Credential credential = ParseCredential(name, verified_namespace);
+        if (gateway->meta.ns != verified_namespace || credential.ns != verified_namespace) return;
+        out->verified_certificate_references.insert(credential.resource_name);
+        // Not so with OPTIONAL_MUTUAL (istiod: pilot/pkg/model/gateway.go, mergeGateways).
+        if (server.tls->mode == ServerTlsSettings::Mode::kMutual)
+          out->verified_certificate_references.insert(credential.resource_name + "-cacert");
+      };
+      if (server.tls && several_certificates && !server.tls->credential_names.empty()) {
+        for (const std::string& name : server.tls->credential_names) verify(name);
+      } else if (server.tls) {
+        verify(server.tls->credential_name);
       }
 
       const std::set<uint32_t> resolved_ports = of_services ? PortsOfServices(server.port.number, *of_services)

@@ -117,9 +117,12 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
                   ? std::make_shared<const AuthorizationPolicies>(configs.AuthorizationPolicies(), mesh.root_namespace,
                                                                   by_target)
                   : before->authz;
-  now.envoy_filters = changed(ConfigKind::kEnvoyFilter)
-                          ? std::make_shared<const EnvoyFilters>(configs.EnvoyFilters(), mesh.root_namespace)
-                          : before->envoy_filters;
+  now.envoy_filters =
+      changed(ConfigKind::kEnvoyFilter)
+          ? std::make_shared<const EnvoyFilters>(configs.EnvoyFilters(), mesh.root_namespace,
+                                                 EnvoyFilters::Rules{now.profile.Has(Change::kEnvoyFilterTargets),
+                                                                     now.profile.Has(Change::kEnvoyFiltersByPriority)})
+          : before->envoy_filters;
   now.telemetry = changed(ConfigKind::kTelemetry)
                       ? std::make_shared<const Telemetries>(configs.Telemetries(), now.env.mesh,
                                                             now.profile.Has(Change::kTelemetriesAddUp), by_target)
@@ -263,14 +266,18 @@ SidecarScopeRef PushContext::GetSidecarScope(const Proxy& proxy, const Labels& w
 
 std::shared_ptr<const MergedGateway> PushContext::MergeGateways(const Proxy& proxy) const {
   std::vector<config::GatewayRef> selected;
+  const bool optional_mutual = impl_->profile.Has(Change::kOptionalMutual);
   for (const config::GatewayRef& gateway : *impl_->gateways) {
+    // To older releases the mode is no word of the API, and the whole object cannot be read.
+    if (!optional_mutual && HasOptionalMutual(gateway->spec)) continue;
     const auto of_services = InstancesOfGateway(*gateway, proxy.service_instances);
     if (of_services ? !of_services->empty() : Selects(gateway->spec.selector, proxy.labels)) {
       selected.push_back(gateway);
     }
   }
   if (selected.empty()) return nullptr;
-  return pilot::MergeGateways(std::move(selected), proxy.service_instances, NamespaceOf(proxy.verified_identity));
+  return pilot::MergeGateways(std::move(selected), proxy.service_instances, NamespaceOf(proxy.verified_identity),
+                              impl_->profile.Has(Change::kSeveralCertificates));
 }
 
 MutualTlsMode PushContext::InferServiceMtlsMode(const config::TrafficPolicy* policy, const Service& service,

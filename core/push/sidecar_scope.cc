@@ -208,7 +208,7 @@ void SidecarScopeBuilder::AddVirtualServiceDependencies(SidecarScope& scope, con
 std::vector<ServiceRef> SidecarScopeBuilder::Destinations(const EgressListener& listener, const std::string& ns) const {
   std::vector<ServiceRef> out;
   for (const config::VirtualServiceRef& vs : listener.virtual_services) {
-    for (const auto& [host, ports] : VirtualServiceDestinations(vs->spec)) {
+    for (const auto& [host, ports] : VirtualServiceDestinations(vs->spec, profile_.Has(Change::kSeveralMirrors))) {
       const auto* by_namespace = services_.ByNamespace(host);
       if (by_namespace == nullptr) continue;
       ServiceRef service;

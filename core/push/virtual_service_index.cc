@@ -44,6 +44,9 @@ void ForEachName(Spec& spec, const Host& host, const Gateway& gateway) {
   routes(spec.tls);
   for (auto& route : spec.http) {
     if (route.mirror) host(route.mirror->host);
+    for (auto& mirror : route.mirrors) {
+      if (mirror.destination) host(mirror.destination->host);
+    }
   }
 }
 
@@ -74,7 +77,7 @@ void ResolveShortnames(config::VirtualService& spec, std::string_view ns, std::s
       });
 }
 
-std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec) {
+std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec, bool mirrors) {
   std::map<std::string, std::set<int>> out;
   const auto add = [&](const config::Destination& to) { out[to.host].insert(static_cast<int>(to.port)); };
   const auto routes = [&](const auto& all) {
@@ -89,6 +92,9 @@ std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::Vi
   routes(spec.tls);
   for (const config::HttpRoute& route : spec.http) {
     if (route.mirror) add(*route.mirror);
+    for (const config::HttpMirrorPolicy& mirror : route.mirrors) {
+      if (mirrors && mirror.destination) add(*mirror.destination);
+    }
   }
   return out;
 }

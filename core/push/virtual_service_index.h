@@ -48,8 +48,8 @@ class VirtualServiceIndex {
 bool OfGatewayApi(const config::TypedConfig<config::VirtualService>& rule);
 
 // Hosts that the routes send to, with the ports they name; 0 among them: no port was named.
-// istiod: virtualServiceDestinations.
-std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec);
+// `mirrors`: also those of the list (Change::kSeveralMirrors). istiod: virtualServiceDestinations.
+std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec, bool mirrors);
 
 // Short names of hosts, destinations and gateways in full. istiod: resolveVirtualServiceShortnames.
 void ResolveShortnames(config::VirtualService& spec, std::string_view ns, std::string_view domain_suffix);

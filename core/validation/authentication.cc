@@ -1,5 +1,6 @@
 #include "absl/strings/numbers.h"
 #include "core/base/json_access.h"
+#include "core/profile/changes.h"
 #include "core/validation/jwks_text.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
@@ -38,6 +39,11 @@ void CheckJwtRule(const json& rule, Problems& out) {
   for (const json& parameter : Items(Member(rule, "fromParams"))) {
     if (TextOf(parameter).empty()) list("location query must be non-empty string");
   }
+  if (out.Has(pilot::Change::kTokensInCookies)) {
+    for (const json& cookie : Items(Member(rule, "fromCookies"))) {
+      if (TextOf(cookie).empty()) list("cookie name must be non-empty string");
+    }
+  }
   for (const json& output : Items(Member(rule, "outputClaimToHeaders"))) {
     const std::string header = MemberText(output, "header");
     if (MemberText(output, "claim").empty() || header.empty()) {
@@ -65,8 +71,37 @@ void CheckPeerAuthentication(const json& object, Problems& out) {
   Selector(selector, "matchLabels", "", "", out);
 }
 
+// istiod: validateOneOfSelectorType, validatePolicyTargetReference.
+void CheckTargets(const json& spec, Problems& out) {
+  if (!out.Has(pilot::Change::kPolicyTargets)) return;
+  const json &one = Member(spec, "targetRef"), &several = Items(Member(spec, "targetRefs"));
+  const bool selector = !Member(spec, "selector").is_null() || !Member(spec, "workloadSelector").is_null();
+  if (selector + one.is_object() + !several.empty() > 1) {
+    out.Add("only one of targetRefs or workloadSelector can be set");
+  }
+  const auto check = [&](const json& target) {
+    if (MemberText(target, "name").empty()) out.Add("targetRef name must be set");
+    if (!MemberText(target, "namespace").empty()) {
+      out.Add("targetRef namespace must not be set; cross namespace referencing is not supported");
+    }
+    const std::string group = MemberText(target, "group"), kind = MemberText(target, "kind");
+    const std::string whole = (group.empty() ? "core" : group) + "/" + kind;
+    if (whole == "core/Service" || whole == "networking.istio.io/ServiceEntry" ||
+        whole == "gateway.networking.k8s.io/Gateway" || whole == "gateway.networking.k8s.io/GatewayClass") {
+      return;
+    }
+    out.Add(
+        fmt::format("targetRef must be to one of [core/v1/Service networking.istio.io/v1/ServiceEntry "
+                    "gateway.networking.k8s.io/v1/Gateway gateway.networking.k8s.io/v1/GatewayClass] but was {}/{}",
+                    group, kind));
+  };
+  if (one.is_object()) check(one);
+  for (const json& target : several) check(target);
+}
+
 void CheckRequestAuthentication(const json& object, Problems& out) {
   const json& spec = At(object, "spec");
+  CheckTargets(spec, out);
   Selector(Member(spec, "selector"), "matchLabels", "", "", out);
   for (const json& rule : Items(Member(spec, "jwtRules"))) CheckJwtRule(rule, out);
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
+#include "core/profile/changes.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
 #include "fmt/format.h"
@@ -43,6 +45,73 @@ std::string EmptyValue(std::string_view key, const std::vector<std::string>& val
   return any ? fmt::format("empty value not allowed, found in {}", key) : "";
 }
 
+// istiod: pkg/config/security, CheckServiceAccount.
+std::string ServiceAccountProblem(std::string_view key, const std::vector<std::string>& values) {
+  constexpr size_t kMost = 16, kLongest = 320;
+  if (values.size() > kMost) return "may not have more than 16 values";
+  for (const std::string& value : values) {
+    if (value.empty()) return fmt::format("empty value not allowed, found in {}", key);
+    if (value.find('*') != std::string::npos) return fmt::format("wildcard not allowed, found in {}", key);
+    constexpr std::string_view kForm = "expected format 'serviceAccount' or 'namespace/serviceAccount', found";
+    if (std::count(value.begin(), value.end(), '/') > 1) return fmt::format("{} {} in {}", kForm, Quoted(value), key);
+    if (value.size() > kLongest) {
+      return fmt::format("value cannot exceed 320 characters, found {} in {}", Quoted(value), key);
+    }
+    if (value.front() == '/') return fmt::format("{} empty namespace {} in {}", kForm, Quoted(value), key);
+    if (value.back() == '/') return fmt::format("{} empty serviceAccount {} in {}", kForm, Quoted(value), key);
+  }
+  return "";
+}
+
+// istiod: pkg/config/security, CheckWildcardValues.
+std::string WildcardProblem(std::string_view key, const std::vector<std::string>& values) {
+  if (std::string empty = EmptyValue(key, values); !empty.empty()) return empty;
+  for (const std::string& value : values) {
+    const auto stars = std::count(value.begin(), value.end(), '*');
+    if (stars > 1) return fmt::format("at most one wildcard is allowed, found in {}: {}", key, Quoted(value));
+    if (stars == 1 && !value.starts_with('*') && !value.ends_with('*')) {
+      return fmt::format("wildcard is only allowed at the start or end, found in {}: {}", key, Quoted(value));
+    }
+  }
+  return "";
+}
+
+// istiod: pkg/config/security, CheckTrustDomainValues.
+std::string TrustDomainProblem(std::string_view key, const std::vector<std::string>& values) {
+  if (std::string wildcard = WildcardProblem(key, values); !wildcard.empty()) return wildcard;
+  for (const std::string& value : values) {
+    if (value.find('/') == std::string::npos) continue;
+    return fmt::format("trust domain must not contain '/', found in {}: {}", key, Quoted(value));
+  }
+  return "";
+}
+
+// istiod: pkg/config/security, CheckValidPathTemplate.
+std::string PathTemplateProblem(std::string_view key, const std::vector<std::string>& paths) {
+  constexpr std::string_view kOne = "{*}", kAny = "{**}";
+  // RFC 3986, pchar.
+  constexpr std::string_view kLiteral =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%!$&'()+,;:@=";
+  for (const std::string& whole : paths) {
+    const bool is_template = whole.find(kOne) != std::string::npos || whole.find(kAny) != std::string::npos;
+    const size_t first = whole.find_first_not_of('/'), last = whole.find_last_not_of('/');
+    const std::string path = first == std::string::npos ? "" : whole.substr(first, last - first + 1);
+    const std::string wrong = fmt::format("invalid or unsupported path {}, found in {}. ", path, key);
+    bool any = false;
+    for (const std::string& part : std::vector<std::string>(absl::StrSplit(path, '/'))) {
+      if (part == kOne || part == kAny) {
+        if (any) return wrong + "{**} is not the last operator";
+        any = part == kAny;
+      } else if (part.find_first_of("{}") != std::string::npos) {
+        return wrong + "Contains '{' or '}' beyond a supported path template";
+      } else if (is_template && (part.empty() || part.find_first_not_of(kLiteral) != std::string::npos)) {
+        return wrong + fmt::format("Contains segment {} with invalid string literal", part);
+      }
+    }
+  }
+  return "";
+}
+
 // istiod: pkg/config/security, ValidateAttribute.
 void CheckAttribute(const std::string& key, const std::vector<std::string>& values, Problems& out) {
   if (std::string wrong = EmptyValue(key, values); !wrong.empty()) return out.Add(std::move(wrong));
@@ -55,6 +124,10 @@ void CheckAttribute(const std::string& key, const std::vector<std::string>& valu
     CheckAddresses(values, out);
   } else if (key == "destination.port") {
     CheckPorts(values, out);
+  } else if (key == "source.serviceAccount" && out.Has(pilot::Change::kServiceAccountsAsSources)) {
+    out.Add(ServiceAccountProblem(key, values));
+  } else if (key == "source.trustDomain" && out.Has(pilot::Change::kTrustDomainsAsSources)) {
+    out.Add(WildcardProblem(key, values));
   } else if (key == "destination.namespace") {
     out.Add(fmt::format("attribute {} is replaced by the metadata.namespace", key));
   } else if (key.starts_with("destination.labels")) {
@@ -105,13 +178,38 @@ void CheckFrom(const json& rule, size_t number, Looks& looks, Problems& out) {
       continue;
     }
     looks.from = true;
-    if (NoneGiven(source, kSourceFields)) {
+    const bool accounts_known = out.Has(pilot::Change::kServiceAccountsAsSources);
+    const bool domains_known = out.Has(pilot::Change::kTrustDomainsAsSources);
+    const auto given = [&](std::initializer_list<const char*> fields) {
+      return std::any_of(fields.begin(), fields.end(),
+                         [&](const char* field) { return !Items(Member(source, field)).empty(); });
+    };
+    const bool accounts = accounts_known && given({"serviceAccounts", "notServiceAccounts"});
+    const bool domains = domains_known && given({"trustDomains", "notTrustDomains"});
+    if (accounts && given({"principals", "notPrincipals", "namespaces", "notNamespaces"})) {
+      out.Add(fmt::format("cannot set serviceAccounts with namespaces or principals, found at rule {}", number));
+    }
+    if (NoneGiven(source, kSourceFields) && !accounts && !domains) {
       out.Add(fmt::format("`from.source` must not be empty, found at rule {}", number));
     }
     for (const char* field : {"ipBlocks", "notIpBlocks", "remoteIpBlocks", "notRemoteIpBlocks"}) {
       CheckAddresses(Texts(source, field), out);
     }
-    for (const NamedField& f : kSourceFields) out.Add(EmptyValue(f.name, Texts(source, f.field)));
+    for (const NamedField& f : kSourceFields) {
+      out.Add(EmptyValue(f.name, Texts(source, f.field)));
+      const std::string_view name = f.name;
+      if (!name.ends_with("Namespaces")) continue;
+      const bool negated = name.starts_with("Not");
+      if (accounts_known) {
+        out.Add(ServiceAccountProblem(negated ? "NotServiceAccounts" : "ServiceAccounts",
+                                      Texts(source, negated ? "notServiceAccounts" : "serviceAccounts")));
+      }
+      if (domains_known) {
+        out.Add(TrustDomainProblem(negated ? "NotTrustDomains" : "TrustDomains",
+                                   Texts(source, negated ? "notTrustDomains" : "trustDomains")));
+      }
+    }
+    looks.from_tcp |= accounts;
     for (const char* field : {"notPrincipals", "principals", "ipBlocks", "notIpBlocks", "namespaces", "notNamespaces",
                               "remoteIpBlocks", "notRemoteIpBlocks"}) {
       looks.from_tcp |= !Items(Member(source, field)).empty();
@@ -133,6 +231,10 @@ void CheckTo(const json& rule, size_t number, Looks& looks, Problems& out) {
     CheckPorts(Texts(operation, "ports"), out);
     CheckPorts(Texts(operation, "notPorts"), out);
     for (const NamedField& f : kOperationFields) out.Add(EmptyValue(f.name, Texts(operation, f.field)));
+    if (out.Has(pilot::Change::kPathTemplates)) {
+      out.Add(PathTemplateProblem("Paths", Texts(operation, "paths")));
+      out.Add(PathTemplateProblem("NotPaths", Texts(operation, "notPaths")));
+    }
     for (const char* field : {"ports", "notPorts"}) looks.to_tcp |= !Items(Member(operation, field)).empty();
   }
 }
@@ -150,12 +252,22 @@ void CheckWhen(const json& rule, Problems& out) {
       continue;
     }
     for (const auto& [name, list] : {std::pair("value", &values), std::pair("notValue", &not_values)}) {
-      Problems wrong;
+      Problems wrong = out.OfSameRelease();
       CheckAttribute(key, *list, wrong);
       if (!wrong.empty()) out.Add(fmt::format("invalid `{}` for `key` {}: {}", name, key, wrong.Text()));
     }
   }
 }
+
+struct LaterField {
+  const char *field, *name;
+  pilot::Change change;
+};
+constexpr LaterField kLaterSourceFields[] = {
+    {"serviceAccounts", "ServiceAccounts", pilot::Change::kServiceAccountsAsSources},
+    {"notServiceAccounts", "NotServiceAccounts", pilot::Change::kServiceAccountsAsSources},
+    {"trustDomains", "TrustDomains", pilot::Change::kTrustDomainsAsSources},
+    {"notTrustDomains", "NotTrustDomains", pilot::Change::kTrustDomainsAsSources}};
 
 void CheckCustom(const json& spec, Problems& out) {
   const json& rules = Items(Member(spec, "rules"));
@@ -177,10 +289,18 @@ void CheckCustom(const json& spec, Problems& out) {
         if (name.ends_with("Blocks") || Items(Member(Member(from, "source"), f.field)).empty()) continue;
         unsupported(fmt::format("From.{}", name));
       }
+      for (const auto& [field, name, change] : kLaterSourceFields) {
+        if (out.Has(change) && !Items(Member(Member(from, "source"), field)).empty())
+          unsupported(fmt::format("From.{}", name));
+      }
     }
     for (const json& when : Items(Member(rule, "when"))) {
       const std::string key = MemberText(when, "key");
-      if (key == "source.namespace" || key == "source.principal" || key.starts_with("request.auth.")) unsupported(key);
+      if (key == "source.namespace" || key == "source.principal" || key.starts_with("request.auth.") ||
+          (key == "source.serviceAccount" && out.Has(pilot::Change::kServiceAccountsAsSources)) ||
+          (key == "source.trustDomain" && out.Has(pilot::Change::kTrustDomainsAsSources))) {
+        unsupported(key);
+      }
     }
   }
 }
@@ -190,6 +310,7 @@ void CheckCustom(const json& spec, Problems& out) {
 void CheckAuthorizationPolicy(const json& object, Problems& out) {
   constexpr std::string_view kActions[] = {"ALLOW", "DENY", "AUDIT", "CUSTOM"};
   const json& spec = At(object, "spec");
+  CheckTargets(spec, out);
   Selector(Member(spec, "selector"), "matchLabels", "", "", out);
   const int action = MemberEnum(spec, "action", {"ALLOW", "DENY", "AUDIT", "CUSTOM"});
   const json& rules = Items(Member(spec, "rules"));

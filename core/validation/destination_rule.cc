@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
+#include "core/config/schema/proto_json.h"
+#include "core/profile/changes.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
 #include "fmt/format.h"
@@ -30,6 +32,34 @@ void CheckOutlierDetection(const json& outlier, Problems& out) {
   out.Add(Percent(MemberNumber(outlier, "minHealthPercent")));
 }
 
+// istiod: validateLoadBalancer.
+void CheckWarmup(const json& warmup, Problems& out) {
+  if (!warmup.is_object() || !out.Has(pilot::Change::kWarmupShape)) return;
+  const json& duration = Member(warmup, "duration");
+  out.Add(duration.is_null() ? "duration is required" : DurationText(duration));
+  if (MemberDouble(warmup, "minimumPercent") > 100) {
+    out.Add("minimumPercent value should be less than or equal to 100");
+  }
+  if (!Member(warmup, "aggression").is_null() && MemberDouble(warmup, "aggression") < 1) {
+    out.Add("aggression should be greater than or equal to 1");
+  }
+}
+
+void CheckCookieAttributes(const json& cookie, Problems& out) {
+  if (!out.Has(pilot::Change::kHashCookieAttributes)) return;
+  std::set<std::string> names;
+  for (const json& attribute : Items(Member(cookie, "attributes"))) {
+    const std::string name = MemberText(attribute, "name");
+    if (name.empty()) {
+      out.Add("cookie attribute name cannot be empty");
+    } else if (!names.insert(name).second) {
+      out.Add("duplicate cookie attribute name: " + name);
+    }
+  }
+}
+
+}  // namespace
+
 void CheckConnectionPool(const json& pool, Problems& out) {
   if (!pool.is_object()) return;
   const json &http = Member(pool, "http"), &tcp = Member(pool, "tcp");
@@ -45,10 +75,17 @@ void CheckConnectionPool(const json& pool, Problems& out) {
   if (MemberText(http, "h2UpgradePolicy") == "UPGRADE" && Member(http, "useClientProtocol") == true) {
     out.Add("use client protocol must not be true when H2UpgradePolicy is UPGRADE");
   }
+  if (out.Has(pilot::Change::kConcurrentStreams)) not_negative(http, "maxConcurrentStreams", "max concurrent streams");
   not_negative(tcp, "maxConnections", "max connections");
   out.Add(DurationText(Member(tcp, "connectTimeout")));
   out.Add(DurationText(Member(tcp, "maxConnectionDuration")));
+  // Less than a millisecond switches it off.
+  const json& idle = Member(tcp, "idleTimeout");
+  const std::optional<Duration> read = config::ParseGoDuration(TextOf(idle));
+  if (out.Has(pilot::Change::kTcpIdleTimeout) && !(read && *read / 1ms == 0)) out.Add(DurationText(idle));
 }
+
+namespace {
 
 // Localities that others of the list hold already; "region/zone/subzone", "*" last. One error at most.
 std::string LocalitiesProblem(const std::vector<std::string>& localities) {
@@ -118,7 +155,10 @@ void CheckLoadBalancer(const json& balancer, bool outlier, Problems& out) {
   const json& hash = Member(balancer, "consistentHash");
   if (const json& cookie = Member(hash, "httpCookie"); cookie.is_object()) {
     if (MemberText(cookie, "name").empty()) out.Add("name required for HttpCookie");
-    if (Member(cookie, "ttl").is_null()) out.Add("ttl required for HttpCookie");
+    if (!out.Has(pilot::Change::kHashCookieAttributes) && Member(cookie, "ttl").is_null()) {
+      out.Add("ttl required for HttpCookie");
+    }
+    CheckCookieAttributes(cookie, out);
   }
   if (MemberNumber(hash, "minimumRingSize") != 0) {
     out.Warn("consistent hash MinimumRingSize is deprecated, use ConsistentHashLB's RingHash configuration instead");
@@ -127,6 +167,7 @@ void CheckLoadBalancer(const json& balancer, bool outlier, Problems& out) {
     }
   }
   CheckLocalityLb(Member(balancer, "localityLbSetting"), outlier, out);
+  CheckWarmup(Member(balancer, "warmup"), out);
 }
 
 void CheckTunnel(const json& tunnel, Problems& out) {
@@ -148,8 +189,10 @@ void CheckClientTls(const json& tls, Problems& out) {
   const std::string mode = MemberText(tls, "mode");
   const auto given = [&](const char* name) { return !MemberText(tls, name).empty(); };
   if ((mode == "SIMPLE" || mode == "MUTUAL") && given("credentialName")) {
-    if (given("clientCertificate") || given("caCertificates") || given("privateKey")) {
-      out.Add("cannot specify client certificates or CA certificate If credentialName is set");
+    const bool crl = out.Has(pilot::Change::kRevocationFiles);
+    if (given("clientCertificate") || given("caCertificates") || given("privateKey") || (crl && given("caCrl"))) {
+      out.Add(fmt::format("cannot specify client certificates or CA certificate {}If credentialName is set",
+                          crl ? "or CA CRL " : ""));
     }
     return;
   }
@@ -174,9 +217,15 @@ bool HasAny(const json& policy, std::initializer_list<const char*> fields) {
 
 void CheckPolicy(const json& policy, Problems& out) {
   if (!policy.is_object()) return;
-  if (!HasAny(policy, {"outlierDetection", "connectionPool", "loadBalancer", "tls", "tunnel"}) &&
-      Items(Member(policy, "portLevelSettings")).empty()) {
+  const bool proxy_protocol =
+      out.Has(pilot::Change::kUpstreamProxyProtocol) && !Member(policy, "proxyProtocol").is_null();
+  const bool budget = out.Has(pilot::Change::kRetryBudgets) && !Member(policy, "retryBudget").is_null();
+  if (!HasAny(policy, {"outlierDetection", "connectionPool", "loadBalancer", "tls", "tunnel"}) && !proxy_protocol &&
+      !budget && Items(Member(policy, "portLevelSettings")).empty()) {
     return out.Add("traffic policy must have at least one field");
+  }
+  if (proxy_protocol && HasAny(policy, {"tunnel"})) {
+    return out.Add("tunnel and proxyProtocol must not be set together");
   }
   CheckParts(policy, out);
   Unwarned ports(out);

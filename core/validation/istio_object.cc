@@ -70,10 +70,10 @@ std::string UnknownField(const nlohmann::json& object) {
 
 }  // namespace
 
-Verdict Judge(const nlohmann::json& object) {
+Verdict Judge(const nlohmann::json& object, const pilot::Profile& profile) {
   const Check check = RulesOf(object);
   if (check == nullptr) return {};
-  Problems problems;
+  Problems problems(profile);
   problems.Add(DryRunProblem(object));
   if (problems.empty()) check(object, problems);
   if (!problems.empty()) return {"configuration is invalid: " + problems.Text(), {}};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/profile/profile.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::validation {
@@ -14,8 +15,9 @@ struct Verdict {
   std::vector<std::string> warnings;  // of what may be stored, as kubectl shows them
 };
 
-// Of an object of a kind without rules here: it may be stored. O(object).
-Verdict Judge(const nlohmann::json& object);
+// Of an object of a kind without rules here: it may be stored. `profile`: the release of the istiod that is asked.
+// O(object).
+Verdict Judge(const nlohmann::json& object, const pilot::Profile& profile = {});
 std::string WhyInvalid(const nlohmann::json& object);
 
 }  // namespace wavetank::validation

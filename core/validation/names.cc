@@ -13,6 +13,7 @@
 #include "core/base/json_access.h"
 #include "core/config/schema/cipher_suites.h"
 #include "core/config/schema/proto_json.h"
+#include "core/profile/changes.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -310,8 +311,8 @@ void HostInNamespace(const std::string& text, bool gateway, Problems& out) {
 }
 
 ServerTlsMode ModeOf(const json& tls) {
-  return static_cast<ServerTlsMode>(
-      MemberEnum(tls, "mode", {"PASSTHROUGH", "SIMPLE", "MUTUAL", "AUTO_PASSTHROUGH", "ISTIO_MUTUAL"}));
+  return static_cast<ServerTlsMode>(MemberEnum(
+      tls, "mode", {"PASSTHROUGH", "SIMPLE", "MUTUAL", "AUTO_PASSTHROUGH", "ISTIO_MUTUAL", "OPTIONAL_MUTUAL"}));
 }
 std::string_view ModeName(ServerTlsMode mode) {
   switch (mode) {
@@ -325,6 +326,8 @@ std::string_view ModeName(ServerTlsMode mode) {
       return "AUTO_PASSTHROUGH";
     case ServerTlsMode::kIstioMutual:
       return "ISTIO_MUTUAL";
+    case ServerTlsMode::kOptionalMutual:
+      return "OPTIONAL_MUTUAL";
   }
   return "";
 }
@@ -351,23 +354,57 @@ void ServerTls(const json& tls, Problems& out) {
   if (!invalid.empty()) out.Warn(fmt::format("ignoring invalid cipher suites: [{}]", fmt::join(invalid, " ")));
   if (!twice.empty()) out.Warn(fmt::format("ignoring duplicate cipher suites: [{}]", fmt::join(twice, " ")));
   const auto given = [&](const char* name) { return !MemberText(tls, name).empty(); };
+  const auto listed = [&](const char* name) { return !Items(Member(tls, name)).empty(); };
+  const bool several = out.Has(pilot::Change::kSeveralCertificates);
   if (mode == ServerTlsMode::kIstioMutual) {
     if (given("serverCertificate")) out.Add("ISTIO_MUTUAL TLS cannot have associated server certificate");
     if (given("privateKey")) out.Add("ISTIO_MUTUAL TLS cannot have associated private key");
     if (given("caCertificates")) out.Add("ISTIO_MUTUAL TLS cannot have associated CA bundle");
+    if (several && listed("tlsCertificates")) out.Add("ISTIO_MUTUAL TLS cannot have associated tlsCertificates");
     if (given("credentialName")) out.Add("ISTIO_MUTUAL TLS cannot have associated credentialName");
+    if (several && listed("credentialNames")) out.Add("ISTIO_MUTUAL TLS cannot have associated credentialNames");
     return;
   }
+  const bool names_list = several && listed("credentialNames"), files_list = several && listed("tlsCertificates");
+  const bool crl = out.Has(pilot::Change::kRevocationFiles) && given("caCrl");
   if (mode == ServerTlsMode::kPassthrough || mode == ServerTlsMode::kAutoPassthrough) {
-    if (given("serverCertificate") || given("privateKey") || given("caCertificates") || given("credentialName")) {
+    if (given("serverCertificate") || given("privateKey") || given("caCertificates") || given("credentialName") ||
+        names_list || files_list || crl) {
       out.Warn(fmt::format("{} mode does not use certificates, they will be ignored", ModeName(mode)));
     }
     return;
   }
-  if ((mode != ServerTlsMode::kSimple && mode != ServerTlsMode::kMutual) || given("credentialName")) return;
-  if (!given("serverCertificate")) out.Add(fmt::format("{} TLS requires a server certificate", ModeName(mode)));
-  if (!given("privateKey")) out.Add(fmt::format("{} TLS requires a private key", ModeName(mode)));
-  if (mode == ServerTlsMode::kMutual && !given("caCertificates")) out.Add("MUTUAL TLS requires a client CA bundle");
+  if (several &&
+      given("credentialName") + names_list + files_list + (given("serverCertificate") && given("privateKey")) > 1) {
+    out.Add(
+        "only one of credential_name, credential_names, server_certificate/private_key, tls_certificates should be "
+        "specified");
+  }
+  if (given("credentialName") || names_list) return;
+  const bool mutual = mode == ServerTlsMode::kMutual || mode == ServerTlsMode::kOptionalMutual;
+  // istiod: validateTLSOptions. Who knows OPTIONAL_MUTUAL asks for the CA first, and says MUTUAL of both.
+  const bool ca_first = out.Has(pilot::Change::kOptionalMutual);
+  const std::string_view called = mutual ? "MUTUAL" : "SIMPLE";
+  const auto ask_for_ca = [&] {
+    if (mutual && !given("caCertificates")) out.Add("MUTUAL TLS requires a client CA bundle");
+  };
+  if (ca_first) ask_for_ca();
+  const json& files = Items(Member(tls, "tlsCertificates"));
+  if (files_list && files.size() > 2) {
+    out.Warn(fmt::format("{} TLS can support up to 2 server certificates", called));
+  }
+  const auto ask_for_pair = [&](const json& in) {
+    if (MemberText(in, "serverCertificate").empty())
+      out.Add(fmt::format("{} TLS requires a server certificate", called));
+    if (MemberText(in, "privateKey").empty()) out.Add(fmt::format("{} TLS requires a private key", called));
+  };
+  if (files_list) {
+    for (const json& pair : files) ask_for_pair(pair);
+  } else {
+    ask_for_pair(tls);
+  }
+  if (!ca_first) ask_for_ca();
+  if (crl && mode == ServerTlsMode::kSimple) out.Add("CRL is not supported with SIMPLE TLS");
 }
 
 void Destination(const json& destination, Problems& out) {

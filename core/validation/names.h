@@ -61,7 +61,7 @@ void Selector(const json& selector, std::string_view field, const std::string& b
 void HostInNamespace(const std::string& text, bool gateway, Problems& out);
 // A ServerTLSSettings.
 void ServerTls(const json& tls, Problems& out);
-enum class ServerTlsMode { kPassthrough, kSimple, kMutual, kAutoPassthrough, kIstioMutual };
+enum class ServerTlsMode { kPassthrough, kSimple, kMutual, kAutoPassthrough, kIstioMutual, kOptionalMutual };
 ServerTlsMode ModeOf(const json& tls);
 std::string_view ModeName(ServerTlsMode mode);
 // A Destination of a route or of a Sidecar's egressProxy; null is none.

@@ -6,10 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include "core/profile/profile.h"
+
 namespace wavetank::validation {
 
 class Problems {
  public:
+  Problems() = default;
+  // `profile`: of the istiod whose rules these are; it must outlive this.
+  explicit Problems(const pilot::Profile& profile) : profile_(&profile) {}
+  bool Has(pilot::Change change) const { return profile_ != nullptr && profile_->Has(change); }
+  // Without any.
+  Problems OfSameRelease() const { return profile_ == nullptr ? Problems() : Problems(*profile_); }
   // Nothing is added for an empty text.
   void Add(std::string text) {
     if (!text.empty()) all_.push_back(std::move(text));
@@ -37,6 +45,7 @@ class Problems {
   friend class Unwarned;
   std::vector<std::string> all_, warnings_;
   bool listed_ = false;
+  const pilot::Profile* profile_ = nullptr;
 };
 
 // While it lives, warnings are forgotten: istiod's appendErrors() keeps errors only.

@@ -21,6 +21,12 @@ void CheckWasmPlugin(const nlohmann::json& object, Problems& out);
 void CheckWorkloadEntry(const nlohmann::json& object, Problems& out);
 void CheckWorkloadGroup(const nlohmann::json& object, Problems& out);
 
+// targetRefs, or targetRef, of a policy's spec, beside its selector. O(targets).
+void CheckTargets(const nlohmann::json& spec, Problems& out);
+
+// A ConnectionPoolSettings of a DestinationRule or a Sidecar; null is none.
+void CheckConnectionPool(const nlohmann::json& pool, Problems& out);
+
 // Of a VirtualService's spec: routes that no request reaches.
 void WarnOfUnreachable(const nlohmann::json& spec, Problems& out);
 

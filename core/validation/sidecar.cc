@@ -2,6 +2,7 @@
 #include <set>
 
 #include "core/base/json_access.h"
+#include "core/profile/changes.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
 #include "fmt/format.h"
@@ -44,6 +45,10 @@ void CheckIngressTls(const json& tls, const json& port, Problems& out) {
   }
   if (Member(tls, "httpsRedirect") == true) out.Add("sidecar: httpsRedirect is not supported");
   if (!MemberText(tls, "credentialName").empty()) out.Add("sidecar: credentialName is not currently supported");
+  if (out.Has(pilot::Change::kSeveralCertificates)) {
+    if (!Items(Member(tls, "credentialNames")).empty()) out.Add("sidecar: credentialNames is not currently supported");
+    if (!Items(Member(tls, "tlsCertificates")).empty()) out.Add("sidecar: tls_certificates is not currently supported");
+  }
   const ServerTlsMode mode = ModeOf(tls);
   if (mode == ServerTlsMode::kIstioMutual || mode == ServerTlsMode::kAutoPassthrough) {
     out.Add(fmt::format("configuration is invalid: cannot set mode to {} in sidecar ingress tls", ModeName(mode)));
@@ -68,6 +73,16 @@ void CheckIngress(const json& spec, Problems& out) {
     }
     CheckDefaultEndpoint(MemberText(listener, "defaultEndpoint"), out);
     CheckIngressTls(Member(listener, "tls"), port, out);
+    if (!out.Has(pilot::Change::kInboundPoolOfSidecar)) continue;
+    const json& pool = Member(listener, "connectionPool");
+    CheckConnectionPool(pool, out);
+    const std::string protocol = MemberText(port, "protocol");
+    if (!Member(pool, "http").is_null() && !pilot::IsHttp(ProtocolOf(protocol))) {
+      out.Warn(fmt::format(
+          "sidecar: HTTP connection pool settings are configured for port {} ({}) but its protocol is not HTTP ({}); "
+          "only TCP settings will apply",
+          MemberNumber(port, "number"), Quoted(MemberText(port, "name")), protocol));
+    }
   }
 }
 
@@ -152,16 +167,19 @@ void CheckOutboundPolicy(const json& policy, Problems& out) {
 
 void CheckSidecar(const json& object, Problems& out) {
   const json& spec = At(object, "spec");
-  Problems selector;
+  const bool pools = out.Has(pilot::Change::kInboundPoolOfSidecar);
+  Problems selector = out.OfSameRelease();
   Selector(Member(spec, "workloadSelector"), "labels", "sidecar: ", ", will be applied to all services in namespace",
            selector);
   const bool nothing = Items(Member(spec, "egress")).empty() && Items(Member(spec, "ingress")).empty() &&
-                       Member(spec, "outboundTrafficPolicy").is_null();
+                       Member(spec, "outboundTrafficPolicy").is_null() &&
+                       !(pools && Has(spec, "inboundConnectionPool"));
   if (selector.empty() && nothing) return out.Add("sidecar: empty configuration provided");
   const bool wrong = !selector.empty();
   out = std::move(selector);
   if (wrong) return;
   CheckIngress(spec, out);
+  if (pools) CheckConnectionPool(Member(spec, "inboundConnectionPool"), out);
   CheckEgress(object, out);
   CheckOutboundPolicy(Member(spec, "outboundTrafficPolicy"), out);
 }

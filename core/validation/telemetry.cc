@@ -112,6 +112,7 @@ std::string DigestOfPlugin(const std::string& digest) {
 
 void CheckTelemetry(const json& object, Problems& out) {
   const json& spec = At(object, "spec");
+  CheckTargets(spec, out);
   Selector(Member(spec, "selector"), "matchLabels", "", "", out);
   CheckMetrics(spec, out);
   CheckTracing(spec, out);
@@ -126,6 +127,7 @@ void CheckProxyConfig(const json& object, Problems& out) {
 
 void CheckWasmPlugin(const json& object, Problems& out) {
   const json& spec = At(object, "spec");
+  CheckTargets(spec, out);
   Selector(Member(spec, "selector"), "matchLabels", "", "", out);
   out.Add(UrlOfPlugin(MemberText(spec, "url")));
   out.Add(DigestOfPlugin(MemberText(spec, "sha256")));

@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/config/schema/proto_json.h"
+#include "core/profile/changes.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
 #include "fmt/format.h"
@@ -86,6 +87,9 @@ void CheckConflicts(const json& route, bool delegate, Problems& out) {
     if (has("rewrite")) out.Add("HTTP route rule cannot contain both rewrite and direct_response");
   } else if (!routes) {
     out.Add("HTTP route, redirect or direct_response is required");
+  }
+  if (out.Has(pilot::Change::kSeveralMirrors) && has("mirror") && !Items(Member(route, "mirrors")).empty()) {
+    out.Add("HTTP route cannot contain both mirror and mirrors");
   }
 }
 
@@ -258,10 +262,53 @@ void CheckRetry(const json& retries, Problems& out) {
   }
   out.Add(DurationText(Member(retries, "perTryTimeout")));
   const std::string retry_on = MemberText(retries, "retryOn");
-  if (retry_on.empty()) return;
+  const auto backoff = [&] {
+    if (out.Has(pilot::Change::kRetryBackoff)) out.Add(DurationText(Member(retries, "backoff")));
+  };
+  if (retry_on.empty()) return backoff();
   for (const std::string& policy : std::vector<std::string>(absl::StrSplit(retry_on, ','))) {
     if (!IsRetryPolicy(policy)) out.Add(Quoted(policy) + " is not a valid retryOn policy");
   }
+  backoff();
+}
+
+// istiod: validateHTTPMirrors.
+void CheckMirrors(const json& mirrors, Problems& out) {
+  if (!out.Has(pilot::Change::kSeveralMirrors)) return;
+  for (const json& mirror : Items(mirrors)) {
+    const json& destination = Member(mirror, "destination");
+    if (destination.is_null()) {
+      out.Add("destination is required for mirrors");
+      continue;
+    }
+    Destination(destination, out);
+    const double percent = MemberDouble(Member(mirror, "percentage"), "value");
+    if (percent > 100) out.Add(fmt::format("mirror percentage must have a max value of 100 (it has {:f})", percent));
+    if (percent < 0) out.Add(fmt::format("mirror percentage must have a min value of 0 (it has {:f})", percent));
+  }
+}
+
+// istiod: validateHTTPRewrite.
+void CheckRewrite(const json& rewrite, Problems& out) {
+  if (!rewrite.is_object()) return;
+  const bool uri = !MemberText(rewrite, "uri").empty(), authority = !MemberText(rewrite, "authority").empty();
+  if (!out.Has(pilot::Change::kUriRegexRewrite)) {
+    if (!uri && !authority) out.Add("rewrite must specify URI, authority, or both");
+    return;
+  }
+  const json& regex = Member(rewrite, "uriRegexRewrite");
+  if (uri && !regex.is_null()) return out.Add("rewrite may only contain one of URI or UriRegexRewrite");
+  if (!uri && regex.is_null() && !authority) {
+    return out.Add(
+        "rewrite must specify at least one of URI, UriRegexRewrite, or authority. Only one of URI or UriRegexRewrite "
+        "may "
+        "be specified");
+  }
+  if (regex.is_null()) return;
+  std::string wrong = "UriRegexRewrite requires both Rewrite and Match fields to be specified";
+  if (!MemberText(regex, "match").empty() && !MemberText(regex, "rewrite").empty())
+    wrong = Regex({{"regex", MemberText(regex, "match")}}, "HTTPRewrite.UriRegexRewrite.Match");
+  if (!wrong.empty()) out.Add("UriRegexRewrite has errors\n" + wrong);
 }
 
 // The authority is set in one place only (istiod: validateAuthorityRewrite).
@@ -300,13 +347,11 @@ void CheckHttpRoute(const json& route, bool delegate, bool anywhere, Problems& o
   if (percent > 100) out.Add(fmt::format("mirror_percentage must have a max value of 100 (it has {:f})", percent));
   if (percent < 0) out.Add(fmt::format("mirror_percentage must have a min value of 0 (it has {:f})", percent));
   Destination(Member(route, "mirror"), out);
+  CheckMirrors(Member(route, "mirrors"), out);
   CheckRedirect(Member(route, "redirect"), out);
   CheckDirectResponse(Member(route, "directResponse"), out);
   CheckRetry(Member(route, "retries"), out);
-  if (const json& rewrite = Member(route, "rewrite");
-      rewrite.is_object() && MemberText(rewrite, "uri").empty() && MemberText(rewrite, "authority").empty()) {
-    out.Add("rewrite must specify URI, authority, or both");
-  }
+  CheckRewrite(Member(route, "rewrite"), out);
   out.Add(AuthorityProblem(route));
   CheckDestinations(Member(route, "route"), true, anywhere, out);
   out.Add(DurationText(Member(route, "timeout")));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/str_join.h"
 #include "core/base/json_access.h"
@@ -31,24 +32,27 @@ using nlohmann::json;
 
 namespace {
 
-const fakekube::http::ResourceTable& KnownResources() {
-  static const auto* const kTable = [] {
-    auto* table = new fakekube::http::ResourceTable;
-    for (json& definition : pilot::IstioDefinitions()) {
-      if (const auto object = kube::Object::FromJson(std::move(definition)); object.ok()) table->Define(**object);
+// `later`: Istio's kinds with the fields that came after 1.18.
+const fakekube::http::ResourceTable& KnownResources(bool later) {
+  static const auto* const kTables = [] {
+    auto* tables = new std::array<fakekube::http::ResourceTable, 2>;
+    for (const bool of_today : {false, true}) {
+      for (json& definition : of_today ? pilot::IstioDefinitionsWithV1() : pilot::IstioDefinitions()) {
+        if (const auto object = kube::Object::FromJson(std::move(definition)); object.ok())
+          (*tables)[of_today ? 1 : 0].Define(**object);
+      }
     }
-    return table;
+    return tables;
   }();
-  return *kTable;
+  return (*kTables)[later ? 1 : 0];
 }
 
-// Null: nobody here knows the kind. One of Istio's is known in versions that came later, too; their fields are the
-// same.
-const Resource* ResourceOf(const json& object) {
+// Null: nobody here knows the kind. One of Istio's is known in versions that came later, too.
+const Resource* ResourceOf(const json& object, bool later) {
   const std::string api_version = Text(object, "apiVersion"), kind = Text(object, "kind");
-  if (const Resource* exact = KnownResources().FindKind(api_version, kind)) return exact;
+  if (const Resource* exact = KnownResources(later).FindKind(api_version, kind)) return exact;
   const Resource* found = nullptr;
-  KnownResources().ForEach([&](const Resource& each) {
+  KnownResources(later).ForEach([&](const Resource& each) {
     if (each.custom && each.kind == kind && api_version.starts_with(each.group + "/")) found = &each;
   });
   return found;
@@ -73,6 +77,16 @@ std::vector<std::string> UnknownFieldsOf(const Resource& resource, const ApiType
   return type == nullptr ? std::vector<std::string>() : fakekube::http::UnknownFields(*type, object);
 }
 
+// Those of Istio's kinds that 1.18 does not have, but for `unknown`, which no release has.
+std::vector<std::string> LaterFieldsOf(const json& object, const std::vector<std::string>& unknown) {
+  const Resource* resource = ResourceOf(object, false);
+  if (resource == nullptr || resource->schema == nullptr) return {};
+  std::vector<std::string> out = UnknownFieldsOf(*resource, nullptr, object);
+  std::erase_if(
+      out, [&](const std::string& field) { return std::find(unknown.begin(), unknown.end(), field) != unknown.end(); });
+  return out;
+}
+
 bool IstiodReads(const json& object) {
   for (int kind = 0; kind < config::kKinds; ++kind) {
     if (config::KindName(static_cast<config::Kind>(kind)) == Text(object, "kind")) return true;
@@ -84,6 +98,7 @@ bool IstiodReads(const json& object) {
 std::vector<std::string> UnreadByIstiod(const json& object) {
   const auto parsed = kube::Object::FromJson(object);
   if (!parsed.ok() || !IstiodReads(object)) return {};
+  if (Text(At(object, "spec"), "resolution") == "DYNAMIC_DNS") return {};  // UnheededIn() says so
   const absl::StatusOr<config::AnyConfigRef> config = config::ParseConfig(**parsed);
   if (!config.ok()) return {std::string(Message(config.status()))};
   if (const auto* filter = std::get_if<config::EnvoyFilterRef>(&*config); filter != nullptr)
@@ -114,7 +129,7 @@ absl::Status CheckManifest(const std::string& file, int line, const json& object
   // Kind, names and labels have their types from here on; objects that stand in a scenario come here first.
   if (const auto head = kube::ReadHead(object); !head.ok()) return refused(head.status());
   const std::string name = Text(At(object, "metadata"), "name");
-  if (const Resource* resource = ResourceOf(object)) {
+  if (const Resource* resource = ResourceOf(object, true)) {
     const ApiType* type = fakekube::http::ApiTypeOf(*resource);
     if (absl::Status status = Readable(*resource, type, object, name); !status.ok()) return refused(status);
     if (notes != nullptr) {
@@ -123,6 +138,13 @@ absl::Status CheckManifest(const std::string& file, int line, const json& object
         notes->push_back(fmt::format("{}:{}: {} \"{}\": unknown field{} {}; kept, without effect", file, line,
                                      resource->kind, name, unknown.size() == 1 ? "" : "s",
                                      absl::StrJoin(unknown, ", ")));
+      }
+      if (const std::vector<std::string> later = LaterFieldsOf(object, unknown); !later.empty()) {
+        notes->push_back(
+            fmt::format("{}:{}: {} \"{}\": field{} {} came after Istio 1.18; of effect with profiles of "
+                        "releases that read {}",
+                        file, line, resource->kind, name, later.size() == 1 ? "" : "s", absl::StrJoin(later, ", "),
+                        later.size() == 1 ? "it" : "them"));
       }
       for (const std::string& wrong : resource->custom ? UnreadByIstiod(object) : std::vector<std::string>()) {
         notes->push_back(fmt::format("{}:{}: {} \"{}\": istiod cannot read {}; kept, without effect", file, line,

@@ -79,13 +79,13 @@ bool Takes(const fakekube::ApiServer& cluster, const json& webhook, const json& 
 }  // namespace
 
 fakekube::http::WebhookVerdict JudgeByIstio(const fakekube::ApiServer& cluster, const json& object,
-                                            const ReachWebhook& reach, bool by_default) {
+                                            const ReachWebhook& reach, bool by_default, const pilot::Profile& profile) {
   const std::string version = Text(object, "apiVersion");
   if (version.find(".istio.io/") == std::string::npos) return {};
   fakekube::http::WebhookVerdict out;
   std::optional<validation::Verdict> verdict;  // the same of every istiod
   const auto ask = [&](const std::string& webhook) {
-    if (!verdict) verdict = validation::Judge(object);
+    if (!verdict) verdict = validation::Judge(object, profile);
     if (!verdict->denied.empty() && !out.denied) {
       out.denied = fmt::format("admission webhook \"{}\" denied the request: {}", webhook, verdict->denied);
     }

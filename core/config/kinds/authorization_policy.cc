@@ -35,6 +35,8 @@ void ReadMessage(ProtoJson& in, AuthorizationPolicy::Source& out) {
   ReadValues(in, "namespaces", out.namespaces);
   ReadValues(in, "ipBlocks", out.ip_blocks);
   ReadValues(in, "remoteIpBlocks", out.remote_ip_blocks);
+  ReadValues(in, "serviceAccounts", out.service_accounts);
+  ReadValues(in, "trustDomains", out.trust_domains);
 }
 
 void ReadMessage(ProtoJson& in, AuthorizationPolicy::Operation& out) {

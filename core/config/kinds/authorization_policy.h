@@ -21,7 +21,7 @@ struct AuthorizationPolicy {
     friend bool operator==(const Values&, const Values&) = default;
   };
   struct Source {
-    Values principals, request_principals, namespaces, ip_blocks, remote_ip_blocks;
+    Values principals, request_principals, namespaces, ip_blocks, remote_ip_blocks, service_accounts, trust_domains;
     friend bool operator==(const Source&, const Source&) = default;
   };
   struct Operation {

@@ -21,10 +21,23 @@ void ReadMessage(ProtoJson& in, LocalityLbSetting& out) {
   in.Field("enabled", out.enabled);
 }
 
+namespace {
+struct CookieAttribute {
+  std::string name, value;
+};
+void ReadMessage(ProtoJson& in, CookieAttribute& out) {
+  in.Field("name", out.name);
+  in.Field("value", out.value);
+}
+}  // namespace
+
 void ReadMessage(ProtoJson& in, ConsistentHash::HttpCookie& out) {
   in.Field("name", out.name);
   in.Field("path", out.path);
   in.Field("ttl", out.ttl);
+  std::vector<CookieAttribute> attributes;
+  in.Field("attributes", attributes);
+  for (CookieAttribute& each : attributes) out.attributes.emplace_back(std::move(each.name), std::move(each.value));
 }
 
 namespace {
@@ -71,6 +84,12 @@ void ReadMessage(ProtoJson& in, ConsistentHash& out) {
   in.Field("minimumRingSize", out.minimum_ring_size);
 }
 
+void ReadMessage(ProtoJson& in, LoadBalancerSettings::Warmup& out) {
+  in.Field("duration", out.duration);
+  in.Field("aggression", out.aggression);
+  in.Field("minimumPercent", out.minimum_percent);
+}
+
 void ReadMessage(ProtoJson& in, LoadBalancerSettings& out) {
   using Simple = LoadBalancerSettings::Simple;
   if (in.Has("simple")) {
@@ -86,6 +105,7 @@ void ReadMessage(ProtoJson& in, LoadBalancerSettings& out) {
   in.Field("consistentHash", out.consistent_hash);
   in.Field("localityLbSetting", out.locality_lb_setting);
   in.Field("warmupDurationSecs", out.warmup_duration_secs);
+  in.Field("warmup", out.warmup);
 }
 
 void ReadMessage(ProtoJson& in, TcpKeepalive& out) {
@@ -99,6 +119,7 @@ void ReadMessage(ProtoJson& in, ConnectionPoolSettings::Tcp& out) {
   in.Field("connectTimeout", out.connect_timeout);
   in.Field("tcpKeepalive", out.tcp_keepalive);
   in.Field("maxConnectionDuration", out.max_connection_duration);
+  in.Field("idleTimeout", out.idle_timeout);
 }
 
 void ReadMessage(ProtoJson& in, ConnectionPoolSettings::Http& out) {
@@ -111,6 +132,7 @@ void ReadMessage(ProtoJson& in, ConnectionPoolSettings::Http& out) {
   in.Enum("h2UpgradePolicy", out.h2_upgrade_policy,
           {{"DEFAULT", Policy::kDefault}, {"DO_NOT_UPGRADE", Policy::kDoNotUpgrade}, {"UPGRADE", Policy::kUpgrade}});
   in.Field("useClientProtocol", out.use_client_protocol);
+  in.Field("maxConcurrentStreams", out.max_concurrent_streams);
 }
 
 void ReadMessage(ProtoJson& in, ConnectionPoolSettings& out) {
@@ -144,6 +166,7 @@ void ReadMessage(ProtoJson& in, ClientTlsSettings& out) {
   in.Field("subjectAltNames", out.subject_alt_names);
   in.Field("sni", out.sni);
   in.Field("insecureSkipVerify", out.insecure_skip_verify);
+  in.Field("caCrl", out.ca_crl);
 }
 
 void ReadMessage(ProtoJson& in, PortTrafficPolicy& out) {
@@ -163,6 +186,11 @@ void ReadMessage(ProtoJson& in, TunnelSettings& out) {
   in.Field("targetPort", out.target_port);
 }
 
+void ReadMessage(ProtoJson& in, RetryBudget& out) {
+  in.Field("percent", out.percent);
+  in.Field("minRetryConcurrency", out.min_retry_concurrency);
+}
+
 void ReadMessage(ProtoJson& in, TrafficPolicy& out) {
   in.Field("loadBalancer", out.load_balancer);
   in.Field("connectionPool", out.connection_pool);
@@ -170,6 +198,12 @@ void ReadMessage(ProtoJson& in, TrafficPolicy& out) {
   in.Field("tls", out.tls);
   in.Field("portLevelSettings", out.port_level_settings);
   in.Field("tunnel", out.tunnel);
+  if (const nlohmann::json* protocol = in.Find("proxyProtocol")) {
+    using Version = ProxyProtocolVersion;
+    ProtoJson fields(*protocol, in.PathOf("proxyProtocol"), in.status());
+    fields.Enum("version", out.proxy_protocol.emplace(), {{"V1", Version::kV1}, {"V2", Version::kV2}});
+  }
+  in.Field("retryBudget", out.retry_budget);
 }
 
 void ReadMessage(ProtoJson& in, Subset& out) {

@@ -32,6 +32,7 @@ struct ConsistentHash {
   struct HttpCookie {
     std::string name, path;
     std::optional<Duration> ttl;
+    std::vector<std::pair<std::string, std::string>> attributes;
     friend bool operator==(const HttpCookie&, const HttpCookie&) = default;
   };
   enum class Key : uint8_t { kNone, kHttpHeaderName, kHttpCookie, kUseSourceIp, kHttpQueryParameterName };
@@ -54,6 +55,13 @@ struct LoadBalancerSettings {
   std::optional<ConsistentHash> consistent_hash;
   std::optional<LocalityLbSetting> locality_lb_setting;
   std::optional<Duration> warmup_duration_secs;
+  // How an endpoint that is new comes to its share.
+  struct Warmup {
+    std::optional<Duration> duration;
+    std::optional<double> aggression, minimum_percent;
+    friend bool operator==(const Warmup&, const Warmup&) = default;
+  };
+  std::optional<Warmup> warmup;
   friend bool operator==(const LoadBalancerSettings&, const LoadBalancerSettings&) = default;
 };
 
@@ -66,13 +74,14 @@ struct TcpKeepalive {
 struct ConnectionPoolSettings {
   struct Tcp {
     int32_t max_connections = 0;
-    std::optional<Duration> connect_timeout, max_connection_duration;
+    std::optional<Duration> connect_timeout, max_connection_duration, idle_timeout;
     std::optional<TcpKeepalive> tcp_keepalive;
     friend bool operator==(const Tcp&, const Tcp&) = default;
   };
   struct Http {
     enum class H2UpgradePolicy : uint8_t { kDefault, kDoNotUpgrade, kUpgrade };
-    int32_t http1_max_pending_requests = 0, http2_max_requests = 0, max_requests_per_connection = 0, max_retries = 0;
+    int32_t http1_max_pending_requests = 0, http2_max_requests = 0, max_requests_per_connection = 0, max_retries = 0,
+            max_concurrent_streams = 0;
     std::optional<Duration> idle_timeout;
     H2UpgradePolicy h2_upgrade_policy = H2UpgradePolicy::kDefault;
     bool use_client_protocol = false;
@@ -95,7 +104,7 @@ struct OutlierDetection {
 struct ClientTlsSettings {
   enum class Mode : uint8_t { kDisable, kSimple, kMutual, kIstioMutual };
   Mode mode = Mode::kDisable;
-  std::string client_certificate, private_key, ca_certificates, credential_name, sni;
+  std::string client_certificate, private_key, ca_certificates, credential_name, sni, ca_crl;
   std::vector<std::string> subject_alt_names;
   std::optional<bool> insecure_skip_verify;
   friend bool operator==(const ClientTlsSettings&, const ClientTlsSettings&) = default;
@@ -116,6 +125,15 @@ struct TunnelSettings {
   friend bool operator==(const TunnelSettings&, const TunnelSettings&) = default;
 };
 
+// Who calls, told to the server at a connection's begin.
+enum class ProxyProtocolVersion : uint8_t { kV1, kV2 };
+
+struct RetryBudget {
+  std::optional<double> percent;
+  uint32_t min_retry_concurrency = 0;
+  friend bool operator==(const RetryBudget&, const RetryBudget&) = default;
+};
+
 struct TrafficPolicy {
   std::optional<LoadBalancerSettings> load_balancer;
   std::optional<ConnectionPoolSettings> connection_pool;
@@ -123,6 +141,8 @@ struct TrafficPolicy {
   std::optional<ClientTlsSettings> tls;
   std::vector<PortTrafficPolicy> port_level_settings;
   std::optional<TunnelSettings> tunnel;
+  std::optional<ProxyProtocolVersion> proxy_protocol;
+  std::optional<RetryBudget> retry_budget;
   friend bool operator==(const TrafficPolicy&, const TrafficPolicy&) = default;
 };
 

@@ -127,6 +127,7 @@ void ReadMessage(ProtoJson& in, Filter::ConfigPatch& out) {
 
 void ReadMessage(ProtoJson& in, Filter& out) {
   ReadSelector(in, "workloadSelector", "labels", out.workload_selector);
+  in.Field("targetRefs", out.targets);
   in.Field("configPatches", out.config_patches);
   in.Field("priority", out.priority);
 }

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/config/kinds/policy_target.h"
 #include "core/config/kinds/typed_config.h"
 #include "nlohmann/json.hpp"
 
@@ -103,6 +104,7 @@ struct EnvoyFilter {
   };
 
   std::optional<Labels> workload_selector;
+  std::vector<PolicyTarget> targets;  // targetRefs
   std::vector<ConfigPatch> config_patches;
   int32_t priority = 0;
   friend bool operator==(const EnvoyFilter&, const EnvoyFilter&) = default;

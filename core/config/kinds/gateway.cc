@@ -1,5 +1,7 @@
 #include "core/config/kinds/gateway.h"
 
+#include <algorithm>
+
 #include "core/config/kinds/read_message.h"
 #include "core/config/schema/protocol.h"
 
@@ -24,6 +26,12 @@ void ReadMessage(ProtoJson& in, Gateway& out) {
 }
 
 bool IsTlsServer(const Server& server) { return server.tls && !IsHttp(ParseProtocol(server.port.protocol)); }
+
+bool HasOptionalMutual(const Gateway& gateway) {
+  return std::any_of(gateway.servers.begin(), gateway.servers.end(), [](const Server& server) {
+    return server.tls && server.tls->mode == ServerTlsSettings::Mode::kOptionalMutual;
+  });
+}
 
 bool IsPassThroughServer(const Server& server) {
   return server.tls && (server.tls->mode == ServerTlsSettings::Mode::kPassthrough ||

@@ -30,6 +30,7 @@ bool IsTlsServer(const Server& server);   // tls is set, and the protocol is not
 bool IsHttpServer(const Server& server);  // HTTP, or HTTPS terminated here
 bool IsHttpsServerWithTlsTermination(const Server& server);
 bool IsTcpServerWithTlsTermination(const Server& server);
+bool HasOptionalMutual(const Gateway& gateway);  // some server asks for TLS mode OPTIONAL_MUTUAL
 bool IsPassThroughServer(const Server& server);  // PASSTHROUGH or AUTO_PASSTHROUGH
 
 }  // namespace wavetank::config

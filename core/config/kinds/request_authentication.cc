@@ -21,6 +21,8 @@ void ReadMessage(ProtoJson& in, RequestAuthentication::JwtRule& out) {
   in.Field("jwks", out.jwks);
   in.Field("fromHeaders", out.from_headers);
   in.Field("fromParams", out.from_params);
+  in.Field("fromCookies", out.from_cookies);
+  in.Field("spaceDelimitedClaims", out.space_delimited_claims);
   in.Field("outputPayloadToHeader", out.output_payload_to_header);
   in.Field("forwardOriginalToken", out.forward_original_token);
   in.Field("outputClaimToHeaders", out.output_claim_to_headers);

@@ -25,7 +25,7 @@ struct RequestAuthentication {
     std::vector<std::string> audiences;
     std::string jwks_uri, jwks;
     std::vector<FromHeader> from_headers;
-    std::vector<std::string> from_params;
+    std::vector<std::string> from_params, from_cookies, space_delimited_claims;
     std::string output_payload_to_header;
     bool forward_original_token = false;
     std::vector<ClaimToHeader> output_claim_to_headers;

@@ -17,6 +17,7 @@ void ReadMessage(ProtoJson& in, SidecarIngressListener& out) {
   ReadCaptureMode(in, out.capture_mode);
   in.Field("defaultEndpoint", out.default_endpoint);
   in.Field("tls", out.tls);
+  in.Field("connectionPool", out.connection_pool);
 }
 
 void ReadMessage(ProtoJson& in, SidecarEgressListener& out) {
@@ -37,6 +38,7 @@ void ReadMessage(ProtoJson& in, Sidecar& out) {
   in.Field("ingress", out.ingress);
   in.Field("egress", out.egress);
   in.Field("outboundTrafficPolicy", out.outbound_traffic_policy);
+  in.Field("inboundConnectionPool", out.inbound_connection_pool);
 }
 
 }  // namespace wavetank::config

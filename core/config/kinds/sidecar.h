@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/kinds/destination_rule.h"
 #include "core/config/kinds/typed_config.h"
 
 namespace wavetank::config {
@@ -16,6 +17,7 @@ struct SidecarIngressListener {
   std::string bind, default_endpoint;
   CaptureMode capture_mode = CaptureMode::kDefault;
   std::optional<ServerTlsSettings> tls;
+  std::optional<ConnectionPoolSettings> connection_pool;
   friend bool operator==(const SidecarIngressListener&, const SidecarIngressListener&) = default;
 };
 
@@ -39,6 +41,7 @@ struct Sidecar {
   std::vector<SidecarIngressListener> ingress;
   std::vector<SidecarEgressListener> egress;
   std::optional<OutboundTrafficPolicy> outbound_traffic_policy;
+  std::optional<ConnectionPoolSettings> inbound_connection_pool;
   friend bool operator==(const Sidecar&, const Sidecar&) = default;
 };
 using SidecarRef = TypedConfigRef<Sidecar>;

@@ -88,6 +88,11 @@ void ReadMessage(ProtoJson& in, PortSpec& out) {
   in.Field("targetPort", out.target_port);
 }
 
+void ReadMessage(ProtoJson& in, ServerTlsSettings::Certificate& out) {
+  in.Field("serverCertificate", out.server_certificate);
+  in.Field("privateKey", out.private_key);
+}
+
 void ReadMessage(ProtoJson& in, ServerTlsSettings& out) {
   using Mode = ServerTlsSettings::Mode;
   using Version = ServerTlsSettings::Version;
@@ -97,11 +102,16 @@ void ReadMessage(ProtoJson& in, ServerTlsSettings& out) {
            {"SIMPLE", Mode::kSimple},
            {"MUTUAL", Mode::kMutual},
            {"AUTO_PASSTHROUGH", Mode::kAutoPassthrough},
-           {"ISTIO_MUTUAL", Mode::kIstioMutual}});
+           {"ISTIO_MUTUAL", Mode::kIstioMutual},
+           {"OPTIONAL_MUTUAL", Mode::kOptionalMutual}});
   in.Field("serverCertificate", out.server_certificate);
   in.Field("privateKey", out.private_key);
   in.Field("caCertificates", out.ca_certificates);
   in.Field("credentialName", out.credential_name);
+  in.Field("credentialNames", out.credential_names);
+  in.Field("tlsCertificates", out.tls_certificates);
+  in.Field("caCertCredentialName", out.ca_cert_credential_name);
+  in.Field("caCrl", out.ca_crl);
   in.Field("subjectAltNames", out.subject_alt_names);
   in.Field("verifyCertificateSpki", out.verify_certificate_spki);
   in.Field("verifyCertificateHash", out.verify_certificate_hash);

@@ -79,11 +79,17 @@ struct PortSpec {
 
 // networking.ServerTLSSettings; enum values are those of the API.
 struct ServerTlsSettings {
-  enum class Mode : uint8_t { kPassthrough, kSimple, kMutual, kAutoPassthrough, kIstioMutual };
+  enum class Mode : uint8_t { kPassthrough, kSimple, kMutual, kAutoPassthrough, kIstioMutual, kOptionalMutual };
   enum class Version : uint8_t { kAuto, kTls10, kTls11, kTls12, kTls13 };
   bool https_redirect = false;
   Mode mode = Mode::kPassthrough;
-  std::string server_certificate, private_key, ca_certificates, credential_name;
+  std::string server_certificate, private_key, ca_certificates, credential_name, ca_cert_credential_name, ca_crl;
+  struct Certificate {
+    std::string server_certificate, private_key;
+    friend bool operator==(const Certificate&, const Certificate&) = default;
+  };
+  std::vector<std::string> credential_names;  // instead of `credential_name`
+  std::vector<Certificate> tls_certificates;  // instead of `server_certificate` and `private_key`
   std::vector<std::string> subject_alt_names, verify_certificate_spki, verify_certificate_hash, cipher_suites;
   Version min_protocol_version = Version::kAuto, max_protocol_version = Version::kAuto;
   friend bool operator==(const ServerTlsSettings&, const ServerTlsSettings&) = default;

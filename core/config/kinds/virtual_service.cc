@@ -59,9 +59,15 @@ void ReadMessage(ProtoJson& in, RouteDestination& out) {
   in.Field("weight", out.weight);
 }
 
+void ReadMessage(ProtoJson& in, HttpRewrite::Regex& out) {
+  in.Field("match", out.match);
+  in.Field("rewrite", out.rewrite);
+}
+
 void ReadMessage(ProtoJson& in, HttpRewrite& out) {
   in.Field("uri", out.uri);
   in.Field("authority", out.authority);
+  in.Field("uriRegexRewrite", out.uri_regex);
 }
 
 void ReadMessage(ProtoJson& in, HttpRedirect& out) {
@@ -99,6 +105,8 @@ void ReadMessage(ProtoJson& in, HttpRetry& out) {
   in.Field("perTryTimeout", out.per_try_timeout);
   in.Field("retryOn", out.retry_on);
   in.Field("retryRemoteLocalities", out.retry_remote_localities);
+  in.Field("retryIgnorePreviousHosts", out.retry_ignore_previous_hosts);
+  in.Field("backoff", out.backoff);
 }
 
 void ReadMessage(ProtoJson& in, HttpFaultInjection::Delay& out) {
@@ -126,11 +134,19 @@ void ReadMessage(ProtoJson& in, CorsPolicy& out) {
   in.Field("exposeHeaders", out.expose_headers);
   in.Field("maxAge", out.max_age);
   in.Field("allowCredentials", out.allow_credentials);
+  using Unmatched = CorsPolicy::UnmatchedPreflights;
+  in.Enum("unmatchedPreflights", out.unmatched_preflights,
+          {{"UNSPECIFIED", Unmatched::kUnspecified}, {"FORWARD", Unmatched::kForward}, {"IGNORE", Unmatched::kIgnore}});
 }
 
 void ReadMessage(ProtoJson& in, Delegate& out) {
   in.Field("name", out.name);
   in.Field("namespace", out.ns);
+}
+
+void ReadMessage(ProtoJson& in, HttpMirrorPolicy& out) {
+  in.Field("destination", out.destination);
+  out.percentage = ReadPercent(in, "percentage");
 }
 
 void ReadMessage(ProtoJson& in, HttpRoute& out) {
@@ -147,6 +163,7 @@ void ReadMessage(ProtoJson& in, HttpRoute& out) {
   in.Field("mirror", out.mirror);
   in.Field("mirrorPercent", out.mirror_percent);
   out.mirror_percentage = ReadPercent(in, "mirrorPercentage");
+  in.Field("mirrors", out.mirrors);
   in.Field("corsPolicy", out.cors_policy);
   in.Field("headers", out.headers);
 }

@@ -49,7 +49,12 @@ struct RouteDestination {
 };
 
 struct HttpRewrite {
+  struct Regex {
+    std::string match, rewrite;
+    friend bool operator==(const Regex&, const Regex&) = default;
+  };
   std::string uri, authority;
+  std::optional<Regex> uri_regex;
   friend bool operator==(const HttpRewrite&, const HttpRewrite&) = default;
 };
 
@@ -73,7 +78,8 @@ struct HttpRetry {
   int32_t attempts = 0;
   std::optional<Duration> per_try_timeout;
   std::string retry_on;
-  std::optional<bool> retry_remote_localities;
+  std::optional<bool> retry_remote_localities, retry_ignore_previous_hosts;
+  std::optional<Duration> backoff;
   friend bool operator==(const HttpRetry&, const HttpRetry&) = default;
 };
 
@@ -101,12 +107,21 @@ struct CorsPolicy {
   std::vector<std::string> allow_methods, allow_headers, expose_headers;
   std::optional<Duration> max_age;
   std::optional<bool> allow_credentials;
+  // A preflight of no allowed origin is answered here, instead of the application. The API's values.
+  enum class UnmatchedPreflights : uint8_t { kUnspecified, kForward, kIgnore };
+  UnmatchedPreflights unmatched_preflights = UnmatchedPreflights::kUnspecified;
   friend bool operator==(const CorsPolicy&, const CorsPolicy&) = default;
 };
 
 struct Delegate {
   std::string name, ns;
   friend bool operator==(const Delegate&, const Delegate&) = default;
+};
+
+struct HttpMirrorPolicy {
+  std::optional<Destination> destination;
+  std::optional<double> percentage;  // value of Percent
+  friend bool operator==(const HttpMirrorPolicy&, const HttpMirrorPolicy&) = default;
 };
 
 struct HttpRoute {
@@ -123,6 +138,7 @@ struct HttpRoute {
   std::optional<Destination> mirror;
   std::optional<uint32_t> mirror_percent;   // deprecated
   std::optional<double> mirror_percentage;  // value of Percent
+  std::vector<HttpMirrorPolicy> mirrors;    // beside `mirror`
   std::optional<CorsPolicy> cors_policy;
   std::optional<Headers> headers;
   friend bool operator==(const HttpRoute&, const HttpRoute&) = default;

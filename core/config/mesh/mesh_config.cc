@@ -122,6 +122,12 @@ void ReadMeshConfig(ProtoJson& in, MeshConfig& out) {
                  {"ALLOW_ANY", OutboundTrafficPolicy::Mode::kAllowAny}});
     out.outbound_traffic_policy = policy.mode;
   }
+  if (in.Has("inboundTrafficPolicy")) {
+    uint8_t mode = 0;
+    ProtoJson fields(*in.Find("inboundTrafficPolicy"), in.PathOf("inboundTrafficPolicy"), in.status());
+    fields.Enum<uint8_t>("mode", mode, {{"PASSTHROUGH", 0}, {"LOCALHOST", 1}});
+    out.inbound_to_localhost = mode == 1;
+  }
   in.Field("localityLbSetting", out.locality_lb_setting);
   // The mesh's own enum has two values; 0 is "do not".
   uint8_t upgrade = 0;

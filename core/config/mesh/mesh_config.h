@@ -59,6 +59,7 @@ struct MeshConfig {
   std::string access_log_file, access_log_format;
   bool access_log_encoding_json = false;
   OutboundTrafficPolicy::Mode outbound_traffic_policy = OutboundTrafficPolicy::Mode::kAllowAny;
+  bool inbound_to_localhost = false;                     // inboundTrafficPolicy
   std::optional<LocalityLbSetting> locality_lb_setting;  // default: enabled
   ConnectionPoolSettings::Http::H2UpgradePolicy h2_upgrade_policy =
       ConnectionPoolSettings::Http::H2UpgradePolicy::kDefault;  // the mesh's own enum has no kDefault on the wire

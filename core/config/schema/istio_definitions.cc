@@ -111,7 +111,7 @@ std::vector<json> Make(bool with_v1) {
                     {"served", true},
                     {"storage", version == d.versions.front()},
                     {"subresources", {{"status", json::object()}}},
-                    {"schema", {{"openAPIV3Schema", IstioSchema(d.kind)}}}};
+                    {"schema", {{"openAPIV3Schema", IstioSchema(d.kind, with_v1)}}}};
       if (!columns.empty()) entry["additionalPrinterColumns"] = columns;
       versions.push_back(std::move(entry));
     }

@@ -10,7 +10,8 @@ namespace wavetank::pilot {
 
 // Of Istio 1.18 (manifests/charts/base/crds).
 std::vector<nlohmann::json> IstioDefinitions();
-// As of releases since 1.22, whose definitions serve version v1 of networking, security and telemetry, too.
+// As of releases since 1.22, whose definitions serve version v1 of networking, security and telemetry, too; with the
+// fields of 1.30.
 std::vector<nlohmann::json> IstioDefinitionsWithV1();
 
 }  // namespace wavetank::pilot

@@ -1,5 +1,7 @@
 #include "core/config/schema/istio_schemas.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -165,6 +167,43 @@ WorkloadSelector matchLabels:{s
 =TLSProtocol TLS_AUTO TLSV1_0 TLSV1_1 TLSV1_2 TLSV1_3
 )";
 
+// What Istio 1.30 has beyond: types, and of those above further fields; a field that is there already has these words
+// instead.
+constexpr std::string_view kLaterIstioTypes = R"(
+ClientTLSSettings caCrl:s
+CookieAttribute name:s value:s
+CorsPolicy unmatchedPreflights:=UNSPECIFIED/FORWARD/IGNORE
+EnvoyConfigObjectMatch waypoint:WaypointMatch
+EnvoyFilter targetRefs:[PolicyTargetReference
+AuthorizationPolicy targetRef:PolicyTargetReference targetRefs:[PolicyTargetReference
+HTTPCookie attributes:[CookieAttribute
+HTTPMirrorPolicy destination:Destination percentage:Percent
+HTTPRetry retryIgnorePreviousHosts:b~ backoff:s
+HTTPRewrite uriRegexRewrite:RegexRewrite
+HTTPRoute mirrors:[HTTPMirrorPolicy
+HTTPSettings maxConcurrentStreams:i
+IstioIngressListener connectionPool:ConnectionPoolSettings
+JWTRule fromCookies:[s timeout:s spaceDelimitedClaims:[s
+LoadBalancerSettings warmup:WarmupConfiguration
+PolicyTargetReference group:s kind:s name:s namespace:s
+ProxyProtocol version:=V1/V2
+RegexRewrite match:s rewrite:s
+RequestAuthentication targetRef:PolicyTargetReference targetRefs:[PolicyTargetReference
+RetryBudget percent:f~ minRetryConcurrency:i
+ServerTLSSettings mode:=PASSTHROUGH/SIMPLE/MUTUAL/AUTO_PASSTHROUGH/ISTIO_MUTUAL/OPTIONAL_MUTUAL credentialNames:[s
+  tlsCertificates:[TLSCertificate caCertCredentialName:s caCrl:s
+ServiceEntry resolution:=NONE/STATIC/DNS/DNS_ROUND_ROBIN/DYNAMIC_DNS
+Sidecar inboundConnectionPool:ConnectionPoolSettings
+Source serviceAccounts:[s notServiceAccounts:[s trustDomains:[s notTrustDomains:[s
+TCPSettings idleTimeout:s
+Telemetry targetRef:PolicyTargetReference targetRefs:[PolicyTargetReference
+TLSCertificate serverCertificate:s privateKey:s caCertificates:s
+TrafficPolicy proxyProtocol:ProxyProtocol retryBudget:RetryBudget
+WarmupConfiguration duration:s minimumPercent:f~ aggression:f~
+WasmPlugin targetRef:PolicyTargetReference targetRefs:[PolicyTargetReference
+WaypointMatch filter:o route:o portNumber:i
+)";
+
 // What `kubectl explain` tells of types and fields, in words of this house.
 constexpr std::string_view kIstioDescriptions = R"(
 AccessLogging Which requests are logged, and by whom.
@@ -286,33 +325,49 @@ struct IstioTable {
   std::map<std::string, std::string, std::less<>> descriptions;        // by type, or "type.field"
 };
 
-const IstioTable& Table() {
-  static const auto* const kTable = [] {
-    auto* table = new IstioTable;
-    std::vector<std::string>* fields = nullptr;
-    for (absl::string_view line :
-         absl::StrSplit(absl::string_view(kIstioTypes.data(), kIstioTypes.size()), '\n', absl::SkipEmpty())) {
-      const bool continued = line[0] == ' ';
-      std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
-      if (!continued) fields = &table->types[words.front()];
-      fields->insert(fields->end(), words.begin() + (continued ? 0 : 1), words.end());
+void AddTypes(std::string_view text, IstioTable& table) {
+  std::vector<std::string>* fields = nullptr;
+  for (absl::string_view line : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n', absl::SkipEmpty())) {
+    const bool continued = line[0] == ' ';
+    std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (!continued) fields = &table.types[words.front()];
+    for (size_t i = continued ? 0 : 1; i < words.size(); ++i) {
+      const size_t colon = words[i].find(':');
+      const auto same = std::find_if(fields->begin(), fields->end(), [&](const std::string& field) {
+        return colon != std::string::npos && field.compare(0, colon + 1, words[i], 0, colon + 1) == 0;
+      });
+      if (same == fields->end()) {
+        fields->push_back(std::move(words[i]));
+      } else {
+        *same = std::move(words[i]);
+      }
     }
-    for (absl::string_view line : absl::StrSplit(
-             absl::string_view(kIstioDescriptions.data(), kIstioDescriptions.size()), '\n', absl::SkipEmpty())) {
-      const std::pair<std::string, std::string> entry = absl::StrSplit(line, absl::MaxSplits(' ', 1));
-      table->descriptions.insert(entry);
-    }
-    return table;
-  }();
-  return *kTable;
+  }
 }
 
-json SchemaOf(std::string_view type);
+const IstioTable& Table(bool later) {
+  static const auto* const kTables = [] {
+    auto* tables = new std::array<IstioTable, 2>;
+    for (IstioTable& table : *tables) {
+      AddTypes(kIstioTypes, table);
+      for (absl::string_view line : absl::StrSplit(
+               absl::string_view(kIstioDescriptions.data(), kIstioDescriptions.size()), '\n', absl::SkipEmpty())) {
+        const std::pair<std::string, std::string> entry = absl::StrSplit(line, absl::MaxSplits(' ', 1));
+        table.descriptions.insert(entry);
+      }
+    }
+    AddTypes(kLaterIstioTypes, (*tables)[1]);
+    return tables;
+  }();
+  return (*kTables)[later ? 1 : 0];
+}
 
-json ObjectSchema(std::string_view type) {
-  const auto found = Table().types.find(type);
+json SchemaOf(const IstioTable& table, std::string_view type);
+
+json ObjectSchema(const IstioTable& table, std::string_view type) {
+  const auto found = table.types.find(type);
   json out = {{"type", "object"}};
-  if (found == Table().types.end()) {
+  if (found == table.types.end()) {
     out["x-kubernetes-preserve-unknown-fields"] = true;
     return out;
   }
@@ -321,10 +376,10 @@ json ObjectSchema(std::string_view type) {
   for (const std::string& field : found->second) {
     const size_t colon = field.find(':'), group = field.find('@');
     const std::string name = field.substr(0, colon);
-    json schema =
-        SchemaOf(std::string_view(field).substr(colon + 1, group == std::string::npos ? group : group - colon - 1));
-    const auto text = Table().descriptions.find(std::string(type) + "." + name);
-    if (text != Table().descriptions.end()) schema["description"] = text->second;
+    json schema = SchemaOf(
+        table, std::string_view(field).substr(colon + 1, group == std::string::npos ? group : group - colon - 1));
+    const auto text = table.descriptions.find(std::string(type) + "." + name);
+    if (text != table.descriptions.end()) schema["description"] = text->second;
     if (group != std::string::npos) exclusive[field[group + 1]].push_back({{"required", json::array({name})}});
     properties[name] = std::move(schema);
   }
@@ -340,18 +395,18 @@ json ObjectSchema(std::string_view type) {
   return out;
 }
 
-json SchemaOf(std::string_view type) {
+json SchemaOf(const IstioTable& table, std::string_view type) {
   json out;
   if (type.ends_with('~')) {
-    out = SchemaOf(type.substr(0, type.size() - 1));
+    out = SchemaOf(table, type.substr(0, type.size() - 1));
     out["nullable"] = true;
     return out;
   }
   switch (type.front()) {
     case '[':
-      return {{"type", "array"}, {"items", SchemaOf(type.substr(1))}};
+      return {{"type", "array"}, {"items", SchemaOf(table, type.substr(1))}};
     case '{':
-      return {{"type", "object"}, {"additionalProperties", SchemaOf(type.substr(1))}};
+      return {{"type", "object"}, {"additionalProperties", SchemaOf(table, type.substr(1))}};
     case 's':
       return {{"type", "string"}};
     case 'i':
@@ -365,9 +420,9 @@ json SchemaOf(std::string_view type) {
     case 'o':
       return {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
     case '=': {
-      const auto named = Table().types.find(type);
+      const auto named = table.types.find(type);
       std::vector<std::string> words;
-      if (named != Table().types.end()) {
+      if (named != table.types.end()) {
         words = named->second;
       } else {
         words = absl::StrSplit(absl::string_view(type.data() + 1, type.size() - 1), '/');
@@ -375,8 +430,8 @@ json SchemaOf(std::string_view type) {
       return {{"type", "string"}, {"enum", words}};
     }
     default:
-      out = ObjectSchema(type);
-      if (const auto text = Table().descriptions.find(type); text != Table().descriptions.end())
+      out = ObjectSchema(table, type);
+      if (const auto text = table.descriptions.find(type); text != table.descriptions.end())
         out["description"] = text->second;
       return out;
   }
@@ -384,9 +439,10 @@ json SchemaOf(std::string_view type) {
 
 }  // namespace
 
-json IstioSchema(std::string_view kind) {
+json IstioSchema(std::string_view kind, bool later) {
+  const IstioTable& table = Table(later);
   json out = {{"type", "object"}};
-  json spec = SchemaOf(kind);
+  json spec = SchemaOf(table, kind);
   if (!spec.contains("properties")) {
     out["x-kubernetes-preserve-unknown-fields"] = true;
     return out;
@@ -395,7 +451,7 @@ json IstioSchema(std::string_view kind) {
     out["description"] = spec["description"];
     spec["description"] = "What is wanted.";
   }
-  out["properties"] = {{"spec", std::move(spec)}, {"status", SchemaOf("o")}};
+  out["properties"] = {{"spec", std::move(spec)}, {"status", SchemaOf(table, "o")}};
   return out;
 }
 

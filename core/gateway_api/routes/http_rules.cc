@@ -10,6 +10,7 @@
 #include "core/gateway_api/routes/backends.h"
 #include "core/gateway_api/routes/http_filters.h"
 #include "core/gateway_api/routes/http_matches.h"
+#include "core/profile/changes.h"
 #include "fmt/format.h"
 
 namespace wavetank::gatewayapi {
@@ -64,8 +65,9 @@ class HttpRule {
     const std::string type = Text(filter, "type");
     if (type == "RequestMirror") {
       json mirror = MirrorOf(At(filter, "requestMirror"), mirrors);
-      // Of several the first: VirtualServices here have one.
-      if (!mirror.is_null() && !out.contains("mirror")) {
+      if (!mirror.is_null() && in_.profile.Has(pilot::Change::kSeveralMirrors)) {
+        out["mirrors"].push_back(std::move(mirror));
+      } else if (!mirror.is_null() && !out.contains("mirror")) {  // of several the first
         out["mirror"] = std::move(mirror["destination"]);
         if (mirror.contains("percentage")) out["mirrorPercentage"] = std::move(mirror["percentage"]);
       }

@@ -121,6 +121,7 @@ AuthzFilters::Rules AuthzFilters::Encode(const Policies& policies, Action action
   options.string_headers = push_.profile().Has(Change::kHeadersByStringMatch);
   options.jwt_payload = jwt_payload_;
   options.trust_domains = &*trust_domains_;
+  options.reads = authz::ReadFields::Of(push_.profile());
   const bool by_name = push_.profile().Has(Change::kAuthorizersByName);
   struct Side {
     bool any = false;
@@ -129,6 +130,7 @@ AuthzFilters::Rules AuthzFilters::Encode(const Policies& policies, Action action
   for (const auto* policy : policies) {
     Side& side = IsDryRun(policy->meta) ? shadow : enforced;
     side.any = true;
+    options.policy_namespace = policy->meta.ns;
     const auto add = [&](size_t rule, std::string encoded) {
       std::string prefix;
       if (custom) prefix = fmt::format("{}-", authz::kExtAuthzPrefix);
@@ -138,7 +140,7 @@ AuthzFilters::Rules AuthzFilters::Encode(const Policies& policies, Action action
           std::move(encoded));
     };
     for (size_t i = 0; i < policy->spec.rules.size(); ++i) {
-      if (!authz::IsKnownRule(policy->spec.rules[i])) continue;
+      if (!authz::IsKnownRule(policy->spec.rules[i], options)) continue;
       if (auto encoded = authz::EncodeRule(policy->spec.rules[i], options)) add(i, *std::move(encoded));
     }
     if (policy->spec.rules.empty()) add(0, authz::MatchNever());

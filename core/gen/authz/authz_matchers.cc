@@ -88,6 +88,43 @@ void WritePathMatcher(wire::Writer& w, int field, std::string_view value) {
   w.Message(field, [&] { WriteStringMatcher(w, matcher::PathMatcher::kPathFieldNumber, value); });
 }
 
+void WritePrefixMatcher(wire::Writer& w, int field, std::string_view prefix) {
+  w.Message(field, [&] { w.Bytes(StringPb::kPrefixFieldNumber, prefix); });
+}
+
+bool IsListValue(std::string_view value) { return value.starts_with('[') && value.ends_with(']'); }
+
+std::string_view WithoutListBrackets(std::string_view value) {
+  const size_t first = value.find_first_not_of("[]"), last = value.find_last_not_of("[]");
+  return first == value.npos ? std::string_view() : value.substr(first, last - first + 1);
+}
+
+void WriteFilterValues(wire::Writer& w, int field, std::string_view filter, std::string_view key,
+                       const std::vector<std::string>& values) {
+  using matcher::ListMatcher;
+  using matcher::OrMatcher;
+  using matcher::ValueMatcher;
+  const auto write = [&](int at, std::string_view value) {
+    w.Message(at, [&] {
+      if (!IsListValue(value)) return WriteStringMatcher(w, ValueMatcher::kStringMatchFieldNumber, value);
+      w.Message(ValueMatcher::kListMatchFieldNumber, [&] {
+        w.Message(ListMatcher::kOneOfFieldNumber,
+                  [&] { WriteStringMatcher(w, ValueMatcher::kStringMatchFieldNumber, WithoutListBrackets(value)); });
+      });
+    });
+  };
+  w.Message(field, [&] {
+    w.NonEmpty(MetadataPb::kFilterFieldNumber, filter);
+    w.Message(MetadataPb::kPathFieldNumber, [&] { w.Bytes(MetadataPb::PathSegment::kKeyFieldNumber, key); });
+    if (values.size() == 1) return write(MetadataPb::kValueFieldNumber, values.front());
+    w.Message(MetadataPb::kValueFieldNumber, [&] {
+      w.Message(ValueMatcher::kOrMatchFieldNumber, [&] {
+        for (const std::string& value : values) write(OrMatcher::kValueMatchersFieldNumber, value);
+      });
+    });
+  });
+}
+
 void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
                           const std::vector<std::string_view>& path, MetadataValue kind, std::string_view value) {
   WriteMetadataMatcher(w, field, filter, path, kind, false, [&](int at) { WriteStringMatcher(w, at, value); });

@@ -26,6 +26,7 @@ void WriteHeaderMatcher(wire::Writer& w, int field, std::string_view name, std::
 // Of ":authority", whatever the case.
 void WriteHostMatcher(wire::Writer& w, int field, std::string_view value);
 void WritePathMatcher(wire::Writer& w, int field, std::string_view value);
+void WritePrefixMatcher(wire::Writer& w, int field, std::string_view prefix);
 
 // The value itself, a list that has one such, or either of both.
 enum class MetadataValue : uint8_t { kText, kListWith, kTextOrListWith };
@@ -35,6 +36,12 @@ void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
 void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
                           const std::vector<std::string_view>& path, MetadataValue kind, bool invert,
                           absl::FunctionRef<void(int field)> value);
+// "[v]", and v of it.
+bool IsListValue(std::string_view value);
+std::string_view WithoutListBrackets(std::string_view value);
+// Any of `values`, as conditions on filters' metadata write them: "[v]" looks into a list.
+void WriteFilterValues(wire::Writer& w, int field, std::string_view filter, std::string_view key,
+                       const std::vector<std::string>& values);
 // What tokens say, as Envoy's filter keeps it: of a claim, `values` as AuthorizationPolicies write them; of issuer and
 // subject, a principal "ISSUER/SUBJECT" (istiod: pilot/pkg/security/authz/model/generator.go).
 void WriteClaimMatcher(wire::Writer& w, int field, const std::vector<std::string_view>& claim,

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "core/base/text/go_regexp.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/authz/authz_matchers.h"
 #include "core/gen/authz/authz_trust_domains.h"
 #include "core/gen/view/listener_types.h"
 #include "core/gen/wire/wire.h"
+#include "core/profile/changes.h"
 #include "envoy/config/rbac/v3/rbac.pb.h"
 #include "envoy/type/matcher/v3/filter_state.pb.h"
 
@@ -38,6 +40,8 @@ enum class Attribute : uint8_t {
   kSourcePrincipal,
   kRequestAuth,  // principal, audiences, presenter
   kSourceNamespace,
+  kServiceAccount,
+  kTrustDomain,
   kRemoteIp,
   kSourceIp,
   kRequestHeader,
@@ -45,7 +49,9 @@ enum class Attribute : uint8_t {
 };
 bool IsPermission(Attribute attribute) { return attribute <= Attribute::kEnvoyFilter; }
 
-Attribute AttributeOf(std::string_view key) {
+Attribute AttributeOf(std::string_view key, const RuleOptions& options) {
+  if (options.reads.service_accounts && key == "source.serviceAccount") return Attribute::kServiceAccount;
+  if (options.reads.trust_domains && key == "source.trustDomain") return Attribute::kTrustDomain;
   if (key == "destination.ip") return Attribute::kDestinationIp;
   if (key == "destination.port") return Attribute::kDestinationPort;
   if (key == "connection.sni") return Attribute::kServerName;
@@ -128,7 +134,7 @@ class RuleEncoder {
   void MigrateConditions() {
     constexpr size_t kMost = 1 << 16;
     for (const Policy::Condition& condition : rule_.when) {
-      if (AttributeOf(condition.key) != Attribute::kSourcePrincipal) continue;
+      if (AttributeOf(condition.key, options_) != Attribute::kSourcePrincipal) continue;
       Policy::Values& values = migrated_.emplace_back(condition.values);
       for (size_t pass = 0; pass < std::max<size_t>(1, rule_.from.size()); ++pass) {
         if (values.values.size() + values.not_values.size() > kMost) break;
@@ -139,6 +145,13 @@ class RuleEncoder {
 
   Policy::Values Migrated(const Policy::Values& values) const {
     return {options_.trust_domains->Expand(values.values), options_.trust_domains->Expand(values.not_values)};
+  }
+
+  // istiod: pilot/pkg/security/authz/model/model.go, MigrateTrustDomain.
+  Policy::Values WithAliases(const Policy::Values& values) const {
+    if (options_.trust_domains == nullptr || values.empty()) return values;
+    return {options_.trust_domains->ExpandDomains(values.values),
+            options_.trust_domains->ExpandDomains(values.not_values)};
   }
 
   void Add(const Policy::Operation& operation) {
@@ -157,6 +170,11 @@ class RuleEncoder {
       Condition(kPrincipals, Attribute::kSourcePrincipal, {},
                 migrate ? Migrated(source.principals) : source.principals);
       Condition(kPrincipals, Attribute::kRequestAuth, "request.auth.principal", source.request_principals);
+      if (options_.reads.service_accounts)
+        Condition(kPrincipals, Attribute::kServiceAccount, {}, source.service_accounts);
+      if (options_.reads.trust_domains) {
+        Condition(kPrincipals, Attribute::kTrustDomain, {}, WithAliases(source.trust_domains));
+      }
       Condition(kPrincipals, Attribute::kSourceNamespace, {}, source.namespaces);
       Condition(kPrincipals, Attribute::kRemoteIp, {}, source.remote_ip_blocks);
       Condition(kPrincipals, Attribute::kSourceIp, {}, source.ip_blocks);
@@ -167,10 +185,11 @@ class RuleEncoder {
   void Conditions(const Half& half) {
     size_t principal = 0;
     for (const Policy::Condition& condition : rule_.when) {
-      const Attribute attribute = AttributeOf(condition.key);
+      const Attribute attribute = AttributeOf(condition.key, options_);
       const bool is_migrated = attribute == Attribute::kSourcePrincipal && !migrated_.empty();
       const Policy::Values& values = is_migrated ? migrated_[principal++] : condition.values;
-      if (IsPermission(attribute) == (&half == &kPermissions)) Condition(half, attribute, condition.key, values);
+      if (IsPermission(attribute) != (&half == &kPermissions)) continue;
+      Condition(half, attribute, condition.key, attribute == Attribute::kTrustDomain ? WithAliases(values) : values);
     }
   }
 
@@ -191,6 +210,12 @@ class RuleEncoder {
       WriteToken(attribute, key, values.values, [&](auto body) { w_.Message(kPrincipals.in_set, body); });
       WriteToken(attribute, key, values.not_values,
                  [&](auto body) { w_.Message(kPrincipals.in_set, [&] { w_.Message(kPrincipals.negation, body); }); });
+      return;
+    }
+    if (attribute == Attribute::kEnvoyFilter && options_.reads.filter_values_at_once) {
+      WriteFilterMetadata(key, values.values, [&](auto body) { w_.Message(half.in_set, body); });
+      WriteFilterMetadata(key, values.not_values,
+                          [&](auto body) { w_.Message(half.in_set, [&] { w_.Message(half.negation, body); }); });
       return;
     }
     AnyOf(half, attribute, key, values.values, [&](auto body) { w_.Message(half.in_set, body); });
@@ -264,7 +289,11 @@ class RuleEncoder {
         WriteHeaderMatcher(w_, Permission::kHeaderFieldNumber, ":method", value, options_.string_headers);
         return true;
       case Attribute::kPath:
-        WritePathMatcher(w_, Permission::kUrlPathFieldNumber, value);
+        if (options_.reads.path_templates && (value.find("{*}") != value.npos || value.find("{**}") != value.npos)) {
+          WritePathTemplate(value);
+        } else {
+          WritePathMatcher(w_, Permission::kUrlPathFieldNumber, value);
+        }
         return true;
       case Attribute::kDestinationPort: {
         const std::optional<uint32_t> port = PortNumber(value);
@@ -281,8 +310,31 @@ class RuleEncoder {
       case Attribute::kSourcePrincipal:
         WriteIdentity([&](int field) { WritePrincipalMatcher(w_, field, value); });
         return true;
+      case Attribute::kServiceAccount: {
+        // istiod: serviceAccountRegex. Of the policy's namespace if none is named.
+        const size_t slash = value.find('/');
+        const std::string_view ns = slash == value.npos ? options_.policy_namespace : value.substr(0, slash);
+        const std::string_view account = slash == value.npos ? value : value.substr(slash + 1);
+        const std::string regex = "spiffe://.+/ns/" + QuoteMeta(ns) + "/(.+/|)sa/" + QuoteMeta(account) + "(/.+)?";
+        WriteIdentity([&](int field) { WriteRegexMatcher(w_, field, regex); });
+        return true;
+      }
+      case Attribute::kTrustDomain: {
+        // istiod: srcTrustDomainGenerator.
+        const size_t star = value.find('*');
+        if (value == "*" || star == value.npos) {
+          const std::string prefix = value == "*" ? "spiffe://" : "spiffe://" + std::string(value) + "/";
+          WriteIdentity([&](int field) { WritePrefixMatcher(w_, field, prefix); });
+        } else {
+          const std::string regex =
+              "spiffe://" + QuoteMeta(value.substr(0, star)) + "[^/]*" + QuoteMeta(value.substr(star + 1)) + "/.*";
+          WriteIdentity([&](int field) { WriteRegexMatcher(w_, field, regex); });
+        }
+        return true;
+      }
       case Attribute::kSourceNamespace: {
-        const std::string ns = absl::StrReplaceAll(absl::string_view(value.data(), value.size()), {{"*", ".*"}});
+        const std::string text = options_.reads.namespaces_as_text ? QuoteMeta(value) : std::string(value);
+        const std::string ns = absl::StrReplaceAll(text, {{options_.reads.namespaces_as_text ? "\\*" : "*", ".*"}});
         WriteIdentity([&](int field) { WriteRegexMatcher(w_, field, ".*/ns/" + ns + "/.*"); });
         return true;
       }
@@ -357,14 +409,43 @@ class RuleEncoder {
     if (key.ends_with(']')) key.remove_suffix(1);
     const size_t bracket = key.find('[');
     if (bracket == key.npos) return false;
-    const bool list = value.starts_with('[') && value.ends_with(']');
-    if (list) {
-      const size_t first = value.find_first_not_of("[]"), last = value.find_last_not_of("[]");
-      value = first == value.npos ? std::string_view() : value.substr(first, last - first + 1);
-    }
+    const bool list = IsListValue(value);
+    if (list) value = WithoutListBrackets(value);
     WriteMetadataMatcher(w_, Permission::kMetadataFieldNumber, key.substr(0, bracket), {key.substr(bracket + 1)},
                          list ? MetadataValue::kListWith : MetadataValue::kText, value);
     return true;
+  }
+
+  // All values in one. istiod: envoyFilterGenerator.extendedPermission.
+  template <typename Around>
+  void WriteFilterMetadata(std::string_view key, const std::vector<std::string>& values, Around around) {
+    if (values.empty()) return;
+    key.remove_prefix(kExperimental.size());
+    if (key.ends_with(']')) key.remove_suffix(1);
+    const size_t bracket = key.find('[');
+    if (bracket == key.npos) {
+      void_ |= options_.allow;
+      return;
+    }
+    around([&] {
+      WriteFilterValues(w_, Permission::kMetadataFieldNumber, key.substr(0, bracket), key.substr(bracket + 1), values);
+    });
+  }
+
+  // Encoded by hand: nothing else here knows the message (Envoy:
+  // extensions/path/match/uri_template/v3/uri_template_match.proto).
+  // istiod: pilot/pkg/security/authz/matcher/template.go.
+  void WritePathTemplate(std::string_view path) {
+    using ExtensionPb = ::envoy::config::core::v3::TypedExtensionConfig;
+    constexpr int kPathTemplate = 1;
+    const std::string pattern =
+        absl::StrReplaceAll(absl::string_view(path.data(), path.size()), {{"{**}", "**"}, {"{*}", "*"}});
+    w_.Message(Permission::kUriTemplateFieldNumber, [&] {
+      w_.Bytes(ExtensionPb::kNameFieldNumber, "uri-template");
+      w_.Any(ExtensionPb::kTypedConfigFieldNumber,
+             "type.googleapis.com/envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig",
+             wire::Encode([&](wire::Writer& config) { config.Bytes(kPathTemplate, pattern); }));
+    });
   }
 
   const Policy::Rule& rule_;
@@ -377,9 +458,19 @@ class RuleEncoder {
 
 }  // namespace
 
-bool IsKnownRule(const Policy::Rule& rule) {
-  return std::all_of(rule.when.begin(), rule.when.end(), [](const Policy::Condition& condition) {
-    return AttributeOf(condition.key) != Attribute::kUnknown;
+ReadFields ReadFields::Of(const Profile& profile) {
+  ReadFields out;
+  out.service_accounts = profile.Has(Change::kServiceAccountsAsSources);
+  out.trust_domains = profile.Has(Change::kTrustDomainsAsSources);
+  out.path_templates = profile.Has(Change::kPathTemplates);
+  out.namespaces_as_text = profile.Has(Change::kNamespacesAsText);
+  out.filter_values_at_once = profile.Has(Change::kFilterValuesAtOnce);
+  return out;
+}
+
+bool IsKnownRule(const Policy::Rule& rule, const RuleOptions& options) {
+  return std::all_of(rule.when.begin(), rule.when.end(), [&](const Policy::Condition& condition) {
+    return AttributeOf(condition.key, options) != Attribute::kUnknown;
   });
 }
 

@@ -54,4 +54,20 @@ std::vector<std::string> TrustDomains::Expand(const std::vector<std::string>& pr
   return out;
 }
 
+// istiod: pilot/pkg/security/trustdomain/bundle.go, ExpandTrustDomainAliases.
+std::vector<std::string> TrustDomains::ExpandDomains(const std::vector<std::string>& domains) const {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& domain) {
+    if (std::find(out.begin(), out.end(), domain) == out.end()) out.push_back(domain);
+  };
+  for (const std::string& domain : domains) {
+    if (std::find(domains_.begin(), domains_.end(), domain) == domains_.end()) {
+      add(domain);
+    } else {
+      for (const std::string& own : domains_) add(own);
+    }
+  }
+  return out;
+}
+
 }  // namespace wavetank::pilot::authz

@@ -18,6 +18,9 @@ class TrustDomains {
   // what comes out twice goes in as twice as many.
   std::vector<std::string> Expand(const std::vector<std::string>& principals) const;
 
+  // Names of domains: each of the mesh's stands for all of them. Each once.
+  std::vector<std::string> ExpandDomains(const std::vector<std::string>& domains) const;
+
  private:
   bool Knows(std::string_view domain) const;
   std::vector<std::string> domains_;  // the mesh's own first

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -55,7 +57,11 @@ jwt::JwtProvider MakeJwtProvider(const JwtRule& rule, const PushContext& push, c
   out.set_forward_payload_header(rule.output_payload_to_header);
   if (notes.payload) {
     out.set_payload_in_metadata(std::string(authz::kJwtPayload));
-    for (const char* claim : {"permission", "scope"})
+    // istiod: buildSpaceDelimitedClaims. Sorted, each once.
+    std::set<std::string> split = {"permission", "scope"};
+    if (push.profile().Has(Change::kSpaceDelimitedClaims))
+      split.insert(rule.space_delimited_claims.begin(), rule.space_delimited_claims.end());
+    for (const std::string& claim : split)
       out.mutable_normalize_payload_in_metadata()->add_space_delimited_claims(claim);
     out.set_clear_route_cache(notes.clear_route_cache);
   } else {
@@ -72,6 +78,9 @@ jwt::JwtProvider MakeJwtProvider(const JwtRule& rule, const PushContext& push, c
     from->set_value_prefix(prefix);
   }
   for (const std::string& param : rule.from_params) out.add_from_params(param);
+  if (push.profile().Has(Change::kTokensInCookies)) {
+    for (const std::string& cookie : rule.from_cookies) out.add_from_cookies(cookie);
+  }
   out.mutable_local_jwks()->set_inline_string(KeySet(rule, push));
   return out;
 }

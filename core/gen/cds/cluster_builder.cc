@@ -155,8 +155,11 @@ std::vector<Resource> ClusterBuilder::WithSubsets(Mode mode, const Service& serv
       of_subset->cluster.set_alt_stat_name(StatName(
           BuildStatPrefix(mesh_.outbound_cluster_stat_name, service.hostname, subset.name, port, service.attributes)));
     }
-    ApplyOutboundPolicy(mode, service, port, MergeTrafficPolicy(policy, own, port.port), own, &subset, rule,
-                        *of_subset);
+    EffectivePolicy effective = MergeTrafficPolicy(policy, own, port.port);
+    const bool own_budget = own != nullptr && own->retry_budget;
+    if (own != nullptr && !own_budget && !push_.profile().Has(Change::kRetryBudgetsInherited))
+      effective.retry_budget = nullptr;
+    ApplyOutboundPolicy(mode, service, port, effective, own, &subset, rule, *of_subset);
     of_subset->rule = &consolidated->rule->meta;
     of_subset->subset = subset.name;
     out.push_back(of_subset->Finish());
@@ -199,9 +202,14 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
                                          const EffectivePolicy& policy, const config::TrafficPolicy* own_policy,
                                          const config::Subset* subset, const config::DestinationRule* rule,
                                          ClusterDraft& draft) const {
-  ApplyConnectionPool(mesh_, policy.connection_pool, push_.profile(), draft);
-  if (ShouldUpgradeToH2(mesh_, policy.connection_pool, port))
-    draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
+  const Profile& profile = push_.profile();
+  const auto upgrade = [&] {
+    if (ShouldUpgradeToH2(mesh_, policy.connection_pool, port, profile))
+      draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
+  };
+  if (profile.Has(Change::kUpgradeBeforePool)) upgrade();
+  ApplyConnectionPool(mesh_, policy.connection_pool, profile, draft, policy.retry_budget);
+  if (!profile.Has(Change::kUpgradeBeforePool)) upgrade();
   ApplyOutlierDetection(policy.outlier_detection, draft);
   ApplyLoadBalancer(mesh_, policy.load_balancer, service, PartsOf(proxy_.locality), proxy_.labels, push_.profile(),
                     draft);
@@ -214,6 +222,7 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
     tls.external_registry = service.attributes.registry == Provider::kExternal;
     tls.rule_has_workload_selector = rule != nullptr && rule->workload_selector.has_value();
     tls.service_mode = push_.InferServiceMtlsMode(own_policy, service, port);
+    if (profile.Has(Change::kUpstreamProxyProtocol)) tls.proxy_protocol = policy.proxy_protocol;
     ApplyUpstreamTls(proxy_, mesh_, push_.profile(), policy.tls, tls, draft);
   }
   if (draft.IsOriginalDst()) cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
@@ -311,12 +320,14 @@ std::vector<InboundCluster> ClusterBuilder::Inbound() const {
   std::vector<InboundCluster> out;
   // Without interception the application itself listens on its ports.
   if (proxy_.metadata.interception_mode == "NONE") return out;
+  const bool to_localhost = mesh_.inbound_to_localhost && push_.profile().Has(Change::kInboundToLocalhost);
+  const std::string bind = !to_localhost ? "" : supports_ipv4_ ? "127.0.0.1" : "::1";
   // The first instance of a port names its protocol and its DestinationRule; all are named in the metadata.
   std::map<uint32_t, std::vector<const ServiceInstance*>> by_port;
   for (const ServiceInstance& i : proxy_.service_instances) by_port[i.endpoint.endpoint_port].push_back(&i);
   for (const auto& [port, instances] : by_port) {
     InboundCluster& cluster = out.emplace_back();
-    cluster.cluster = InboundFor(static_cast<int>(port), "", port, *instances.front(), instances);
+    cluster.cluster = InboundFor(static_cast<int>(port), bind, port, *instances.front(), instances);
     for (const ServiceInstance* i : instances) cluster.hosts.push_back(i->service->hostname);
   }
   return out;
@@ -379,6 +390,16 @@ std::vector<InboundCluster> ClusterBuilder::InboundForIngressListeners() const {
   return out;
 }
 
+// istiod: pilot/pkg/model/sidecar.go, InboundConnectionPoolForPort.
+const config::ConnectionPoolSettings* ClusterBuilder::InboundPoolOfSidecar(int port) const {
+  if (proxy_.sidecar_scope == nullptr || proxy_.sidecar_scope->sidecar == nullptr) return nullptr;
+  const config::Sidecar& sidecar = proxy_.sidecar_scope->sidecar->spec;
+  for (const config::SidecarIngressListener& listener : sidecar.ingress) {
+    if (static_cast<int>(listener.port.number) == port && listener.connection_pool) return &*listener.connection_pool;
+  }
+  return sidecar.inbound_connection_pool ? &*sidecar.inbound_connection_pool : nullptr;
+}
+
 // istiod: buildInboundClusterForPortOrUDS.
 Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, uint32_t endpoint_port,
                                     const ServiceInstance& instance,
@@ -428,7 +449,10 @@ Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, ui
     policy = MergeTrafficPolicy({}, &*spec->traffic_policy, port.port);
     if (draft.services) draft.rule = &rule->rule->meta;
   }
-  ApplyConnectionPool(mesh_, policy.connection_pool, push_.profile(), draft);
+  if (push_.profile().Has(Change::kInboundPoolOfSidecar)) {
+    if (const auto* pool = InboundPoolOfSidecar(port_number); pool != nullptr) policy.connection_pool = pool;
+  }
+  ApplyConnectionPool(mesh_, policy.connection_pool, push_.profile(), draft, policy.retry_budget);
   if (draft.IsOriginalDst()) cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
   if (bind != "127.0.0.1" && bind != "::1") {
     SetSourceAddress(supports_ipv4_ ? kInboundBindIpv4 : kInboundBindIpv6, cluster);

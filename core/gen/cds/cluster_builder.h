@@ -67,6 +67,8 @@ class ClusterBuilder {
   // The name under which its statistics are kept, where that is not the cluster's.
   void NameStats(const std::string& name, Cluster& cluster) const;
   ClusterDraft NewPassthrough() const;
+  // What a Sidecar says of the port; null: nothing.
+  const config::ConnectionPoolSettings* InboundPoolOfSidecar(int port) const;
   Resource InboundFor(int port_number, const std::string& bind, uint32_t endpoint_port, const ServiceInstance& instance,
                       const std::vector<const ServiceInstance*>& all) const;
   std::vector<InboundCluster> InboundForIngressListeners() const;

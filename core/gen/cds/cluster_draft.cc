@@ -99,6 +99,12 @@ void WriteHttpOptions(const ClusterDraft& draft, wire::Writer& out) {
   if (draft.common_http != nullptr || draft.auto_sni || draft.auto_san_validation) {
     HttpProtocolOptions options = HttpOptionsFor(draft.upstream_protocol);
     if (draft.common_http != nullptr) *options.mutable_common_http_protocol_options() = *draft.common_http;
+    if (draft.max_concurrent_streams > 0) {
+      options.mutable_explicit_http_config()
+          ->mutable_http2_protocol_options()
+          ->mutable_max_concurrent_streams()
+          ->set_value(draft.max_concurrent_streams);
+    }
     if (draft.auto_sni) options.mutable_upstream_http_protocol_options()->set_auto_sni(true);
     if (draft.auto_san_validation) options.mutable_upstream_http_protocol_options()->set_auto_san_validation(true);
     out.Append(EncodeHttpOptions(options));

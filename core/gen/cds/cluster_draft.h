@@ -43,6 +43,8 @@ struct ClusterDraft {
   bool tells_v1_paths = false;  // of Istio's configuration (Change::kConfigPathsOfV1)
   bool keeps_alpn = false;      // the filter istio.alpn leaves the cluster's ALPN alone
 
+  uint32_t max_concurrent_streams = 0;  // of HTTP/2; 0: as many as Envoy wants
+
   // upstream_http_protocol_options: server name, and who may answer, from the request.
   bool auto_sni = false, auto_san_validation = false;
 

@@ -23,25 +23,46 @@ void SetKeepalive(const std::optional<config::TcpKeepalive>& keepalive, Cluster&
   if (keepalive->interval) out->mutable_keepalive_interval()->set_value(seconds(*keepalive->interval));
 }
 
-void SetSlowStart(const config::LoadBalancerSettings* lb, Cluster::SlowStartConfig* (*config)(Cluster&),
-                  Cluster& cluster) {
-  if (lb == nullptr || !lb->warmup_duration_secs) return;
-  SetDuration(*lb->warmup_duration_secs, config(cluster)->mutable_slow_start_window());
+// istiod: pilot/pkg/networking/core/cluster_traffic_policy.go, setWarmup, setSlowStartConfig.
+void SetSlowStart(const config::LoadBalancerSettings* lb, const Profile& profile,
+                  Cluster::SlowStartConfig* (*config)(Cluster&), Cluster& cluster) {
+  if (lb == nullptr) return;
+  if (lb->warmup && profile.Has(Change::kWarmupShape)) {
+    Cluster::SlowStartConfig& out = *config(cluster);
+    if (lb->warmup->duration) SetDuration(*lb->warmup->duration, out.mutable_slow_start_window());
+    out.mutable_aggression()->set_default_value(lb->warmup->aggression.value_or(1));
+    out.mutable_aggression()->set_runtime_key("(");
+    out.mutable_min_weight_percent()->set_value(lb->warmup->minimum_percent.value_or(10));
+  } else if (lb->warmup_duration_secs) {
+    SetDuration(*lb->warmup_duration_secs, config(cluster)->mutable_slow_start_window());
+  }
 }
 
-void ApplyLeastRequest(const config::LoadBalancerSettings* lb, Cluster& cluster) {
+void ApplyLeastRequest(const config::LoadBalancerSettings* lb, const Profile& profile, Cluster& cluster) {
   cluster.set_lb_policy(Cluster::LEAST_REQUEST);
   SetSlowStart(
-      lb, [](Cluster& c) { return c.mutable_least_request_lb_config()->mutable_slow_start_config(); }, cluster);
+      lb, profile, [](Cluster& c) { return c.mutable_least_request_lb_config()->mutable_slow_start_config(); },
+      cluster);
 }
 
-void ApplyRoundRobin(const config::LoadBalancerSettings* lb, Cluster& cluster) {
+void ApplyRoundRobin(const config::LoadBalancerSettings* lb, const Profile& profile, Cluster& cluster) {
   cluster.set_lb_policy(Cluster::ROUND_ROBIN);
   SetSlowStart(
-      lb, [](Cluster& c) { return c.mutable_round_robin_lb_config()->mutable_slow_start_config(); }, cluster);
+      lb, profile, [](Cluster& c) { return c.mutable_round_robin_lb_config()->mutable_slow_start_config(); }, cluster);
 }
 
-std::string EncodeThresholds(uint32_t connections, uint32_t pending, uint32_t requests, uint32_t retries, bool track) {
+// istiod: applyRetryBudget.
+void SetRetryBudget(const config::RetryBudget& budget, const Profile& profile,
+                    ::envoy::config::cluster::v3::CircuitBreakers::Thresholds& out) {
+  const double usual = profile.Has(Change::kRetryBudgetsInherited) ? 20 : 0.2;
+  constexpr uint32_t kUsualConcurrency = 3;
+  out.mutable_retry_budget()->mutable_budget_percent()->set_value(budget.percent.value_or(usual));
+  out.mutable_retry_budget()->mutable_min_retry_concurrency()->set_value(
+      budget.min_retry_concurrency > 0 ? budget.min_retry_concurrency : kUsualConcurrency);
+}
+
+std::string EncodeThresholds(uint32_t connections, uint32_t pending, uint32_t requests, uint32_t retries, bool track,
+                             const config::RetryBudget* budget = nullptr, const Profile* profile = nullptr) {
   Cluster limits;
   auto* thresholds = limits.mutable_circuit_breakers()->add_thresholds();
   thresholds->mutable_max_connections()->set_value(connections);
@@ -49,34 +70,37 @@ std::string EncodeThresholds(uint32_t connections, uint32_t pending, uint32_t re
   thresholds->mutable_max_requests()->set_value(requests);
   thresholds->mutable_max_retries()->set_value(retries);
   if (track) thresholds->set_track_remaining(true);
+  if (budget != nullptr) SetRetryBudget(*budget, *profile, *thresholds);
   return Serialize(limits);
 }
 
 void ApplyLimits(const config::ConnectionPoolSettings::Tcp* tcp, const config::ConnectionPoolSettings::Http* http,
-                 bool track, ClusterDraft& draft) {
+                 const config::RetryBudget* budget, const Profile& profile, ClusterDraft& draft) {
+  const bool track = !profile.Has(Change::kNoRemainingCircuitBreakerMetrics);
   constexpr uint32_t kNoLimit = std::numeric_limits<uint32_t>::max();
   static const std::string* const kUnlimited[] = {
       new std::string(EncodeThresholds(kNoLimit, kNoLimit, kNoLimit, kNoLimit, false)),
       new std::string(EncodeThresholds(kNoLimit, kNoLimit, kNoLimit, kNoLimit, true))};
   const auto limit = [](int32_t wanted) { return wanted > 0 ? static_cast<uint32_t>(wanted) : kNoLimit; };
-  if (tcp == nullptr && http == nullptr) {
+  if (tcp == nullptr && http == nullptr && budget == nullptr) {
     draft.encoded.append(*kUnlimited[track ? 1 : 0]);
     return;
   }
-  draft.encoded.append(EncodeThresholds(
-      limit(tcp != nullptr ? tcp->max_connections : 0), limit(http != nullptr ? http->http1_max_pending_requests : 0),
-      limit(http != nullptr ? http->http2_max_requests : 0), limit(http != nullptr ? http->max_retries : 0), track));
+  draft.encoded.append(EncodeThresholds(limit(tcp != nullptr ? tcp->max_connections : 0),
+                                        limit(http != nullptr ? http->http1_max_pending_requests : 0),
+                                        limit(http != nullptr ? http->http2_max_requests : 0),
+                                        limit(http != nullptr ? http->max_retries : 0), track, budget, &profile));
 }
 
 }  // namespace
 
 void ApplyConnectionPool(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool,
-                         const Profile& profile, ClusterDraft& draft) {
+                         const Profile& profile, ClusterDraft& draft, const config::RetryBudget* budget) {
   const auto* tcp = pool != nullptr && pool->tcp ? &*pool->tcp : nullptr;
   const auto* http = pool != nullptr && pool->http ? &*pool->http : nullptr;
   Cluster& cluster = draft.cluster;
 
-  ApplyLimits(tcp, http, !profile.Has(Change::kNoRemainingCircuitBreakerMetrics), draft);
+  ApplyLimits(tcp, http, profile.Has(Change::kRetryBudgets) ? budget : nullptr, profile, draft);
 
   const auto& timeout = tcp != nullptr && tcp->connect_timeout ? tcp->connect_timeout : mesh.connect_timeout;
   if (timeout) SetDuration(*timeout, cluster.mutable_connect_timeout());
@@ -86,6 +110,12 @@ void ApplyConnectionPool(const config::MeshConfig& mesh, const config::Connectio
   const auto max_requests = http != nullptr ? static_cast<uint32_t>(http->max_requests_per_connection) : 0;
   if (http != nullptr && http->idle_timeout) {
     SetDuration(*http->idle_timeout, draft.CommonHttp().mutable_idle_timeout());
+  } else if (tcp != nullptr && tcp->idle_timeout && profile.Has(Change::kTcpIdleTimeout)) {
+    SetDuration(*tcp->idle_timeout, draft.CommonHttp().mutable_idle_timeout());
+  }
+  if (http != nullptr && http->max_concurrent_streams > 0 && profile.Has(Change::kConcurrentStreams)) {
+    draft.CommonHttp();  // is there, be it empty
+    if (draft.IsHttp2()) draft.max_concurrent_streams = static_cast<uint32_t>(http->max_concurrent_streams);
   }
   if (max_requests > 0) {
     draft.CommonHttp().mutable_max_requests_per_connection()->set_value(max_requests);
@@ -93,8 +123,10 @@ void ApplyConnectionPool(const config::MeshConfig& mesh, const config::Connectio
   if (tcp != nullptr && tcp->max_connection_duration) {
     SetDuration(*tcp->max_connection_duration, draft.CommonHttp().mutable_max_connection_duration());
   }
-  if (http != nullptr && http->use_client_protocol)
+  if (http != nullptr && http->use_client_protocol) {
     draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kDownstream;
+    draft.max_concurrent_streams = 0;
+  }
 }
 
 void ApplyConsistentHash(const config::ConsistentHash& hash, Cluster& cluster) {
@@ -119,7 +151,10 @@ void ApplyConsistentHash(const config::ConsistentHash& hash, Cluster& cluster) {
   }
 }
 
-bool ShouldUpgradeToH2(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool, const Port& port) {
+bool ShouldUpgradeToH2(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool, const Port& port,
+                       const Profile& profile) {
+  const bool as_client = pool != nullptr && pool->http && pool->http->use_client_protocol;
+  if (as_client && profile.Has(Change::kClientProtocolKept)) return false;
   using Policy = config::ConnectionPoolSettings::Http::H2UpgradePolicy;
   const Policy own = pool != nullptr && pool->http ? pool->http->h2_upgrade_policy : Policy::kDefault;
   if (own != Policy::kDefault) return own == Policy::kUpgrade;
@@ -192,7 +227,7 @@ void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalance
       cluster.set_lb_policy(Cluster::RANDOM);
       break;
     case Simple::kRoundRobin:
-      ApplyRoundRobin(lb, cluster);
+      ApplyRoundRobin(lb, profile, cluster);
       break;
     case Simple::kPassthrough:
       cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
@@ -202,7 +237,7 @@ void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalance
     case Simple::kUnspecified:
     case Simple::kLeastConn:
     case Simple::kLeastRequest:
-      ApplyLeastRequest(lb, cluster);
+      ApplyLeastRequest(lb, profile, cluster);
   }
   if (lb != nullptr && lb->consistent_hash) ApplyConsistentHash(*lb->consistent_hash, cluster);
 }

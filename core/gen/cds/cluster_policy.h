@@ -11,11 +11,13 @@
 namespace wavetank::pilot {
 
 // Also sets the mesh's connect timeout, keepalive and the limits that take the place of Envoy's low defaults.
+// `budget`: of retries; null: none.
 void ApplyConnectionPool(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool,
-                         const Profile& profile, ClusterDraft& draft);
+                         const Profile& profile, ClusterDraft& draft, const config::RetryBudget* budget = nullptr);
 
 // True if an outbound cluster speaks HTTP/2 though its port does not say so.
-bool ShouldUpgradeToH2(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool, const Port& port);
+bool ShouldUpgradeToH2(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool, const Port& port,
+                       const Profile& profile);
 
 // A ring or Maglev's table takes the place of the load balancer. istiod: ApplyRingHashLoadBalancer.
 void ApplyConsistentHash(const config::ConsistentHash& hash, ::envoy::config::cluster::v3::Cluster& cluster);

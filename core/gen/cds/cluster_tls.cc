@@ -23,7 +23,7 @@ using TransportSocket = ::envoy::config::core::v3::TransportSocket;
 // The settings in force. `sans` may be null.
 struct UpstreamSettings {
   ClientTlsMode mode = ClientTlsMode::kDisable;
-  std::string_view certificate, key, root, credential, sni;
+  std::string_view certificate, key, root, credential, sni, crl;
   const std::vector<std::string>* sans = nullptr;
   bool any_server = false;     // insecureSkipVerify: whatever certificate it shows
   bool auto_detected = false;  // nobody asked for it: endpoints without a sidecar still get plain text
@@ -36,6 +36,7 @@ UpstreamSettings FromRule(const config::ClientTlsSettings& tls, const Profile& p
           tls.ca_certificates,
           tls.credential_name,
           tls.sni,
+          profile.Has(Change::kRevocationFiles) ? std::string_view(tls.ca_crl) : std::string_view(),
           &tls.subject_alt_names,
           profile.Has(Change::kInsecureSkipVerify) && tls.insecure_skip_verify.value_or(false),
           false};
@@ -48,6 +49,7 @@ UpstreamSettings FromProxyFiles(const NodeMetadata& m, const std::vector<std::st
           m.tls_client_root_cert,
           {},
           sni,
+          {},
           sans,
           false,
           false};
@@ -60,6 +62,7 @@ std::optional<UpstreamSettings> Resolve(const Proxy& proxy, const config::MeshCo
   const bool proxy_files = !metadata.tls_client_cert_chain.empty();
   if (tls != nullptr) {
     if (tls->mode == ClientTlsMode::kDisable || tls->mode == ClientTlsMode::kSimple) return FromRule(*tls, profile);
+    if (proxy_files && in.mesh_external && profile.Has(Change::kRulesTlsForExternals)) return FromRule(*tls, profile);
     if (proxy_files) {
       UpstreamSettings out = FromProxyFiles(metadata, &tls->subject_alt_names, tls->sni);
       out.any_server = FromRule(*tls, profile).any_server;
@@ -177,6 +180,12 @@ bool SetFromRule(const UpstreamSettings& tls, const TlsInputs& in, const Proxy& 
       common->mutable_validation_context();  // whoever answers
     } else {
       AddSans(sans, *common);
+      if (!tls.crl.empty()) {
+        common->mutable_combined_validation_context()
+            ->mutable_default_validation_context()
+            ->mutable_crl()
+            ->set_filename(std::string(tls.crl));
+      }
       SetAgentSecret(absl::StrCat("file-root:", std::string(root)),
                      *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config());
     }
@@ -190,12 +199,47 @@ bool SetFromRule(const UpstreamSettings& tls, const TlsInputs& in, const Proxy& 
   return true;
 }
 
-void WriteTlsSocket(int field, std::string_view context, wire::Writer& out) {
+// The fields of a TransportSocket of TLS.
+void WriteTls(std::string_view context, wire::Writer& out) {
   static const std::string* const kType = new std::string(TypeUrlOf(UpstreamTlsContext()));
+  out.Bytes(TransportSocket::kNameFieldNumber, kTlsTransportSocket);
+  out.Any(TransportSocket::kTypedConfigFieldNumber, *kType, context);
+}
+
+std::string EncodeRawSocket(std::string_view name) {
+  TransportSocket out;
+  out.set_name(std::string(name));
+  *out.mutable_typed_config() = PackAny(::envoy::extensions::transport_sockets::raw_buffer::v3::RawBuffer());
+  return Serialize(out);
+}
+
+// A TransportSocket, `socket` or what tells who calls before it. Encoded by hand: nothing else here knows the message
+// (Envoy: extensions/transport_sockets/proxy_protocol/v3/upstream_proxy_protocol.proto). istiod:
+// applyUpstreamProxyProtocol.
+void WriteSocket(int field, std::string_view socket, const config::ProxyProtocolVersion* proxy_protocol,
+                 wire::Writer& out) {
+  if (proxy_protocol == nullptr) return out.Bytes(field, socket);
+  constexpr int kConfig = 1, kSocket = 2, kVersion = 1;
   out.Message(field, [&] {
-    out.Bytes(TransportSocket::kNameFieldNumber, kTlsTransportSocket);
-    out.Any(TransportSocket::kTypedConfigFieldNumber, *kType, context);
+    out.Bytes(TransportSocket::kNameFieldNumber, "envoy.transport_sockets.upstream_proxy_protocol");
+    out.Any(TransportSocket::kTypedConfigFieldNumber,
+            "type.googleapis.com/envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport",
+            wire::Encode([&](wire::Writer& transport) {
+              transport.Message(kConfig, [&] {
+                if (*proxy_protocol == config::ProxyProtocolVersion::kV2) transport.Varint(kVersion, 1);
+              });
+              transport.Bytes(kSocket, socket);
+            }));
   });
+}
+
+void WriteTlsSocket(int field, std::string_view context, const config::ProxyProtocolVersion* proxy_protocol,
+                    wire::Writer& out) {
+  if (proxy_protocol == nullptr) {
+    out.Message(field, [&] { WriteTls(context, out); });
+  } else {
+    WriteSocket(field, wire::Encode([&](wire::Writer& socket) { WriteTls(context, socket); }), proxy_protocol, out);
+  }
 }
 
 // Name and match of the socket for endpoints that take TLS.
@@ -206,25 +250,28 @@ std::string EncodeMtlsMatch() {
   return Serialize(match);
 }
 
-std::string EncodePlainMatch() {
+std::string EncodePlainMatch(const config::ProxyProtocolVersion* proxy_protocol) {
   Cluster::TransportSocketMatch match;
   match.set_name("tlsMode-disabled");
   match.mutable_match();
-  match.mutable_transport_socket()->set_name(std::string(kRawBufferTransportSocket));
-  *match.mutable_transport_socket()->mutable_typed_config() =
-      PackAny(::envoy::extensions::transport_sockets::raw_buffer::v3::RawBuffer());
-  return Serialize(match);
+  std::string out = Serialize(match);
+  wire::Writer w(&out);
+  WriteSocket(Cluster::TransportSocketMatch::kTransportSocketFieldNumber, EncodeRawSocket(kRawBufferTransportSocket),
+              proxy_protocol, w);
+  return out;
 }
 
 // TLS for endpoints that say they take it, plain text for the others.
-void WriteSocketMatches(std::string_view context, wire::Writer& out) {
+void WriteSocketMatches(std::string_view context, const config::ProxyProtocolVersion* proxy_protocol,
+                        wire::Writer& out) {
   static const std::string* const kMtls = new std::string(EncodeMtlsMatch());
-  static const std::string* const kPlain = new std::string(EncodePlainMatch());
+  static const std::string* const kPlain = new std::string(EncodePlainMatch(nullptr));
   out.Message(Cluster::kTransportSocketMatchesFieldNumber, [&] {
     out.Append(*kMtls);
-    WriteTlsSocket(Cluster::TransportSocketMatch::kTransportSocketFieldNumber, context, out);
+    WriteTlsSocket(Cluster::TransportSocketMatch::kTransportSocketFieldNumber, context, proxy_protocol, out);
   });
-  out.Bytes(Cluster::kTransportSocketMatchesFieldNumber, *kPlain);
+  out.Bytes(Cluster::kTransportSocketMatchesFieldNumber,
+            proxy_protocol == nullptr ? *kPlain : EncodePlainMatch(proxy_protocol));
 }
 
 }  // namespace
@@ -232,32 +279,37 @@ void WriteSocketMatches(std::string_view context, wire::Writer& out) {
 void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const Profile& profile,
                       const config::ClientTlsSettings* rule_tls, const TlsInputs& in, ClusterDraft& draft) {
   const std::optional<UpstreamSettings> tls = Resolve(proxy, mesh, profile, rule_tls, in);
-  if (!tls || tls->mode == ClientTlsMode::kDisable) return;
+  wire::Writer out(&draft.encoded);
+  const auto plain = [&] {
+    // By another name than elsewhere. istiod: pilot/pkg/networking/util/util.go, RawBufferTransport.
+    if (in.proxy_protocol != nullptr)
+      WriteSocket(Cluster::kTransportSocketFieldNumber, EncodeRawSocket("raw_buffer"), in.proxy_protocol, out);
+  };
+  if (!tls || tls->mode == ClientTlsMode::kDisable) return plain();
   // A sidecar may be unable to read the Secret that a rule for everybody names, and would then never become ready.
   // A ConfigMap's certificate is for all to know.
   const bool secret = !tls->credential.empty() && !tls->credential.starts_with(kConfigMapCredential);
-  if (secret && !proxy.IsRouter() && !in.rule_has_workload_selector) return;
+  if (secret && !proxy.IsRouter() && !in.rule_has_workload_selector) return plain();
 
   std::string context;
   if (tls->mode == ClientTlsMode::kIstioMutual) {
     constexpr size_t kUsual = 400;
     context.reserve(kUsual);
-    wire::Writer out(&context);
-    WriteIstioMutual(*tls, draft.IsHttp2(), draft.cluster.name(), out);
+    wire::Writer mutual(&context);
+    WriteIstioMutual(*tls, draft.IsHttp2(), draft.cluster.name(), mutual);
   } else {
     UpstreamTlsContext message;
     SetTlsVersions(*message.mutable_common_tls_context());
     message.set_sni(std::string(tls->sni));
     if (profile.Has(Change::kAutoSni)) SetAutoSni(*tls, draft);
-    if (!SetFromRule(*tls, in, proxy, mesh, draft.IsHttp2(), profile, message)) return;
+    if (!SetFromRule(*tls, in, proxy, mesh, draft.IsHttp2(), profile, message)) return plain();
     context = Serialize(message);
   }
-  wire::Writer out(&draft.encoded);
   // An original destination has no metadata to choose by.
   if (tls->auto_detected && tls->mode == ClientTlsMode::kIstioMutual && !draft.IsOriginalDst()) {
-    WriteSocketMatches(context, out);
+    WriteSocketMatches(context, in.proxy_protocol, out);
   } else {
-    WriteTlsSocket(Cluster::kTransportSocketFieldNumber, context, out);
+    WriteTlsSocket(Cluster::kTransportSocketFieldNumber, context, in.proxy_protocol, out);
   }
 }
 

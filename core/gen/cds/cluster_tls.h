@@ -23,6 +23,7 @@ struct TlsInputs {
   bool external_registry = false;  // the service is a ServiceEntry's
   bool rule_has_workload_selector = false;
   MutualTlsMode service_mode = MutualTlsMode::kUnknown;
+  const config::ProxyProtocolVersion* proxy_protocol = nullptr;  // the header before TLS, or before plain text
 };
 
 // `tls`: of the rule; null if it says nothing.

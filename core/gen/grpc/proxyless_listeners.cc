@@ -60,7 +60,8 @@ bool ServesMutualTls(const Proxy& proxy, MutualTlsMode mode) {
 // Rules as gRPC knows them: ALLOW and DENY only, nothing dry, principals as the certificate has them, and no filter for
 // policies without rules, so that "allow nothing" allows everything. A rule that is void is there without conditions.
 // istiod: buildRBAC.
-void AddAuthorization(const WorkloadAuthorization::Policies& policies, bool allow, ManagerPb& manager) {
+void AddAuthorization(const WorkloadAuthorization::Policies& policies, bool allow, const Profile& profile,
+                      ManagerPb& manager) {
   using FilterPb = ::envoy::extensions::filters::http::rbac::v3::RBAC;
   using RulesPb = ::envoy::config::rbac::v3::RBAC;
   FilterPb filter;
@@ -69,9 +70,11 @@ void AddAuthorization(const WorkloadAuthorization::Policies& policies, bool allo
   authz::RuleOptions options;
   options.allow = allow;
   options.authenticated = true;
+  options.reads = authz::ReadFields::Of(profile);
   for (const auto* policy : policies) {
+    options.policy_namespace = policy->meta.ns;
     for (size_t i = 0; i < policy->spec.rules.size(); ++i) {
-      if (!authz::IsKnownRule(policy->spec.rules[i])) continue;
+      if (!authz::IsKnownRule(policy->spec.rules[i], options)) continue;
       auto& to = (*rules.mutable_policies())[absl::StrCat(policy->meta.ns, "-", policy->meta.name, "-", i)];
       to.ParseFromString(authz::EncodeRule(policy->spec.rules[i], options).value_or(""));
     }
@@ -82,7 +85,7 @@ void AddAuthorization(const WorkloadAuthorization::Policies& policies, bool allo
   *http_filter->mutable_typed_config() = PackAny(filter);
 }
 
-void AddInboundChain(bool mtls, const WorkloadAuthorization& authz, ListenerPb& out) {
+void AddInboundChain(bool mtls, const WorkloadAuthorization& authz, const Profile& profile, ListenerPb& out) {
   const std::string kind = mtls ? "mtls" : "plaintext";
   ManagerPb manager;
   auto* routes = manager.mutable_route_config();
@@ -92,8 +95,8 @@ void AddInboundChain(bool mtls, const WorkloadAuthorization& authz, ListenerPb& 
   auto* route = host->add_routes();
   route->mutable_match()->set_prefix("/");
   route->mutable_non_forwarding_action();
-  AddAuthorization(authz.deny, false, manager);
-  AddAuthorization(authz.allow, true, manager);
+  AddAuthorization(authz.deny, false, profile, manager);
+  AddAuthorization(authz.allow, true, profile, manager);
   manager.add_http_filters()->ParseFromString(HttpRouter());
 
   auto* chain = out.add_filter_chains();
@@ -105,7 +108,7 @@ void AddInboundChain(bool mtls, const WorkloadAuthorization& authz, ListenerPb& 
 }
 
 std::optional<ListenerPb> Inbound(const Proxy& proxy, const MergedPeerAuthentication& authn,
-                                  const WorkloadAuthorization& authz, const std::string& name) {
+                                  const WorkloadAuthorization& authz, const Profile& profile, const std::string& name) {
   std::string host, text;
   uint32_t port = 0;
   if (!SplitHostPort(std::string_view(name).substr(kGrpcServerListenerPrefix.size()), &host, &text)) {
@@ -119,7 +122,7 @@ std::optional<ListenerPb> Inbound(const Proxy& proxy, const MergedPeerAuthentica
   ListenerPb out;
   out.set_name(name);
   SetAddress(host, port, out);
-  AddInboundChain(ServesMutualTls(proxy, authn.ForPort(port)), authz, out);
+  AddInboundChain(ServesMutualTls(proxy, authn.ForPort(port)), authz, profile, out);
   return out;
 }
 
@@ -145,7 +148,8 @@ std::vector<Resource> BuildProxylessListeners(const Proxy& proxy, const PushCont
   const MergedPeerAuthentication authn = push.authn().ComposeForWorkload(proxy.metadata.ns, proxy.labels);
   const WorkloadAuthorization authz = push.authz().ForWorkload(proxy.config_namespace, proxy.labels);
   for (const std::string& name : wanted.servers()) {
-    if (const std::optional<ListenerPb> listener = Inbound(proxy, authn, authz, name)) out.push_back(Encode(*listener));
+    if (const std::optional<ListenerPb> listener = Inbound(proxy, authn, authz, push.profile(), name))
+      out.push_back(Encode(*listener));
   }
   return out;
 }

@@ -78,17 +78,29 @@ struct Draft {
   DownstreamPb& context = *google::protobuf::Arena::CreateMessage<DownstreamPb>(&arena);
 };
 
+// Of a client that shows a certificate, be it that it need not.
+bool ChecksClients(const ServerSettings& settings) {
+  return settings.mode == ServerSettings::Mode::kMutual || settings.mode == ServerSettings::Mode::kOptionalMutual;
+}
+
 // A certificate of the router's operator, fetched from istiod. istiod: ApplyCredentialSDSToServerCommonTLSContext.
-void ApplyCredential(const ServerSettings& settings, bool socket, envoy_tls::CommonTlsContext& out) {
-  SetCredentialSecret(settings.credential_name, socket, *out.add_tls_certificate_sds_secret_configs());
-  if (settings.mode == ServerSettings::Mode::kMutual) {
+void ApplyCredential(const ServerSettings& settings, const Profile& profile, bool socket,
+                     envoy_tls::CommonTlsContext& out) {
+  std::vector<std::string> names;
+  if (profile.Has(Change::kSeveralCertificates)) names = settings.credential_names;
+  if (names.empty()) names.push_back(settings.credential_name);
+  for (const std::string& name : names)
+    SetCredentialSecret(name, socket, *out.add_tls_certificate_sds_secret_configs());
+  if (ChecksClients(settings)) {
     auto* combined = out.mutable_combined_validation_context();
     auto* validation = combined->mutable_default_validation_context();
     AddExactMatchers(settings.subject_alt_names, SubjectAltNameMatchers(*validation));
     for (const std::string& spki : settings.verify_certificate_spki) validation->add_verify_certificate_spki(spki);
     for (const std::string& hash : settings.verify_certificate_hash) validation->add_verify_certificate_hash(hash);
-    SetCredentialSecret(absl::StrCat(settings.credential_name, std::string(kSdsCaSuffix)), socket,
-                        *combined->mutable_validation_context_sds_secret_config());
+    const bool own_ca = profile.Has(Change::kCaByItsOwnName) && !settings.ca_cert_credential_name.empty();
+    SetCredentialSecret(
+        own_ca ? settings.ca_cert_credential_name : absl::StrCat(names.front(), std::string(kSdsCaSuffix)), socket,
+        *combined->mutable_validation_context_sds_secret_config());
   } else if (!settings.subject_alt_names.empty()) {
     AddExactMatchers(settings.subject_alt_names, SubjectAltNameMatchers(*out.mutable_validation_context()));
   }
@@ -157,25 +169,40 @@ std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig&
 std::string ServerTlsSocket(const ServerSettings& settings, const Proxy& proxy, const config::MeshConfig& mesh,
                             const Profile& profile, bool tcp) {
   const bool istio_mutual = settings.mode == ServerSettings::Mode::kIstioMutual;
-  const bool validate = istio_mutual || settings.mode == ServerSettings::Mode::kMutual;
+  const bool validate = istio_mutual || ChecksClients(settings);
+  const bool required = istio_mutual || settings.mode == ServerSettings::Mode::kMutual;
   Draft draft;
   DownstreamPb& context = draft.context;
-  context.mutable_require_client_certificate()->set_value(validate);
+  context.mutable_require_client_certificate()->set_value(required);
   envoy_tls::CommonTlsContext& common = *context.mutable_common_tls_context();
   if (istio_mutual && tcp) {
     SetAlpn(common, kAlpnDownstreamWithMxc);
   } else {
     SetAlpn(common, kAlpnHttp);
   }
+  const bool several = profile.Has(Change::kSeveralCertificates);
+  const bool credential =
+      !istio_mutual && (!settings.credential_name.empty() || (several && !settings.credential_names.empty()));
   if (istio_mutual) {
     ApplyWorkloadCertificate(common, FilesOf(proxy.metadata), settings.subject_alt_names, {}, validate);
-  } else if (!settings.credential_name.empty()) {
-    ApplyCredential(settings, HasCredentialSocket(proxy), common);
+  } else if (credential) {
+    ApplyCredential(settings, profile, HasCredentialSocket(proxy), common);
   } else {
     const CertificateFiles files{settings.server_certificate, settings.private_key, settings.ca_certificates};
     ApplyWorkloadCertificate(common, files, settings.subject_alt_names, {}, validate);
+    if (several && !settings.tls_certificates.empty()) {
+      common.clear_tls_certificate_sds_secret_configs();
+      for (const ServerSettings::Certificate& each : settings.tls_certificates) {
+        const CertificateFiles own{each.server_certificate, each.private_key, {}};
+        ApplyWorkloadCertificate(common, own, {}, {}, false);
+      }
+    }
   }
-  if (settings.mode == ServerSettings::Mode::kSimple || settings.mode == ServerSettings::Mode::kMutual) {
+  if (validate && !credential && !settings.ca_crl.empty() && profile.Has(Change::kRevocationFiles)) {
+    auto* validation = common.mutable_combined_validation_context()->mutable_default_validation_context();
+    validation->mutable_crl()->set_filename(settings.ca_crl);
+  }
+  if (settings.mode == ServerSettings::Mode::kSimple || ChecksClients(settings)) {
     ApplyParameters(settings, mesh.tls_defaults, profile, common);
   }
   return EncodeSocket(context);

@@ -83,16 +83,20 @@ void SetRetryOn(std::string_view retry_on, RetryPb& out) {
   out.set_retry_on(conditions);
 }
 
+void AddPreviousHosts(RetryPb& out) {
+  auto* previous_hosts = out.add_retry_host_predicate();
+  previous_hosts->set_name("envoy.retry_host_predicates.previous_hosts");
+  *previous_hosts->mutable_typed_config() =
+      PackAny(envoy::extensions::retry::host::previous_hosts::v3::PreviousHostsPredicate());
+}
+
 // `any_503`: also one that the application may have seen.
 RetryPb DefaultRetryPolicy(bool any_503) {
   RetryPb out;
   out.mutable_num_retries()->set_value(2);
   out.set_retry_on("connect-failure,refused-stream,unavailable,cancelled,retriable-status-codes");
   if (any_503) out.add_retriable_status_codes(503);
-  auto* previous_hosts = out.add_retry_host_predicate();
-  previous_hosts->set_name("envoy.retry_host_predicates.previous_hosts");
-  *previous_hosts->mutable_typed_config() =
-      PackAny(envoy::extensions::retry::host::previous_hosts::v3::PreviousHostsPredicate());
+  AddPreviousHosts(out);
   out.set_host_selection_retry_max_attempts(5);
   return out;
 }
@@ -111,6 +115,13 @@ std::string RetryPolicy(const std::optional<config::HttpRetry>& policy, const Pu
   out.mutable_num_retries()->set_value(static_cast<uint32_t>(policy->attempts));
   if (!policy->retry_on.empty()) SetRetryOn(policy->retry_on, out);
   if (policy->per_try_timeout) SetDuration(*policy->per_try_timeout, out.mutable_per_try_timeout());
+  if (push.profile().Has(Change::kRetryBackoff)) {
+    if (policy->retry_ignore_previous_hosts) {
+      out.clear_retry_host_predicate();
+      if (*policy->retry_ignore_previous_hosts) AddPreviousHosts(out);
+    }
+    if (policy->backoff) SetDuration(*policy->backoff, out.mutable_retry_back_off()->mutable_base_interval());
+  }
   if (policy->retry_remote_localities.value_or(false)) {
     envoy::extensions::retry::priority::previous_priorities::v3::PreviousPrioritiesConfig config;
     config.set_update_frequency(2);

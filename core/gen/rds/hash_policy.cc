@@ -9,7 +9,7 @@ namespace {
 using config::ConsistentHash;
 using PolicyPb = ::envoy::config::route::v3::RouteAction::HashPolicy;
 
-std::string Encode(const ConsistentHash& hash) {
+std::string Encode(const ConsistentHash& hash, bool attributes) {
   PolicyPb out;
   switch (hash.key) {
     case ConsistentHash::Key::kNone:
@@ -21,6 +21,12 @@ std::string Encode(const ConsistentHash& hash) {
       out.mutable_cookie()->set_name(hash.cookie.name);
       out.mutable_cookie()->set_path(hash.cookie.path);
       if (hash.cookie.ttl) SetDuration(*hash.cookie.ttl, out.mutable_cookie()->mutable_ttl());
+      if (!attributes) break;
+      for (const auto& [name, value] : hash.cookie.attributes) {
+        auto* attribute = out.mutable_cookie()->add_attributes();
+        attribute->set_name(name);
+        attribute->set_value(value);
+      }
       break;
     case ConsistentHash::Key::kUseSourceIp:
       out.mutable_connection_properties()->set_source_ip(hash.use_source_ip);
@@ -51,24 +57,25 @@ ConsolidatedDestRuleRef RuleFor(const Proxy& proxy, std::string_view hostname) {
              : proxy.sidecar_scope->DestinationRule(TrafficDirection::kOutbound, proxy, hostname);
 }
 
-std::optional<HashPolicy> Result(const ConsistentHash* hash, ConsolidatedDestRuleRef rule) {
+std::optional<HashPolicy> Result(const ConsistentHash* hash, ConsolidatedDestRuleRef rule, bool attributes) {
   if (hash == nullptr) return std::nullopt;
-  return HashPolicy{Encode(*hash), std::move(rule)};
+  return HashPolicy{Encode(*hash, attributes), std::move(rule)};
 }
 
 }  // namespace
 
-std::optional<HashPolicy> HashForService(const Proxy& proxy, std::string_view hostname, int port) {
+std::optional<HashPolicy> HashForService(const Proxy& proxy, std::string_view hostname, int port, bool attributes) {
   ConsolidatedDestRuleRef rule = RuleFor(proxy, hostname);
   if (rule == nullptr || !rule->rule->spec.traffic_policy) return std::nullopt;
   const config::TrafficPolicy& policy = *rule->rule->spec.traffic_policy;
   const ConsistentHash* of_port = HashOfPort(policy, static_cast<uint32_t>(port));
   const ConsistentHash* hash = of_port != nullptr ? of_port : HashOf(policy);
-  return Result(hash, std::move(rule));
+  return Result(hash, std::move(rule), attributes);
 }
 
 // Narrowest first: subset's port, subset, port, rule.
-std::optional<HashPolicy> HashForDestination(const Proxy& proxy, const config::Destination& destination) {
+std::optional<HashPolicy> HashForDestination(const Proxy& proxy, const config::Destination& destination,
+                                             bool attributes) {
   ConsolidatedDestRuleRef rule = RuleFor(proxy, destination.host);
   if (rule == nullptr) return std::nullopt;
   const config::DestinationRule& spec = rule->rule->spec;
@@ -83,7 +90,7 @@ std::optional<HashPolicy> HashForDestination(const Proxy& proxy, const config::D
     break;
   }
   prefer(spec.traffic_policy);
-  return Result(hash, std::move(rule));
+  return Result(hash, std::move(rule), attributes);
 }
 
 std::vector<ConsolidatedDestRuleRef> HashRulesOf(const Proxy& proxy, const config::VirtualService& rule) {

@@ -106,23 +106,32 @@ void WriteHeaderMatch(std::string_view name, const StringMatch& match, bool inve
 }
 
 // A "header" of this name is no header but a claim of the request's verified token: what stands behind, split at dots,
-// is the way to it. Only so: "@request.auth.claims[a][b]" is a header's name in this release.
-constexpr std::string_view kClaimPrefix = "@request.auth.claims.";
+// is the way to it; with `brackets` it may be "[a][b]", too, which is a header's name otherwise. istiod:
+// pkg/jwt/routing.go, ToRoutingClaim; before, the name had to begin so and be "." alone at least.
+constexpr std::string_view kClaimPrefix = "@request.auth.claims";
 
-bool IsClaim(std::string_view name) {
-  return absl::StartsWithIgnoreCase({name.data(), name.size()}, {kClaimPrefix.data(), kClaimPrefix.size()});
+struct ClaimPath {
+  std::string_view text, separator;
+};
+std::optional<ClaimPath> ClaimOf(std::string_view name, bool brackets) {
+  if (!absl::StartsWithIgnoreCase({name.data(), name.size()}, {kClaimPrefix.data(), kClaimPrefix.size()})) return {};
+  std::string_view rest = name.substr(kClaimPrefix.size());
+  if (rest.starts_with('.') && (rest.size() > 1 || !brackets)) return ClaimPath{rest.substr(1), "."};
+  if (!brackets || rest.size() <= 2 || !rest.starts_with('[') || !rest.ends_with(']')) return {};
+  return ClaimPath{rest.substr(1, rest.size() - 2), "]["};
 }
 
 // Those that must match and those that must not, by name. False: claims are among them, which are left out.
 bool WriteHeaderMatches(const std::map<std::string, StringMatch>& with,
-                        const std::map<std::string, StringMatch>& without, bool headers_as_today, wire::Writer& w) {
+                        const std::map<std::string, StringMatch>& without, bool headers_as_today, bool brackets,
+                        wire::Writer& w) {
   bool no_claims = true;
   auto is = with.begin();
   auto is_not = without.begin();
   while (is != with.end() || is_not != without.end()) {
     const bool invert = is == with.end() || (is_not != without.end() && is_not->first < is->first);
     auto& next = invert ? is_not : is;
-    if (IsClaim(next->first)) {
+    if (ClaimOf(next->first, brackets)) {
       no_claims = false;
     } else {
       WriteHeaderMatch(next->first, next->second, invert, headers_as_today, w);
@@ -135,13 +144,15 @@ bool WriteHeaderMatches(const std::map<std::string, StringMatch>& with,
 // A claim is matched in what the filter istio_authn leaves behind, where each is a list, or in what Envoy's own does
 // (`jwt_payload`); "*" is no presence here, but a regex. istiod writes them in the order of a Go map. istiod:
 // translateMetadataMatch.
-void WriteClaimMatches(const std::map<std::string, StringMatch>& claims, bool invert, bool jwt_payload,
+void WriteClaimMatches(const std::map<std::string, StringMatch>& claims, bool invert, bool jwt_payload, bool brackets,
                        wire::Writer& w) {
   for (const auto& [name, match] : claims) {
-    if (!IsClaim(name)) continue;
+    const std::optional<ClaimPath> claim = ClaimOf(name, brackets);
+    if (!claim) continue;
     std::vector<std::string_view> path{jwt_payload ? authz::kJwtPayload : authz::kClaimsKey};
-    const std::string_view claim = std::string_view(name).substr(kClaimPrefix.size());
-    for (const absl::string_view key : absl::StrSplit(absl::string_view(claim.data(), claim.size()), '.')) {
+    for (const absl::string_view key :
+         absl::StrSplit(absl::string_view(claim->text.data(), claim->text.size()),
+                        absl::string_view(claim->separator.data(), claim->separator.size()))) {
       path.emplace_back(key.data(), key.size());
     }
     authz::WriteMetadataMatcher(
@@ -195,7 +206,7 @@ bool PathsAreSeparated(const config::ConfigMeta& meta) {
 
 // How istiods of several releases write what a match says.
 struct MatchRules {
-  bool headers_as_today = false, jwt_payload = false;
+  bool headers_as_today = false, jwt_payload = false, brackets = false;
 };
 
 // What Route.match says, of a rule's match or of none.
@@ -215,7 +226,7 @@ RouteMatch WriteMatch(const config::HttpMatchRequest* match, bool separated, con
     out.paths = WritePath(match->uri, separated, w);
     w.BoolValue(RouteMatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
     const bool today = rules.headers_as_today;
-    const bool no_claims = WriteHeaderMatches(match->headers, match->without_headers, today, w);
+    const bool no_claims = WriteHeaderMatches(match->headers, match->without_headers, today, rules.brackets, w);
     if (match->method) WriteHeaderMatch(":method", *match->method, false, today, w);
     if (match->authority) WriteHeaderMatch(":authority", *match->authority, false, today, w);
     if (match->scheme) WriteHeaderMatch(":scheme", *match->scheme, false, today, w);
@@ -225,8 +236,8 @@ RouteMatch WriteMatch(const config::HttpMatchRequest* match, bool separated, con
       });
     }
     if (no_claims) return;
-    WriteClaimMatches(match->headers, false, rules.jwt_payload, w);
-    WriteClaimMatches(match->without_headers, true, rules.jwt_payload, w);
+    WriteClaimMatches(match->headers, false, rules.jwt_payload, rules.brackets, w);
+    WriteClaimMatches(match->without_headers, true, rules.jwt_payload, rules.brackets, w);
   });
   out.catch_all = out.paths.all &&
                   (match == nullptr || (match->headers.empty() && match->without_headers.empty() && !match->method &&
@@ -401,7 +412,8 @@ class Translator {
       : scope_(scope),
         rule_(rule),
         gateway_api_(OfGatewayApi(rule)),
-        match_rules_{Has(Change::kHeadersAsToday), DoneFor(scope.proxy, scope.push.profile(), Change::kJwtPayload)} {}
+        match_rules_{Has(Change::kHeadersAsToday), DoneFor(scope.proxy, scope.push.profile(), Change::kJwtPayload),
+                     Has(Change::kClaimsInBrackets)} {}
 
   std::vector<EncodedRouteRef> Build() {
     for (const config::HttpRoute& route : rule_.spec.http) {
@@ -480,9 +492,11 @@ class Translator {
         w.Any(wire::kMapValue, "type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy",
               wire::Encode([&](wire::Writer& cors) {
                 WriteCors<CorsFilterPb>(*in.cors_policy, cors);
-                // What Envoy did until 1.30 by itself.
+                // What Envoy did until 1.30 by itself. istiod: forwardNotMatchingPreflights.
+                const bool ignored =
+                    in.cors_policy->unmatched_preflights == config::CorsPolicy::UnmatchedPreflights::kIgnore;
                 if (Has(Change::kPreflightsForwarded))
-                  cors.BoolValue(CorsFilterPb::kForwardNotMatchingPreflightsFieldNumber, true);
+                  cors.BoolValue(CorsFilterPb::kForwardNotMatchingPreflightsFieldNumber, !ignored);
               }));
       });
     }
@@ -512,7 +526,7 @@ class Translator {
     w.Message(RoutePb::kRouteFieldNumber, [&] {
       for (const config::HttpRouteDestination& to : in.route) {
         if (HasNoShare(in, to)) continue;
-        const auto hash = HashForDestination(scope_.proxy, to.destination);
+        const auto hash = HashForDestination(scope_.proxy, to.destination, Has(Change::kHashCookieAttributes));
         if (hash) w.NonEmpty(ActionPb::kHashPolicyFieldNumber, hash->bytes);
         hashed |= hash.has_value() && in.route.size() == 1;
       }
@@ -531,6 +545,9 @@ class Translator {
       // Where there is no backend, the answer is 500.
       if (gateway_api_) w.Varint(ActionPb::kClusterNotFoundResponseCodeFieldNumber, ActionPb::INTERNAL_SERVER_ERROR);
       if (in.mirror) WriteMirror(in, w);
+      if (Has(Change::kSeveralMirrors)) {
+        for (const config::HttpMirrorPolicy& mirror : in.mirrors) WriteMirror(mirror, w);
+      }
       if (hashed && Has(Change::kHashedRetriesStay)) {
         const auto& policy = in.retries ? in.retries : scope_.push.mesh().default_http_retry_policy;
         w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(policy, scope_.push, true));
@@ -562,7 +579,9 @@ class Translator {
         w.NonEmpty(RegexPb::kSubstitutionFieldNumber, substitution);
       });
     };
-    if (gateway_api_ && rewrite.uri.starts_with(kFullMark)) {
+    if (rewrite.uri_regex && Has(Change::kUriRegexRewrite)) {
+      regex(rewrite.uri_regex->match, rewrite.uri_regex->rewrite);
+    } else if (gateway_api_ && rewrite.uri.starts_with(kFullMark)) {
       regex("/.*", std::string_view(rewrite.uri).substr(kFullMark.size()));
     } else if (gateway_api_ && rewrite.uri == "/" && !in.match.empty() && in.match.front().uri &&
                in.match.front().uri->kind == StringMatch::Kind::kPrefix && in.match.front().uri->value != "/") {
@@ -589,10 +608,27 @@ class Translator {
     } else {
       SetPercent(100, share);
     }
+    WriteMirror(*in.mirror, share, w);
+  }
+
+  // istiod: route.go, MirrorPercentByPolicy.
+  void WriteMirror(const config::HttpMirrorPolicy& in, wire::Writer& w) const {
+    FractionPb share;
+    if (!in.destination || (in.percentage && *in.percentage <= 0)) return;
+    if (in.percentage) {
+      SetMillionths(*in.percentage, share);
+    } else {
+      SetPercent(100, share);
+    }
+    WriteMirror(*in.destination, share, w);
+  }
+
+  void WriteMirror(const config::Destination& to, const FractionPb& share, wire::Writer& w) const {
     ActionPb::RequestMirrorPolicy mirror;
-    mirror.set_cluster(ClusterOf(*in.mirror));
+    mirror.set_cluster(ClusterOf(to));
     *mirror.mutable_runtime_fraction()->mutable_default_value() = share;
     mirror.mutable_trace_sampled()->set_value(false);
+    if (Has(Change::kMirrorsKeepHost)) mirror.set_disable_shadow_host_suffix_append(true);
     w.Bytes(ActionPb::kRequestMirrorPoliciesFieldNumber, Serialize(mirror));
   }
 

@@ -60,8 +60,11 @@ struct HashPolicy {
 };
 // For a port without VirtualService, and for a route's destination. nullopt: no DestinationRule asks for
 // consistent hashing. istiod: hashForService, hashForHTTPDestination.
-std::optional<HashPolicy> HashForService(const Proxy& proxy, std::string_view hostname, int port);
-std::optional<HashPolicy> HashForDestination(const Proxy& proxy, const config::Destination& destination);
+// `attributes`: a cookie's count (Change::kHashCookieAttributes).
+std::optional<HashPolicy> HashForService(const Proxy& proxy, std::string_view hostname, int port,
+                                         bool attributes = false);
+std::optional<HashPolicy> HashForDestination(const Proxy& proxy, const config::Destination& destination,
+                                             bool attributes = false);
 
 // Those DestinationRules that the rule's routes depend on.
 std::vector<ConsolidatedDestRuleRef> HashRulesOf(const Proxy& proxy, const config::VirtualService& rule);

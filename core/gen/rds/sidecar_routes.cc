@@ -258,7 +258,8 @@ class HostBuilder {
     const Service& service = *routed.service;
     ForEachPort(routed, [&](const Port& port) {
       if (!CarriesHttp(port)) return;
-      const auto hash = HashForService(proxy_, service.hostname, port.port);
+      const auto hash =
+          HashForService(proxy_, service.hostname, port.port, push_.profile().Has(Change::kHashCookieAttributes));
       auto route = std::make_shared<EncodedRoute>();
       route->bytes = DefaultOutboundRoute(service.hostname, port.port, retry_policy_,
                                           hash ? std::string_view(hash->bytes) : std::string_view());

@@ -14,10 +14,12 @@ struct EffectivePolicy {
   const config::OutlierDetection* outlier_detection = nullptr;
   const config::LoadBalancerSettings* load_balancer = nullptr;
   const config::ClientTlsSettings* tls = nullptr;
+  const config::ProxyProtocolVersion* proxy_protocol = nullptr;  // these two are no settings of ports
+  const config::RetryBudget* retry_budget = nullptr;
 };
 
-// `policy` over `base`, part by part. Settings of `port` take the place of all four parts, also of those that they do
-// not name: a port inherits nothing.
+// `policy` over `base`, part by part. Settings of `port` take the place of the first four parts, also of those that
+// they do not name: a port inherits nothing of these.
 EffectivePolicy MergeTrafficPolicy(const EffectivePolicy& base, const config::TrafficPolicy* policy, int port);
 
 const config::Subset* FindSubset(const config::DestinationRule* rule, std::string_view name);

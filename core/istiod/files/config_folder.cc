@@ -47,8 +47,8 @@ struct ConfigFolder::Follower final : kube::Watch {
   kube::WatchCallbacks callbacks;
 };
 
-ConfigFolder::ConfigFolder(LocalFiles& files, Host& host, std::string folder, Warn warn)
-    : host_(host), warn_(std::move(warn)) {
+ConfigFolder::ConfigFolder(LocalFiles& files, Host& host, std::string folder, const Profile& profile, Warn warn)
+    : host_(host), profile_(profile), warn_(std::move(warn)) {
   const LocalFiles::Folder first = files.ReadFolder(folder);
   if (first.empty()) {
     // And nothing is watched where nothing is.
@@ -113,7 +113,7 @@ absl::Status ConfigFolder::ReadFile(const std::string& path, const std::string& 
     if (body->is_null()) continue;
     const std::string api_version = Text(*body, "apiVersion"), kind = Text(*body, "kind");
     if (!IsIstios(api_version, kind)) continue;
-    const validation::Verdict verdict = validation::Judge(*body);
+    const validation::Verdict verdict = validation::Judge(*body, profile_);
     if (!verdict.denied.empty()) return absl::InvalidArgumentError(verdict.denied);
     absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(*std::move(body));
     if (!object.ok())

@@ -16,6 +16,7 @@
 #include "core/base/host.h"
 #include "core/istiod/files/local_files.h"
 #include "core/kube/client.h"
+#include "core/profile/profile.h"
 
 namespace wavetank::pilot {
 
@@ -23,8 +24,8 @@ class ConfigFolder final : public kube::Client {
  public:
   using Warn = std::function<void(std::string text)>;
 
-  // Reads it at once. `files` and `host` must outlive it.
-  ConfigFolder(LocalFiles& files, Host& host, std::string folder, Warn warn);
+  // Reads it at once. `files` and `host` must outlive it, and so must `profile`, as whose release objects are judged.
+  ConfigFolder(LocalFiles& files, Host& host, std::string folder, const Profile& profile, Warn warn);
   ~ConfigFolder() override;
 
   // Of all namespaces, whatever the options say: istiod asks for nothing else here.
@@ -49,6 +50,7 @@ class ConfigFolder final : public kube::Client {
   void Tell(const kube::WatchEvent& event);
 
   Host& host_;
+  const Profile& profile_;
   const Warn warn_;
   Objects objects_;
   int64_t version_ = 1;

@@ -7,7 +7,7 @@
 #include "core/base/status.h"
 #include "core/envoyapi/descriptors.h"
 #include "core/envoyapi/json_reader.h"
-#include "core/model/selection.h"
+#include "core/push/policies/policy_attachment.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/core/v3/extension.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
@@ -89,6 +89,12 @@ std::optional<std::string> PrefixOf(const std::string& expression) {
   return std::nullopt;
 }
 
+// What Attaches() asks of.
+struct Attached {
+  const std::optional<config::Labels>& selector;
+  const std::vector<config::PolicyTarget>& targets;
+};
+
 EnvoyPatch Compile(const config::ConfigMeta& meta, const EnvoyFilter::ConfigPatch& patch) {
   EnvoyPatch out;
   out.from = {ConfigKind::kEnvoyFilter, meta.name, meta.ns};
@@ -138,8 +144,8 @@ std::vector<ConfigKey> EnvoyPatches::From(std::initializer_list<ApplyTo> kinds) 
   return out;
 }
 
-EnvoyFilters::EnvoyFilters(const std::vector<config::EnvoyFilterRef>& sorted, std::string root_namespace)
-    : root_namespace_(std::move(root_namespace)) {
+EnvoyFilters::EnvoyFilters(const std::vector<config::EnvoyFilterRef>& sorted, std::string root_namespace, Rules rules)
+    : root_namespace_(std::move(root_namespace)), rules_(rules) {
   std::vector<config::EnvoyFilterRef> by_priority = sorted;
   std::stable_sort(by_priority.begin(), by_priority.end(),
                    [](const auto& a, const auto& b) { return a->spec.priority < b->spec.priority; });
@@ -165,21 +171,31 @@ std::vector<std::string> UnreadablePatchValues(const EnvoyFilter& filter) {
 
 std::shared_ptr<const EnvoyPatches> EnvoyFilters::For(const Proxy& proxy) const {
   if (by_namespace_.empty()) return nullptr;
-  std::shared_ptr<EnvoyPatches> out;
+  std::vector<const Filter*> held;
   const auto look = [&](std::string_view ns) {
     const auto it = by_namespace_.find(ns);
     if (it == by_namespace_.end()) return;
     for (const Filter& filter : it->second) {
-      const auto& selector = filter.config->spec.workload_selector;
-      if (selector && !Selects(*selector, proxy.labels)) continue;
-      if (out == nullptr) out = std::make_shared<EnvoyPatches>();
-      for (const auto& [kind, patch] : filter.patches) {
-        if (patch.Matches(proxy)) out->Add(kind, &patch);
-      }
+      if (Attaches(Attached{filter.config->spec.workload_selector, filter.config->spec.targets}, ns,
+                   proxy.config_namespace, proxy.labels, rules_.by_target))
+        held.push_back(&filter);
     }
   };
   if (!root_namespace_.empty()) look(root_namespace_);
   if (proxy.config_namespace != root_namespace_) look(proxy.config_namespace);
+  if (held.empty()) return nullptr;
+  // Within a namespace they are by priority and age already, and the root namespace's stand first.
+  if (rules_.by_priority) {
+    std::stable_sort(held.begin(), held.end(), [](const Filter* a, const Filter* b) {
+      return a->config->spec.priority < b->config->spec.priority;
+    });
+  }
+  auto out = std::make_shared<EnvoyPatches>();
+  for (const Filter* filter : held) {
+    for (const auto& [kind, patch] : filter->patches) {
+      if (patch.Matches(proxy)) out->Add(kind, &patch);
+    }
+  }
   return out;
 }
 

@@ -55,11 +55,16 @@ class EnvoyPatches {
 class EnvoyFilters {
  public:
   EnvoyFilters() = default;
+  // How a release chooses and orders them: by targetRefs (Change::kEnvoyFilterTargets), and by priority before the
+  // namespace (Change::kEnvoyFiltersByPriority).
+  struct Rules {
+    bool by_target = false, by_priority = false;
+  };
   // `sorted`: by creation time.
-  EnvoyFilters(const std::vector<config::EnvoyFilterRef>& sorted, std::string root_namespace);
+  EnvoyFilters(const std::vector<config::EnvoyFilterRef>& sorted, std::string root_namespace, Rules rules);
 
-  // Those of the root namespace, then of the proxy's own, each by priority and age. Null: no EnvoyFilter selects the
-  // proxy. The patches live as long as the index.
+  // Those of the root namespace and of the proxy's own, by priority and age. Null: no EnvoyFilter selects the proxy.
+  // The patches live as long as the index.
   std::shared_ptr<const EnvoyPatches> For(const Proxy& proxy) const;
 
  private:
@@ -68,6 +73,7 @@ class EnvoyFilters {
     std::vector<std::pair<EnvoyPatches::ApplyTo, EnvoyPatch>> patches;
   };
   std::string root_namespace_;
+  Rules rules_;
   std::map<std::string, std::vector<Filter>, std::less<>> by_namespace_;
 };
 

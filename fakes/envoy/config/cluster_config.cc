@@ -148,6 +148,11 @@ void SetCircuitBreakers(const cluster_v3::Cluster& cluster, CircuitBreakers* out
     Set(t.has_max_pending_requests(), t.max_pending_requests(), &out->max_pending_requests);
     Set(t.has_max_requests(), t.max_requests(), &out->max_requests);
     Set(t.has_max_retries(), t.max_retries(), &out->max_retries);
+    if (t.has_retry_budget()) {
+      constexpr double kUsual = 20;
+      out->retry_percent = t.retry_budget().has_budget_percent() ? t.retry_budget().budget_percent().value() : kUsual;
+      Set(t.retry_budget().has_min_retry_concurrency(), t.retry_budget().min_retry_concurrency(), &out->least_retries);
+    }
     return;  // the first of a priority counts
   }
 }
@@ -440,6 +445,12 @@ int MatchTransportSocket(const ClusterConfig& config, const StringPairs* metadat
     }
   }
   return -1;
+}
+
+// Envoy: source/common/upstream/resource_manager_impl.h, RetryBudgetImpl
+uint32_t CircuitBreakers::MaxRetries(uint32_t requests) const {
+  if (!retry_percent) return max_retries;
+  return std::max(static_cast<uint32_t>(*retry_percent / 100 * requests), least_retries);
 }
 
 }  // namespace wavetank::envoysim

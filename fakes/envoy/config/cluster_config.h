@@ -31,6 +31,11 @@ struct CircuitBreakers {
   uint32_t max_pending_requests = 1024;
   uint32_t max_requests = 1024;
   uint32_t max_retries = 3;
+  // retry_budget: instead, so many percent of the requests under way, `least_retries` always.
+  std::optional<double> retry_percent;
+  uint32_t least_retries = 3;
+  // How many retries there may be while so many requests are under way or wait for a connection.
+  uint32_t MaxRetries(uint32_t requests) const;
 };
 
 // envoy.config.cluster.v3.OutlierDetection; success-rate ejection is left out (Istio switches it off).

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "core/base/json_text.h"
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
@@ -299,17 +300,22 @@ absl::Status CompileRouteAction(const route_v3::RouteAction& action, const Exten
     h.terminal = hash.terminal();
     switch (hash.policy_specifier_case()) {
       case route_v3::RouteAction::HashPolicy::kHeader:
-        h = {HashPolicy::Kind::kHeader, absl::AsciiStrToLower(hash.header().header_name()), h.terminal, {}, {}};
+        h = {HashPolicy::Kind::kHeader, absl::AsciiStrToLower(hash.header().header_name()), h.terminal, {}, {}, {}};
         break;
       case route_v3::RouteAction::HashPolicy::kCookie:
-        h = {HashPolicy::Kind::kCookie, hash.cookie().name(), h.terminal, {}, hash.cookie().path()};
+        h = {HashPolicy::Kind::kCookie, hash.cookie().name(), h.terminal, {}, hash.cookie().path(), {}};
+        // Envoy: source/common/http/utility.cc, makeSetCookieValue.
+        for (const auto& attribute : hash.cookie().attributes()) {
+          absl::StrAppend(&h.attributes, "; ", attribute.name(), attribute.value().empty() ? "" : "=",
+                          attribute.value());
+        }
         if (hash.cookie().has_ttl()) h.ttl = ToDuration(hash.cookie().ttl());
         break;
       case route_v3::RouteAction::HashPolicy::kConnectionProperties:
         h.kind = HashPolicy::Kind::kSourceIp;
         break;
       case route_v3::RouteAction::HashPolicy::kQueryParameter:
-        h = {HashPolicy::Kind::kQuery, hash.query_parameter().name(), h.terminal, {}, {}};
+        h = {HashPolicy::Kind::kQuery, hash.query_parameter().name(), h.terminal, {}, {}, {}};
         break;
       default:
         continue;
@@ -323,6 +329,7 @@ absl::Status CompileRouteAction(const route_v3::RouteAction& action, const Exten
   for (const auto& mirror : action.request_mirror_policies()) {
     MirrorPolicy m{mirror.cluster()};
     if (mirror.has_runtime_fraction()) m.per_million = PartsPerMillion(mirror.runtime_fraction().default_value());
+    m.keeps_host = mirror.disable_shadow_host_suffix_append();
     out->mirrors.push_back(std::move(m));
   }
   return absl::OkStatus();

@@ -95,6 +95,7 @@ struct HashPolicy {
   // Of a cookie: where a request lacks it, one is made up and the client told. Its path, and seconds (0: a session).
   std::optional<Duration> ttl;
   std::string path;
+  std::string attributes;  // "; SameSite=Strict"
 };
 
 // What one level (route table, virtual host, route, weighted cluster) does to headers.
@@ -113,6 +114,7 @@ struct RouteEdits {
 struct MirrorPolicy {
   std::string cluster;
   uint32_t per_million = 1'000'000;
+  bool keeps_host = false;  // disable_shadow_host_suffix_append
 };
 
 struct WeightedCluster {

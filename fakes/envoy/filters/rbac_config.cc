@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/base/text/go_regexp.h"
 #include "envoy/config/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/network/rbac/v3/rbac.pb.h"
 #include "fakes/envoy/config/route_config.h"
+#include "fakes/envoy/extensions/config_json.h"
+#include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/tcp/http.h"
 
 // Configuration in the field still uses what Envoy calls deprecated.
@@ -143,6 +146,37 @@ absl::StatusOr<RbacCondition> RbacCondition::Metadata(const envoy::type::matcher
   return out;
 }
 
+// "*" is one segment, "**" all that follows, both of characters that a path may have. Envoy:
+// source/extensions/path/uri_template_lib/uri_template_internal.cc
+absl::StatusOr<RbacCondition> RbacCondition::PathTemplate(const google::protobuf::Any& config) {
+  if (!TypeName(config).ends_with("path.match.uri_template.v3.UriTemplateMatchConfig")) {
+    return absl::UnimplementedError("RBAC path template of a kind that is not modelled");
+  }
+  const absl::StatusOr<nlohmann::json> said = ConfigJson(config);
+  if (!said.ok()) return said.status();
+  const std::string pattern = TextAt(*said, "path_template");
+  constexpr std::string_view kSegment = "a-zA-Z0-9._~%!$&'()+,;:@=";
+  std::string regex;
+  for (std::string_view rest = pattern; !rest.empty();) {
+    const size_t star = rest.find('*');
+    regex += QuoteMeta(rest.substr(0, star));
+    if (star == rest.npos) break;
+    rest.remove_prefix(star + 1);
+    if (rest.starts_with('*')) {
+      rest.remove_prefix(1);
+      regex += fmt::format("[{}/-]*", kSegment);
+    } else {
+      regex += fmt::format("[{}-]+", kSegment);
+    }
+  }
+  absl::StatusOr<StringMatch> text = StringMatch::MakeRegex(regex);
+  if (!text.ok()) return text.status();
+  RbacCondition out;
+  out.kind_ = Kind::kPath;
+  out.text_ = *std::move(text);
+  return out;
+}
+
 absl::StatusOr<RbacCondition> RbacCondition::Make(const rbac_v3::Principal& p) {
   switch (p.identifier_case()) {
     case rbac_v3::Principal::kAny:
@@ -211,6 +245,8 @@ absl::StatusOr<RbacCondition> RbacCondition::Make(const rbac_v3::Permission& p) 
       return Text(Kind::kPath, p.url_path().path());
     case rbac_v3::Permission::kHeader:
       return Header(p.header());
+    case rbac_v3::Permission::kUriTemplate:
+      return PathTemplate(p.uri_template().typed_config());
     default:
       return absl::UnimplementedError("RBAC permission of a kind that is not modelled");
   }

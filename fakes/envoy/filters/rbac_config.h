@@ -21,6 +21,10 @@ class Principal;
 class RBAC;
 }  // namespace envoy::config::rbac::v3
 
+namespace google::protobuf {
+class Any;
+}
+
 namespace wavetank::envoysim {
 
 struct RequestSpec;
@@ -76,6 +80,7 @@ class RbacCondition {
   static absl::StatusOr<RbacCondition> Text(Kind kind, const Matcher& matcher);
   static absl::StatusOr<RbacCondition> Header(const envoy::config::route::v3::HeaderMatcher& matcher);
   static absl::StatusOr<RbacCondition> Metadata(const envoy::type::matcher::v3::MetadataMatcher& matcher);
+  static absl::StatusOr<RbacCondition> PathTemplate(const google::protobuf::Any& config);
   static RbacCondition Constant(bool matches);
 
   Kind kind_ = Kind::kAny;

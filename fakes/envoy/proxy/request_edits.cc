@@ -388,7 +388,7 @@ std::optional<uint64_t> Router::HashOfRequest(Stream* s) {
                   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*policy.ttl).count();
                   if (seconds > 0) s->set_cookie += fmt::format("; Max-Age={}", seconds);
                   if (!policy.path.empty()) s->set_cookie += "; Path=" + policy.path;
-                  s->set_cookie += "; HttpOnly";
+                  s->set_cookie += policy.attributes + "; HttpOnly";
                   return value;
                 });
 }

@@ -168,7 +168,7 @@ bool Router::Retriable(const Stream& s, ResetReason reason) const {
 
 bool Router::MayRetry(const Stream& s) const {
   const uint32_t under_way = s.cluster->retries - (s.retrying ? 1 : 0);
-  return s.retries_left > 0 && under_way < s.cluster->config().circuit_breakers.max_retries;
+  return s.retries_left > 0 && under_way < s.cluster->MaxRetries();
 }
 
 bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead, std::optional<Duration> reset) {
@@ -181,7 +181,7 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead, std::optio
     return false;
   }
   --s.retries_left;
-  if (s.cluster->retries >= s.cluster->config().circuit_breakers.max_retries) {
+  if (s.cluster->retries >= s.cluster->MaxRetries()) {
     s.flags |= kUpstreamOverflow;
     s.cluster->Count(ClusterStat::kRqRetryOverflow);
     return false;

@@ -291,7 +291,7 @@ void Router::Mirror(const Stream& original) {
     RequestEdit edit(*original.spec);
     const size_t port = original.spec->authority.rfind(':');
     std::string authority = original.spec->authority;
-    authority.insert(std::min(port, authority.size()), "-shadow");
+    if (!mirror.keeps_host) authority.insert(std::min(port, authority.size()), "-shadow");
     edit.Set(":authority", authority);
     s.own_spec = edit.Take();
     s.spec = s.own_spec.get();

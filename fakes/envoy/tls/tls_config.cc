@@ -206,6 +206,18 @@ absl::StatusOr<TransportSocket> CompileProxyProtocol(const envoy::config::core::
   return out;
 }
 
+// What is known of a context and not acted upon: of several certificates the first is shown, whatever keys the client
+// takes, and files of a proxy's pod are not read.
+void NoteUnheeded(const tls::CommonTlsContext& common, const Extensions& extensions) {
+  constexpr std::string_view kCommon = "envoy.extensions.transport_sockets.tls.v3.CommonTlsContext";
+  if (common.tls_certificate_sds_secret_configs_size() > 1) {
+    extensions.NoteWithoutEffect("TLS", fmt::format("{}.tls_certificate_sds_secret_configs after the first", kCommon));
+  }
+  const bool listed = common.combined_validation_context().default_validation_context().crl().has_filename() ||
+                      common.validation_context().crl().has_filename();
+  if (listed) extensions.NoteWithoutEffect("TLS", fmt::format("{}: crl of a file", kCommon));
+}
+
 }  // namespace
 
 absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core::v3::TransportSocket& socket,
@@ -222,6 +234,7 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
     if (absl::Status s = AddCommon(context.common_tls_context(), downstream, extensions.release(), compiled.get());
         !s.ok())
       return s;
+    NoteUnheeded(context.common_tls_context(), extensions);
     out.tls = std::move(compiled);
   } else if (config.Is<tls::DownstreamTlsContext>() && downstream) {
     tls::DownstreamTlsContext context;
@@ -231,6 +244,7 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
     if (absl::Status s = AddCommon(context.common_tls_context(), downstream, extensions.release(), compiled.get());
         !s.ok())
       return s;
+    NoteUnheeded(context.common_tls_context(), extensions);
     if (compiled->certificate == nullptr && compiled->certificate_secret.empty()) {
       return absl::InvalidArgumentError("No TLS certificates found for server context");
     }

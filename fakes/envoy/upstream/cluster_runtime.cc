@@ -422,7 +422,7 @@ std::map<std::string, uint64_t> ClusterRuntime::Gauges() const {
   out["circuit_breakers.default.cx_open"] = connections >= limits.max_connections;
   out["circuit_breakers.default.rq_pending_open"] = pending_requests >= limits.max_pending_requests;
   out["circuit_breakers.default.rq_open"] = active_requests >= limits.max_requests;
-  out["circuit_breakers.default.rq_retry_open"] = retries >= limits.max_retries;
+  out["circuit_breakers.default.rq_retry_open"] = retries >= MaxRetries();
   out["circuit_breakers.default.cx_pool_open"] = 0;
   return out;
 }

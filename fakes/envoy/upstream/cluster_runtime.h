@@ -142,6 +142,7 @@ class ClusterRuntime {
 
   // Circuit breakers.
   uint32_t active_requests = 0, pending_requests = 0, connections = 0, retries = 0;
+  uint32_t MaxRetries() const { return config().circuit_breakers.MaxRetries(active_requests + pending_requests); }
 
   void BeginRequest(HostRuntime& host) { ++host.lb.active_requests, ++active_requests; }
   void EndRequest(HostRuntime& host);

@@ -163,5 +163,96 @@ TEST(Validation, ShapesThatNoSchemaWouldLetInDoNoHarm) {
               StartsWith("configuration is invalid: "));
 }
 
+// What the webhook of Istio 1.30.3 refuses (istiod: pkg/config/validation at that tag).
+std::string RefusedToday(const std::string& group, const std::string& kind, const std::string& spec) {
+  const auto object = kube::ParseYaml(
+      "apiVersion: " + group + ".istio.io/v1\nkind: " + kind + "\nmetadata: {name: a, namespace: x}\nspec: " + spec,
+      "test");
+  EXPECT_TRUE(object.ok()) << object.status();
+  const auto profile = pilot::ParseProfile("istio-1.30");
+  EXPECT_TRUE(profile.ok());
+  return Judge(*object, *profile).denied;
+}
+
+TEST(ValidationOfToday, PolicyPartsThatCameLaterAreParts) {
+  const auto rule = [](const std::string& policy) {
+    return RefusedToday("networking", "DestinationRule", "{host: a, trafficPolicy: " + policy + "}");
+  };
+  EXPECT_EQ(rule("{retryBudget: {percent: 20}}"), "");
+  EXPECT_EQ(rule("{proxyProtocol: {version: V2}}"), "");
+  EXPECT_EQ(rule("{connectionPool: {tcp: {idleTimeout: 0s}}}"), "") << "switched off";
+  EXPECT_THAT(rule("{connectionPool: {tcp: {idleTimeout: 1us}, http: {maxConcurrentStreams: -1}}}"),
+              HasSubstr("max concurrent streams must be non-negative"));
+  EXPECT_THAT(rule("{loadBalancer: {warmup: {aggression: 0.5, minimumPercent: 101}}}"),
+              ::testing::AllOf(HasSubstr("duration is required"), HasSubstr("minimumPercent value should be less than"),
+                               HasSubstr("aggression should be greater than or equal to 1")));
+  EXPECT_THAT(rule("{proxyProtocol: {version: V1}, tunnel: {targetHost: a.b, targetPort: 1}}"),
+              HasSubstr("tunnel and proxyProtocol must not be set together"));
+  EXPECT_THAT(rule("{tls: {mode: SIMPLE, credentialName: a, caCrl: /crl}}"),
+              HasSubstr("cannot specify client certificates or CA certificate or CA CRL If credentialName is set"));
+  EXPECT_THAT(Errors("DestinationRule", "a", "{host: a, trafficPolicy: {retryBudget: {percent: 20}}}"),
+              ElementsAre("traffic policy must have at least one field"))
+      << "1.18.2 does not know it";
+}
+
+TEST(ValidationOfToday, RoutesAreRewrittenCopiedAndRetriedInOneWay) {
+  const auto route = [](const std::string& more) {
+    return RefusedToday("networking", "VirtualService",
+                        "{hosts: [a], http: [{route: [{destination: {host: a}}], " + more + "}]}");
+  };
+  EXPECT_EQ(route("rewrite: {uriRegexRewrite: {match: \"^/a\", rewrite: /b}}"), "");
+  EXPECT_THAT(route("rewrite: {uri: /a, uriRegexRewrite: {match: a, rewrite: b}}"),
+              HasSubstr("rewrite may only contain one of URI or UriRegexRewrite"));
+  EXPECT_THAT(route("rewrite: {uriRegexRewrite: {match: a}}"),
+              HasSubstr("UriRegexRewrite requires both Rewrite and Match fields to be specified"));
+  EXPECT_EQ(route("mirrors: [{destination: {host: b}}]"), "");
+  EXPECT_THAT(route("mirror: {host: b}, mirrors: [{percentage: {value: 101}}]"),
+              ::testing::AllOf(HasSubstr("HTTP route cannot contain both mirror and mirrors"),
+                               HasSubstr("destination is required for mirrors")));
+  EXPECT_THAT(route("retries: {attempts: 1, backoff: 1us}"), HasSubstr("duration must be greater than 1ms"));
+}
+
+TEST(ValidationOfToday, AServersCertificatesHaveOneSource) {
+  const auto server = [](const std::string& tls) {
+    return RefusedToday("networking", "Gateway",
+                        "{servers: [{port: {number: 443, name: s, protocol: HTTPS}, hosts: [a.b], tls: " + tls + "}]}");
+  };
+  EXPECT_EQ(server("{mode: OPTIONAL_MUTUAL, credentialName: a}"), "");
+  EXPECT_EQ(server("{mode: SIMPLE, credentialNames: [a, b]}"), "");
+  EXPECT_EQ(server("{mode: SIMPLE, tlsCertificates: [{serverCertificate: /a, privateKey: /b}]}"), "");
+  EXPECT_THAT(server("{mode: SIMPLE, credentialName: a, credentialNames: [b]}"),
+              HasSubstr("only one of credential_name, credential_names, server_certificate/private_key"));
+  EXPECT_THAT(server("{mode: OPTIONAL_MUTUAL, serverCertificate: /a, privateKey: /b}"),
+              HasSubstr("MUTUAL TLS requires a client CA bundle"));
+  EXPECT_THAT(server("{mode: SIMPLE, serverCertificate: /a, privateKey: /b, caCrl: /c}"),
+              HasSubstr("CRL is not supported with SIMPLE TLS"));
+}
+
+TEST(ValidationOfToday, SourcesPathsAndTargetsOfPoliciesHaveTheirForm) {
+  const auto policy = [](const std::string& spec) { return RefusedToday("security", "AuthorizationPolicy", spec); };
+  EXPECT_EQ(policy("{rules: [{from: [{source: {serviceAccounts: [a, b/c], trustDomains: [\"*.x\"]}}]}]}"), "");
+  EXPECT_THAT(policy("{rules: [{from: [{source: {serviceAccounts: [\"a*\"]}}]}]}"),
+              HasSubstr("wildcard not allowed, found in ServiceAccounts"));
+  EXPECT_THAT(policy("{rules: [{from: [{source: {serviceAccounts: [a], namespaces: [b]}}]}]}"),
+              HasSubstr("cannot set serviceAccounts with namespaces or principals, found at rule 0"));
+  EXPECT_THAT(policy("{rules: [{from: [{source: {trustDomains: [a/b]}}]}]}"),
+              HasSubstr("trust domain must not contain '/', found in TrustDomains: \"a/b\""));
+  EXPECT_EQ(policy("{rules: [{to: [{operation: {paths: [\"/a/{*}/b/{**}\"]}}]}]}"), "");
+  EXPECT_THAT(policy("{rules: [{to: [{operation: {paths: [\"/{**}/{*}\"]}}]}]}"),
+              HasSubstr("{**} is not the last operator"));
+  EXPECT_THAT(policy("{rules: [{to: [{operation: {paths: [\"/a{b}\"]}}]}]}"),
+              HasSubstr("Contains '{' or '}' beyond a supported path template"));
+  EXPECT_EQ(policy("{targetRefs: [{kind: Service, name: a}], rules: [{}]}"), "");
+  EXPECT_THAT(policy("{selector: {matchLabels: {a: b}}, targetRefs: [{kind: Pod}], rules: [{}]}"),
+              ::testing::AllOf(HasSubstr("only one of targetRefs or workloadSelector can be set"),
+                               HasSubstr("targetRef name must be set"), HasSubstr("but was /Pod")));
+}
+
+TEST(ValidationOfToday, ASidecarMayLimitConnectionsAlone) {
+  EXPECT_EQ(RefusedToday("networking", "Sidecar", "{inboundConnectionPool: {tcp: {maxConnections: 1}}}"), "");
+  EXPECT_THAT(RefusedToday("networking", "Sidecar", "{inboundConnectionPool: {}}"),
+              HasSubstr("connection pool must have at least one field"));
+}
+
 }  // namespace
 }  // namespace wavetank::validation

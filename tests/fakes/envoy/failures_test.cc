@@ -510,6 +510,20 @@ TEST(CircuitBreakerTest, RetriesBeyondTheLimitAreNotMade) {
   EXPECT_EQ(p.Counter("upstream_rq_retry_overflow"), 1u);
 }
 
+TEST(CircuitBreakerTest, ABudgetOfRetriesTakesThePlaceOfTheirLimit) {
+  Plain none(
+      Limits(R"("max_retries": 9, "retry_budget": {"budget_percent": {"value": 0}, "min_retry_concurrency": 0})"),
+      /*retry=*/true);
+  none.apps[0]->code = none.apps[1]->code = 503;
+  none.Start();
+  EXPECT_EQ(none.Ask().record.attempts, 1u);
+  EXPECT_EQ(none.Counter("upstream_rq_retry_overflow"), 1u);
+  Plain some(Limits(R"("max_retries": 0, "retry_budget": {"budget_percent": {"value": 20}})"), /*retry=*/true);
+  some.apps[0]->code = some.apps[1]->code = 503;
+  some.Start();
+  EXPECT_GT(some.Ask().record.attempts, 1u) << "three may be under way at least";
+}
+
 // --- timeouts
 
 TEST(TimeoutTest, RouteTimeoutAnswersGatewayTimeout) {

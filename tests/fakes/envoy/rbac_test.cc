@@ -5,6 +5,8 @@
 #include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/filters/network/rbac/v3/rbac.pb.h"
+#include "fakes/envoy/filters/rbac_config.h"
+#include "fakes/envoy/tcp/http.h"
 #include "tests/fakes/envoy/mesh.h"
 #include "udpa/type/v1/typed_struct.pb.h"
 
@@ -108,6 +110,28 @@ TEST(RbacTest, ARefusedConnectionIsClosed) {
   EXPECT_EQ(r.record.code, 503);
   EXPECT_GE(denied.v1->envoy->counter("tcp.rbac.denied"), 1u);
   EXPECT_EQ(denied.apps["v1"]->served, 0);
+}
+
+TEST(RbacTest, APathTemplateTakesOneSegmentForAStarAndAnythingForTwo) {
+  const std::string pattern = "/a/*/b/**";
+  envoy::config::rbac::v3::Permission permission;
+  auto& config = *permission.mutable_uri_template()->mutable_typed_config();
+  config.set_type_url("type.googleapis.com/envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig");
+  config.set_value(std::string("\x0a") + static_cast<char>(pattern.size()) + pattern);
+  const auto condition = RbacCondition::Make(permission);
+  ASSERT_TRUE(condition.ok()) << condition.status();
+  const auto matches = [&](const char* path) {
+    RequestSpec request;
+    request.path = path;
+    RbacSubject subject{ConnectionFacts{}};
+    subject.request = &request;
+    return condition->Matches(subject);
+  };
+  EXPECT_TRUE(matches("/a/x-1/b/c/d"));
+  EXPECT_TRUE(matches("/a/x/b/?q=1"));
+  EXPECT_FALSE(matches("/a/x/y/b/c"));
+  EXPECT_FALSE(matches("/a//b/c"));
+  EXPECT_FALSE(matches("/a/x/b"));
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ const std::vector<std::string>& Corpus() {
 
 // What only later releases know: for istio-1.30 and a pilot-discovery of it.
 const std::vector<std::string>& LaterCorpus() {
-  static const auto* const names = new std::vector<std::string>{"allowed", "gateway-api", "observed", "outside",
-                                                                "patched", "scoped",      "tls",      "traffic"};
+  static const auto* const names = new std::vector<std::string>{
+      "allowed", "gateway-api", "newer", "observed", "outside", "patched", "scoped", "tls", "traffic"};
   return *names;
 }
 
@@ -50,6 +50,20 @@ TEST(ControlPlaneCorpus, ARealIstiodHoldsWhatOursHoldsAfterEveryStep) {
     ASSERT_TRUE(result.ok()) << name << ": " << result.status();
     EXPECT_TRUE(result->Judged() && result->Equal()) << name << "\n" << DifferencesText(*result);
   }
+}
+
+// Fields of today, at the release that reads them all.
+TEST(ControlPlaneCorpus, ARealIstiodOf130HoldsWhatOursHoldsOfNewerFields) {
+  NEEDS_LONG(LongTests());
+  const char* program = std::getenv("WAVETANK_PILOT_DISCOVERY_1_30");
+  NEEDS_BROUGHT(program != nullptr, "istiod", "WAVETANK_PILOT_DISCOVERY_1_30 names a pilot-discovery of Istio 1.30.3");
+  DiffOptions options;
+  options.profile = "istio-1.30";
+  options.control_plane.program = program;
+  options.control_plane.environment["KUBE_FEATURE_WatchListClient"] = "false";
+  const auto result = DiffControlPlanes(*Load("newer"), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->Judged() && result->Equal()) << DifferencesText(*result);
 }
 
 }  // namespace

@@ -110,5 +110,17 @@ TEST(IstioSchemas, TakeAllThatTheScenariosManifestsHold) {
   EXPECT_GT(seen, 0);
 }
 
+TEST(IstioSchemas, FieldsAndWordsOfLaterReleasesAreKnownWhereTheyAreAskedFor) {
+  json object = {
+      {"spec", {{"servers", json::array({{{"tls", {{"mode", "OPTIONAL_MUTUAL"}, {"credentialNames", {"a"}}}}}})}}}};
+  EXPECT_THAT(ValidateBySchema(IstioSchema("Gateway"), object), testing::SizeIs(1));
+  EXPECT_THAT(ValidateBySchema(IstioSchema("Gateway", true), object), IsEmpty());
+  EXPECT_THAT(PruneBySchema(IstioSchema("Gateway", true), &object), IsEmpty());
+  EXPECT_THAT(PruneBySchema(IstioSchema("Gateway"), &object), ElementsAre("spec.servers[0].tls.credentialNames"));
+  EXPECT_THAT(Refused("DestinationRule", {{"trafficPolicy", {{"tls", {{"mode", "OPTIONAL_MUTUAL"}}}}}}),
+              testing::SizeIs(1))
+      << "of clients there is no such mode";
+}
+
 }  // namespace
 }  // namespace wavetank::scenario

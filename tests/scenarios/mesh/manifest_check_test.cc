@@ -73,6 +73,16 @@ TEST(ManifestCheck, AVersionThatCameLaterIsHeldAgainstTheSameFields) {
   EXPECT_THAT(SaidOf(policy).notes, ElementsAre(HasSubstr("spec.ruels")));
 }
 
+TEST(ManifestCheck, AFieldThatCameLaterIsSaidToCountWithProfilesThatReadIt) {
+  const Said said =
+      SaidOf(Policy({{"rules", json::array({{{"from", json::array({{{"source", {{"serviceAccounts", {"a"}}}}}})}}})}}));
+  EXPECT_EQ(said.refusal, "");
+  EXPECT_THAT(
+      said.notes,
+      ElementsAre("mesh.yaml:7: AuthorizationPolicy \"deny\": field spec.rules[0].from[0].source.serviceAccounts "
+                  "came after Istio 1.18; of effect with profiles of releases that read it"));
+}
+
 TEST(ManifestCheck, AnotherTypeThanTheFieldsIsRefused) {
   EXPECT_EQ(SaidOf(Policy({{"rules", {{"from", "x"}}}})).refusal,
             "mesh.yaml:7: AuthorizationPolicy.security.istio.io \"deny\" is invalid: spec.rules: Invalid value: "

@@ -141,8 +141,62 @@ TEST(AuthzRules, PrincipalsAreTheCertificatesOrWhatTheAuthnFilterFound) {
 }
 
 TEST(AuthzRules, OnlyConditionsOnKnownAttributesAreKnown) {
-  EXPECT_TRUE(IsKnownRule(Rule("{when: [{key: 'request.headers[x]', values: [a]}]}")));
-  EXPECT_FALSE(IsKnownRule(Rule("{when: [{key: 'destination.labels[x]', values: [a]}]}")));
+  EXPECT_TRUE(IsKnownRule(Rule("{when: [{key: 'request.headers[x]', values: [a]}]}"), {}));
+  EXPECT_FALSE(IsKnownRule(Rule("{when: [{key: 'destination.labels[x]', values: [a]}]}"), {}));
+}
+
+RuleOptions Today() {
+  RuleOptions out;
+  out.authenticated = true;
+  out.reads = ReadFields::Of(*ParseProfile("istio-1.30"));
+  out.policy_namespace = "shop";
+  return out;
+}
+
+TEST(AuthzRules, AServiceAccountIsOneOfTheRulesNamespaceUnlessItSaysAnother) {
+  const std::string encoded =
+      Encoded("{from: [{source: {serviceAccounts: [buyer, other/seller], notServiceAccounts: [thief]}}]}", Today());
+  EXPECT_THAT(encoded, ::testing::HasSubstr(R"(regex: "spiffe://.+/ns/shop/(.+/|)sa/buyer(/.+)?")"));
+  EXPECT_THAT(encoded, ::testing::HasSubstr(R"(regex: "spiffe://.+/ns/other/(.+/|)sa/seller(/.+)?")"));
+  EXPECT_THAT(encoded, ::testing::HasSubstr("not_id { or_ids { ids { authenticated"));
+  EXPECT_THAT(Encoded("{from: [{source: {serviceAccounts: [buyer]}}]}"), ::testing::HasSubstr(kAnyPrincipal))
+      << "no field of older releases";
+  EXPECT_TRUE(IsKnownRule(Rule("{when: [{key: source.serviceAccount, values: [a]}]}"), Today()));
+  EXPECT_FALSE(IsKnownRule(Rule("{when: [{key: source.serviceAccount, values: [a]}]}"), {}));
+}
+
+TEST(AuthzRules, ATrustDomainIsThatOfTheIdentityAndItsAliases) {
+  EXPECT_THAT(Encoded("{from: [{source: {trustDomains: [a.example]}}]}", Today()),
+              ::testing::HasSubstr("prefix: \"spiffe://a.example/\""));
+  EXPECT_THAT(Encoded("{from: [{source: {trustDomains: [\"*\"]}}]}", Today()),
+              ::testing::HasSubstr("prefix: \"spiffe://\""));
+  EXPECT_THAT(Encoded("{when: [{key: source.trustDomain, values: [\"a.*\"]}]}", Today()),
+              ::testing::HasSubstr(R"(regex: "spiffe://a\\.[^/]*/.*")"));
+  config::MeshConfig mesh;
+  mesh.trust_domain = "new";
+  mesh.trust_domain_aliases = {"old"};
+  EXPECT_THAT(TrustDomains(mesh).ExpandDomains({"other", "old", "new"}), ElementsAre("other", "new", "old"));
+}
+
+TEST(AuthzRules, APathWithBracesIsATemplateSinceTheReleaseThatKnowsThem) {
+  const std::string rule = "{to: [{operation: {paths: [\"/a/{*}/b/{**}\"]}}]}";
+  EXPECT_THAT(Encoded(rule, Today()), ::testing::HasSubstr("uri_template { name: \"uri-template\""));
+  EXPECT_THAT(Encoded(rule, Today()), ::testing::HasSubstr("/a/*/b/**"));
+  EXPECT_THAT(Encoded(rule), ::testing::HasSubstr("url_path { path { exact: \"/a/{*}/b/{**}\""));
+}
+
+TEST(AuthzRules, ANamespaceIsTextSinceTheReleaseThatQuotesIt) {
+  const std::string rule = "{from: [{source: {namespaces: [\"a.b*\"]}}]}";
+  EXPECT_THAT(Encoded(rule, Today()), ::testing::HasSubstr(R"(regex: ".*/ns/a\\.b.*/.*")"));
+  EXPECT_THAT(Encoded(rule), ::testing::HasSubstr(R"(regex: ".*/ns/a.b.*/.*")"));
+}
+
+TEST(AuthzRules, ValuesOfAFiltersMetadataAreOneMatcherSinceTheReleaseThatJoinsThem) {
+  const std::string rule = "{when: [{key: 'experimental.envoy.filters.network.x[k]', values: ['[v]', w]}]}";
+  const std::string today = Encoded(rule, Today()), before = Encoded(rule);
+  EXPECT_THAT(today, ::testing::HasSubstr("value { or_match { value_matchers { list_match { one_of { string_match { "
+                                          "exact: \"v\" } } } } value_matchers { string_match { exact: \"w\" } } } }"));
+  EXPECT_THAT(before, ::testing::HasSubstr("or_rules { rules { metadata"));
 }
 
 std::vector<std::string> Expanded(std::vector<std::string> principals) {

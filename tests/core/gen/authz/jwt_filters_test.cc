@@ -135,5 +135,20 @@ TEST_F(JwtFiltersTest, KeysAreAskedForWhereARuleBringsNone) {
   EXPECT_THAT(resolver.asked, ElementsAre("i u"));
 }
 
+TEST_F(JwtFiltersTest, TokensStandInCookiesAndClaimsAreSplitAtSpacesSinceTheReleasesThatReadIt) {
+  Rule rule = Issued("i");
+  rule.from_cookies = {"session"};
+  rule.space_delimited_claims = {"zone", "scope", "group"};
+  Add({rule});
+  world_.profile.Set(Change::kJwtPayload);
+  const auto provider = [&] { return Jwt().providers().at("origins-0"); };
+  EXPECT_EQ(provider().from_cookies_size(), 0);
+  EXPECT_THAT(provider().normalize_payload_in_metadata().space_delimited_claims(), ElementsAre("permission", "scope"));
+  for (const Change change : {Change::kTokensInCookies, Change::kSpaceDelimitedClaims}) world_.profile.Set(change);
+  EXPECT_THAT(provider().from_cookies(), ElementsAre("session"));
+  EXPECT_THAT(provider().normalize_payload_in_metadata().space_delimited_claims(),
+              ElementsAre("group", "permission", "scope", "zone"));
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

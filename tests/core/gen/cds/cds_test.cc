@@ -426,5 +426,97 @@ TEST_F(CdsTest, CacheServesAPortOnlyWithAllItsSubsets) {
   EXPECT_EQ(generator->Generate(proxy, watched_, request).cached, 0);
 }
 
+// The header and the socket behind it, of a socket that tells who calls.
+std::string WrappedBy(const ::envoy::config::core::v3::TransportSocket& socket) {
+  if (socket.name() != "envoy.transport_sockets.upstream_proxy_protocol") return "not wrapped: " + socket.name();
+  EXPECT_THAT(socket.typed_config().type_url(), testing::EndsWith("proxy_protocol.v3.ProxyProtocolUpstreamTransport"));
+  return socket.typed_config().value();
+}
+
+TEST_F(CdsTest, ProxyProtocolGoesBeforePlainTextAndBeforeTls) {
+  world_.AddService("web");
+  Rule().traffic_policy.emplace().proxy_protocol = config::ProxyProtocolVersion::kV2;
+  PutRule();
+  EXPECT_FALSE(Get(kWeb).has_transport_socket()) << "no field of this release";
+  world_.profile.Set(Change::kUpstreamProxyProtocol);
+  world_.mesh.enable_auto_mtls = false;
+  const std::string plain = WrappedBy(Get(kWeb).transport_socket());
+  EXPECT_THAT(plain, testing::HasSubstr("raw_buffer"));
+  EXPECT_THAT(plain, testing::HasSubstr(std::string("\x0a\x02\x08\x01", 4))) << "version V2";
+  world_.mesh.enable_auto_mtls = true;
+  const Cluster mutual = Get(kWeb);
+  ASSERT_EQ(mutual.transport_socket_matches_size(), 2);
+  EXPECT_THAT(WrappedBy(mutual.transport_socket_matches(0).transport_socket()),
+              testing::HasSubstr("UpstreamTlsContext"));
+  EXPECT_THAT(WrappedBy(mutual.transport_socket_matches(1).transport_socket()), testing::HasSubstr("raw_buffer"));
+}
+
+TEST_F(CdsTest, AFileTellsWhichServersCertificatesAreNoLongerGood) {
+  world_.AddService("web");
+  auto& tls = Rule().traffic_policy.emplace().tls.emplace();
+  tls.mode = ClientTlsMode::kSimple;
+  tls.ca_certificates = "/ca.pem";
+  tls.ca_crl = "/crl.pem";
+  PutRule();
+  const auto crl = [&] {
+    return TlsOf(Get(kWeb).transport_socket())
+        .common_tls_context()
+        .combined_validation_context()
+        .default_validation_context()
+        .crl()
+        .filename();
+  };
+  EXPECT_EQ(crl(), "");
+  world_.profile.Set(Change::kRevocationFiles);
+  EXPECT_EQ(crl(), "/crl.pem");
+}
+
+TEST_F(CdsTest, ASidecarsPoolTakesThePlaceOfTheRulesOnTheServersSide) {
+  const auto service = world_.AddService("web");
+  OwnInstance(service, 8080);
+  Rule().traffic_policy.emplace().connection_pool.emplace().tcp.emplace().max_connections = 5;
+  PutRule();
+  auto sidecar = std::make_shared<config::TypedConfig<config::Sidecar>>();
+  sidecar->meta.kind = config::Kind::kSidecar;
+  sidecar->meta.name = "default";
+  sidecar->meta.ns = "shop";
+  sidecar->spec.egress.emplace_back().hosts = {"*/*"};
+  sidecar->spec.inbound_connection_pool.emplace().tcp.emplace().max_connections = 9;
+  world_.configs.Put(config::SidecarRef(sidecar));
+  const auto limit = [&] { return Get("inbound|8080||").circuit_breakers().thresholds(0).max_connections().value(); };
+  EXPECT_EQ(limit(), 5u);
+  world_.profile.Set(Change::kInboundPoolOfSidecar);
+  EXPECT_EQ(limit(), 9u);
+}
+
+TEST_F(CdsTest, InboundGoesToLocalhostWhereTheMeshSaysSo) {
+  OwnInstance(world_.AddService("web"), 8080);
+  world_.mesh.inbound_to_localhost = true;
+  EXPECT_EQ(Get("inbound|8080||").type(), Cluster::ORIGINAL_DST);
+  world_.profile.Set(Change::kInboundToLocalhost);
+  const Cluster cluster = Get("inbound|8080||");
+  EXPECT_EQ(cluster.type(), Cluster::STATIC);
+  const auto& address = cluster.load_assignment().endpoints(0).lb_endpoints(0).endpoint().address().socket_address();
+  EXPECT_EQ(address.address(), "127.0.0.1");
+  EXPECT_EQ(address.port_value(), 8080u);
+  EXPECT_FALSE(cluster.has_upstream_bind_config());
+}
+
+TEST_F(CdsTest, ASubsetHasTheRulesRetryBudgetSinceTheReleaseThatInheritsIt) {
+  world_.AddService("web");
+  world_.profile.Set(Change::kRetryBudgets);
+  Rule().traffic_policy.emplace().retry_budget.emplace().percent = 7;
+  config::Subset& subset = Rule().subsets.emplace_back();
+  subset.name = "v1";
+  subset.traffic_policy.emplace().outlier_detection.emplace();
+  PutRule();
+  const auto budget = [&] {
+    return Get("outbound|80|v1|" + kHost).circuit_breakers().thresholds(0).retry_budget().budget_percent().value();
+  };
+  EXPECT_EQ(budget(), 0);
+  world_.profile.Set(Change::kRetryBudgetsInherited);
+  EXPECT_EQ(budget(), 7);
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

@@ -66,14 +66,14 @@ TEST(ClusterPolicy, ConnectionLimitsThatNeedHttpOptionsNameAProtocol) {
 TEST(ClusterPolicy, MeshUpgradesOnlyHttpPortsARuleAnyPort) {
   config::MeshConfig mesh;
   mesh.h2_upgrade_policy = H2::kUpgrade;
-  EXPECT_TRUE(ShouldUpgradeToH2(mesh, nullptr, {"http", 80, Protocol::kHttp}));
-  EXPECT_FALSE(ShouldUpgradeToH2(mesh, nullptr, {"x", 80, Protocol::kUnsupported}));
+  EXPECT_TRUE(ShouldUpgradeToH2(mesh, nullptr, {"http", 80, Protocol::kHttp}, Profile()));
+  EXPECT_FALSE(ShouldUpgradeToH2(mesh, nullptr, {"x", 80, Protocol::kUnsupported}, Profile()));
   config::ConnectionPoolSettings pool;
   pool.http = config::ConnectionPoolSettings::Http();
   pool.http->h2_upgrade_policy = H2::kUpgrade;
-  EXPECT_TRUE(ShouldUpgradeToH2(config::MeshConfig{}, &pool, {"tcp", 80, Protocol::kTcp}));
+  EXPECT_TRUE(ShouldUpgradeToH2(config::MeshConfig{}, &pool, {"tcp", 80, Protocol::kTcp}, Profile()));
   pool.http->h2_upgrade_policy = H2::kDoNotUpgrade;
-  EXPECT_FALSE(ShouldUpgradeToH2(mesh, &pool, {"http", 80, Protocol::kHttp}));
+  EXPECT_FALSE(ShouldUpgradeToH2(mesh, &pool, {"http", 80, Protocol::kHttp}, Profile()));
 }
 
 TEST(ClusterPolicy, OutlierDetectionEnforcesOnlyWhatIsNotZero) {
@@ -109,6 +109,90 @@ TEST(ClusterPolicy, DefaultIsLeastRequestWithTheRulesWarmup) {
   ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), draft);
   EXPECT_EQ(draft.cluster.lb_policy(), Cluster::LEAST_REQUEST);
   EXPECT_EQ(draft.cluster.least_request_lb_config().slow_start_config().slow_start_window().seconds(), 45);
+}
+
+Profile With(std::initializer_list<Change> changes) {
+  Profile out;
+  for (const Change change : changes) out.Set(change);
+  return out;
+}
+
+TEST(ClusterPolicy, WarmupHasAShapeSinceTheReleaseThatReadsIt) {
+  config::LoadBalancerSettings lb;
+  lb.simple = Simple::kRoundRobin;
+  lb.warmup_duration_secs = std::chrono::seconds(45);
+  lb.warmup.emplace().duration = std::chrono::seconds(30);
+  lb.warmup->aggression = 1.5;
+  const auto slow_start = [&](const Profile& profile) {
+    ClusterDraft draft;
+    ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, profile, draft);
+    return draft.cluster.round_robin_lb_config().slow_start_config();
+  };
+  const auto shaped = slow_start(With({Change::kWarmupShape}));
+  EXPECT_EQ(shaped.slow_start_window().seconds(), 30);
+  EXPECT_EQ(shaped.aggression().default_value(), 1.5);
+  EXPECT_EQ(shaped.min_weight_percent().value(), 10);
+  const auto before = slow_start(Profile());
+  EXPECT_EQ(before.slow_start_window().seconds(), 45);
+  EXPECT_FALSE(before.has_aggression());
+}
+
+TEST(ClusterPolicy, RetriesMayBeAShareOfTheRequestsUnderWay) {
+  const config::RetryBudget budget;  // says nothing
+  const auto of = [&](const Profile& profile) {
+    ClusterDraft draft;
+    ApplyConnectionPool(config::MeshConfig{}, nullptr, profile, draft, &budget);
+    return Finished(draft).circuit_breakers().thresholds(0);
+  };
+  EXPECT_FALSE(of(Profile()).has_retry_budget());
+  EXPECT_EQ(of(With({Change::kRetryBudgets})).retry_budget().budget_percent().value(), 0.2);
+  const auto today = of(With({Change::kRetryBudgets, Change::kRetryBudgetsInherited}));
+  EXPECT_EQ(today.retry_budget().budget_percent().value(), 20);
+  EXPECT_EQ(today.retry_budget().min_retry_concurrency().value(), 3u);
+  EXPECT_EQ(today.max_retries().value(), kNoLimit);
+}
+
+TEST(ClusterPolicy, IdleTimeOfTcpCountsWhereHttpSaysNone) {
+  config::ConnectionPoolSettings pool;
+  pool.tcp.emplace().idle_timeout = std::chrono::seconds(90);
+  const auto idle = [&](const Profile& profile) {
+    ClusterDraft draft;
+    ApplyConnectionPool(config::MeshConfig{}, &pool, profile, draft);
+    return draft.common_http == nullptr ? 0 : draft.common_http->idle_timeout().seconds();
+  };
+  EXPECT_EQ(idle(Profile()), 0);
+  EXPECT_EQ(idle(With({Change::kTcpIdleTimeout})), 90);
+  pool.http.emplace().idle_timeout = std::chrono::seconds(20);
+  EXPECT_EQ(idle(With({Change::kTcpIdleTimeout})), 20);
+}
+
+TEST(ClusterPolicy, StreamsAreLimitedOnHttp2AloneAndNotWhereTheClientsProtocolIsKept) {
+  config::ConnectionPoolSettings pool;
+  pool.http.emplace().max_concurrent_streams = 50;
+  const auto streams = [&](const Profile& profile, ClusterDraft::UpstreamProtocol protocol) {
+    ClusterDraft draft;
+    draft.upstream_protocol = protocol;
+    ApplyConnectionPool(config::MeshConfig{}, &pool, profile, draft);
+    ::envoy::extensions::upstreams::http::v3::HttpProtocolOptions options;
+    const Cluster cluster = Finished(draft);
+    for (const auto& [name, any] : cluster.typed_extension_protocol_options()) EXPECT_TRUE(any.UnpackTo(&options));
+    return options.explicit_http_config().http2_protocol_options().max_concurrent_streams().value();
+  };
+  const Profile today = With({Change::kConcurrentStreams});
+  EXPECT_EQ(streams(today, ClusterDraft::UpstreamProtocol::kHttp2), 50u);
+  EXPECT_EQ(streams(today, ClusterDraft::UpstreamProtocol::kNone), 0u);
+  EXPECT_EQ(streams(Profile(), ClusterDraft::UpstreamProtocol::kHttp2), 0u);
+  pool.http->use_client_protocol = true;
+  EXPECT_EQ(streams(today, ClusterDraft::UpstreamProtocol::kHttp2), 0u);
+}
+
+TEST(ClusterPolicy, TheClientsProtocolKeepsFromTheUpgradeSinceTheReleaseThatSaysSo) {
+  config::MeshConfig mesh;
+  mesh.h2_upgrade_policy = H2::kUpgrade;
+  config::ConnectionPoolSettings pool;
+  pool.http.emplace().use_client_protocol = true;
+  EXPECT_TRUE(ShouldUpgradeToH2(mesh, &pool, {"http", 80, Protocol::kHttp}, Profile()));
+  EXPECT_FALSE(ShouldUpgradeToH2(mesh, &pool, {"http", 80, Protocol::kHttp}, With({Change::kClientProtocolKept})));
 }
 
 TEST(ClusterPolicy, ConsistentHashWithoutAlgorithmIsARingOf1024) {

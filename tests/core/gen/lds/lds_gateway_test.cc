@@ -1,4 +1,5 @@
 #include "core/gen/lds/lds.h"
+#include "core/profile/changes.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
@@ -189,6 +190,60 @@ TEST_F(LdsGateway, PassthroughServerRoutesBySniAndTakesEachNameOnce) {
   const Listener l = Generate().at(0);
   ASSERT_EQ(l.filter_chains_size(), 1);  // Envoy would refuse a second of the same name
   EXPECT_THAT(l.filter_chains(0).filter_chain_match().server_names(), ElementsAre("web.example"));
+}
+
+// Of the server's first chain.
+DownstreamTlsContext TlsOf(const std::vector<Listener>& listeners) {
+  DownstreamTlsContext out;
+  if (listeners.empty()) return out;
+  EXPECT_TRUE(listeners[0].filter_chains(0).transport_socket().typed_config().UnpackTo(&out));
+  return out;
+}
+
+TEST_F(LdsGateway, AClientNeedNotShowACertificateWhereTheModeIsOptional) {
+  config::Server server = Server("https", 443, "HTTPS", {"a.example"}, ServerTlsMode::kOptionalMutual);
+  server.tls->credential_name = "cert";
+  AddGateway({server});
+  EXPECT_TRUE(Generate().empty()) << "no word of this release: the Gateway cannot be read";
+  world_.profile.Set(Change::kOptionalMutual);
+  const DownstreamTlsContext tls = TlsOf(Generate());
+  EXPECT_FALSE(tls.require_client_certificate().value());
+  EXPECT_EQ(tls.common_tls_context().combined_validation_context().validation_context_sds_secret_config().name(),
+            "kubernetes://cert-cacert");
+}
+
+TEST_F(LdsGateway, AServerHasSeveralCertificatesAndRootsOfAnotherNameSinceTheReleasesThatReadThem) {
+  config::Server server = Server("https", 443, "HTTPS", {"a.example"}, ServerTlsMode::kMutual);
+  server.tls->credential_name = "old";
+  server.tls->credential_names = {"rsa", "ecdsa"};
+  server.tls->ca_cert_credential_name = "roots";
+  AddGateway({server});
+  const auto names = [&] {
+    std::vector<std::string> out;
+    const auto common = TlsOf(Generate()).common_tls_context();
+    for (const auto& secret : common.tls_certificate_sds_secret_configs()) out.push_back(secret.name());
+    out.push_back(common.combined_validation_context().validation_context_sds_secret_config().name());
+    return out;
+  };
+  EXPECT_THAT(names(), ElementsAre("kubernetes://old", "kubernetes://old-cacert"));
+  world_.profile.Set(Change::kSeveralCertificates);
+  EXPECT_THAT(names(), ElementsAre("kubernetes://rsa", "kubernetes://ecdsa", "kubernetes://rsa-cacert"));
+  world_.profile.Set(Change::kCaByItsOwnName);
+  EXPECT_THAT(names(), ElementsAre("kubernetes://rsa", "kubernetes://ecdsa", "kubernetes://roots"));
+}
+
+TEST_F(LdsGateway, CertificatesOfFilesMayBeSeveralAndRevoked) {
+  config::Server server = Server("https", 443, "HTTPS", {"a.example"}, ServerTlsMode::kMutual);
+  server.tls->ca_certificates = "/ca.pem";
+  server.tls->ca_crl = "/crl.pem";
+  server.tls->tls_certificates = {{"/rsa.pem", "/rsa.key"}, {"/ec.pem", "/ec.key"}};
+  AddGateway({server});
+  for (const Change change : {Change::kSeveralCertificates, Change::kRevocationFiles}) world_.profile.Set(change);
+  const auto common = TlsOf(Generate()).common_tls_context();
+  ASSERT_EQ(common.tls_certificate_sds_secret_configs_size(), 2);
+  EXPECT_EQ(common.tls_certificate_sds_secret_configs(0).name(), "file-cert:/rsa.pem~/rsa.key");
+  EXPECT_EQ(common.tls_certificate_sds_secret_configs(1).name(), "file-cert:/ec.pem~/ec.key");
+  EXPECT_EQ(common.combined_validation_context().default_validation_context().crl().filename(), "/crl.pem");
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "core/gen/rds/rds.h"
 
 #include "core/gen/rds/virtual_hosts.h"
+#include "core/profile/changes.h"
 #include "core/xds/cache.h"
 #include "envoy/config/route/v3/route.pb.h"
+#include "envoy/extensions/filters/http/cors/v3/cors.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -65,6 +67,12 @@ class Rds : public ::testing::Test {
     out.hosts = {host};
     out.http.emplace_back().route.push_back({{host, "", 0}, true, 0, std::nullopt});
     return out;
+  }
+
+  // With these, and nothing left of before.
+  void Since(std::initializer_list<Change> changes) {
+    for (const Change change : changes) world_.profile.Set(change);
+    cache_.ClearAll(Time{});
   }
 
   GenWorld world_;
@@ -254,6 +262,100 @@ TEST_F(Rds, ClaimInBracketsIsAHeader) {
   const auto& match = Find(routes, "web.shop.svc.cluster.local:80").routes(0).match();
   EXPECT_EQ(match.dynamic_metadata_size(), 0);
   EXPECT_EQ(match.headers(0).name(), "@request.auth.claims[sub]");
+}
+
+TEST_F(Rds, ClaimInBracketsIsAClaimSinceTheReleaseThatSplitsThem) {
+  world_.AddService("web");
+  world_.profile.Set(Change::kClaimsInBrackets);
+  config::VirtualService rule = To(GenWorld::Host("web"));
+  rule.http[0].match.emplace_back().headers["@request.auth.claims[a][b.c]"] = {StringMatch::Kind::kExact, "x"};
+  AddVirtualService(rule);
+  const auto match = Find(Generate("80"), "web.shop.svc.cluster.local:80").routes(0).match();
+  EXPECT_EQ(match.headers_size(), 0);
+  ASSERT_EQ(match.dynamic_metadata_size(), 1);
+  ASSERT_EQ(match.dynamic_metadata(0).path_size(), 3);
+  EXPECT_EQ(match.dynamic_metadata(0).path(1).key(), "a");
+  EXPECT_EQ(match.dynamic_metadata(0).path(2).key(), "b.c");
+}
+
+TEST_F(Rds, RetriesWaitAndMayGoToTheSameHostSinceTheReleaseThatReadsIt) {
+  world_.AddService("web");
+  config::VirtualService rule = To(GenWorld::Host("web"));
+  auto& retries = rule.http[0].retries.emplace();
+  retries.attempts = 2;
+  retries.backoff = std::chrono::milliseconds(100);
+  retries.retry_ignore_previous_hosts = false;
+  AddVirtualService(rule);
+  const auto policy = [&] {
+    return Find(Generate("80"), "web.shop.svc.cluster.local:80").routes(0).route().retry_policy();
+  };
+  EXPECT_FALSE(policy().has_retry_back_off());
+  EXPECT_EQ(policy().retry_host_predicate_size(), 1);
+  Since({Change::kRetryBackoff});
+  EXPECT_EQ(policy().retry_back_off().base_interval().nanos(), 100'000'000);
+  EXPECT_EQ(policy().retry_host_predicate_size(), 0);
+}
+
+TEST_F(Rds, RequestsAreCopiedToSeveralPlacesAndPathsRewrittenByRegexSinceTheReleasesThatReadIt) {
+  world_.AddService("web");
+  config::VirtualService rule = To(GenWorld::Host("web"));
+  rule.http[0].mirrors.resize(3);
+  rule.http[0].mirrors[0].destination = config::Destination{"one.example", "", 80};
+  rule.http[0].mirrors[0].percentage = 12.5;
+  rule.http[0].mirrors[1].destination = config::Destination{"none.example", "", 80};
+  rule.http[0].mirrors[1].percentage = 0;
+  rule.http[0].mirrors[2].destination = config::Destination{"all.example", "", 80};
+  rule.http[0].rewrite.emplace().uri_regex = config::HttpRewrite::Regex{"^/a/(.*)$", "/\\1"};
+  AddVirtualService(rule);
+  const auto action = [&] { return Find(Generate("80"), "web.shop.svc.cluster.local:80").routes(0).route(); };
+  EXPECT_EQ(action().request_mirror_policies_size(), 0);
+  EXPECT_FALSE(action().has_regex_rewrite());
+  Since({Change::kSeveralMirrors, Change::kUriRegexRewrite});
+  const auto today = action();
+  ASSERT_EQ(today.request_mirror_policies_size(), 2);
+  EXPECT_EQ(today.request_mirror_policies(0).cluster(), "outbound|80||one.example");
+  EXPECT_EQ(today.request_mirror_policies(0).runtime_fraction().default_value().numerator(), 125'000u);
+  EXPECT_EQ(today.request_mirror_policies(1).runtime_fraction().default_value().numerator(), 100u);
+  EXPECT_FALSE(today.request_mirror_policies(1).disable_shadow_host_suffix_append());
+  EXPECT_EQ(today.regex_rewrite().pattern().regex(), "^/a/(.*)$");
+  EXPECT_EQ(today.regex_rewrite().substitution(), "/\\1");
+  Since({Change::kMirrorsKeepHost});
+  EXPECT_TRUE(action().request_mirror_policies(1).disable_shadow_host_suffix_append());
+}
+
+TEST_F(Rds, PreflightsOfStrangersAreAnsweredWhereTheRuleSaysSo) {
+  world_.AddService("web");
+  for (const Change change : {Change::kCorsByFilter, Change::kPreflightsForwarded}) world_.profile.Set(change);
+  using Unmatched = config::CorsPolicy::UnmatchedPreflights;
+  for (const Unmatched unmatched : {Unmatched::kUnspecified, Unmatched::kForward, Unmatched::kIgnore}) {
+    config::VirtualService rule = To(GenWorld::Host("web"));
+    rule.http[0].cors_policy.emplace().unmatched_preflights = unmatched;
+    AddVirtualService(rule);
+    Since({});
+    ::envoy::extensions::filters::http::cors::v3::CorsPolicy cors;
+    const auto configs = Find(Generate("80"), "web.shop.svc.cluster.local:80").routes(0).typed_per_filter_config();
+    ASSERT_TRUE(configs.at("envoy.filters.http.cors").UnpackTo(&cors));
+    EXPECT_EQ(cors.forward_not_matching_preflights().value(), unmatched != Unmatched::kIgnore);
+  }
+}
+
+TEST_F(Rds, ACookieOfAHashHasAttributesSinceTheReleaseThatReadsThem) {
+  world_.AddService("web");
+  config::DestinationRule rule;
+  rule.host = GenWorld::Host("web");
+  auto& hash = rule.traffic_policy.emplace().load_balancer.emplace().consistent_hash.emplace();
+  hash.key = config::ConsistentHash::Key::kHttpCookie;
+  hash.cookie.name = "c";
+  hash.cookie.attributes = {{"SameSite", "Strict"}};
+  world_.AddRule("web", rule);
+  const auto cookie = [&] {
+    return Find(Generate("80"), "web.shop.svc.cluster.local:80").routes(0).route().hash_policy(0).cookie();
+  };
+  EXPECT_EQ(cookie().attributes_size(), 0);
+  Since({Change::kHashCookieAttributes});
+  ASSERT_EQ(cookie().attributes_size(), 1);
+  EXPECT_EQ(cookie().attributes(0).name(), "SameSite");
+  EXPECT_EQ(cookie().attributes(0).value(), "Strict");
 }
 
 TEST_F(Rds, AddressOfTwoServicesLeadsToTheOlderOne) {

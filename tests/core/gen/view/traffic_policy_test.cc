@@ -53,5 +53,20 @@ TEST(TrafficPolicy, UnknownSubsetHasTheRulesPolicy) {
   EXPECT_EQ(PolicyFor(nullptr, "v1", 80).load_balancer, nullptr);
 }
 
+TEST(TrafficPolicy, SettingsOfAPortLeaveProxyProtocolAndRetryBudgetAsTheyAre) {
+  config::DestinationRule rule;
+  rule.traffic_policy.emplace().proxy_protocol = config::ProxyProtocolVersion::kV2;
+  rule.traffic_policy->retry_budget.emplace().percent = 5;
+  config::Subset& subset = rule.subsets.emplace_back();
+  subset.name = "v1";
+  subset.traffic_policy.emplace().port_level_settings.emplace_back().port = 80;
+  const EffectivePolicy of_port = PolicyFor(&rule, "v1", 80);
+  ASSERT_NE(of_port.proxy_protocol, nullptr);
+  ASSERT_NE(of_port.retry_budget, nullptr);
+  EXPECT_EQ(of_port.retry_budget->percent, 5);
+  rule.traffic_policy->port_level_settings.emplace_back().port = 80;
+  EXPECT_EQ(PolicyFor(&rule, "", 80).proxy_protocol, nullptr) << "of the rule's own ports they are no setting";
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

@@ -32,7 +32,7 @@ class EnvoyFiltersTest : public ::testing::Test {
   }
   // "ns/name" of the patches of a kind that hold for the proxy, in order.
   std::vector<std::string> Names(ApplyTo kind = ApplyTo::kCluster) {
-    filters_ = EnvoyFilters(store_.EnvoyFilters(), "istio-system");
+    filters_ = EnvoyFilters(store_.EnvoyFilters(), "istio-system", rules_);
     patches_ = filters_.For(proxy_);
     std::vector<std::string> out;
     if (patches_ == nullptr) return out;
@@ -40,6 +40,7 @@ class EnvoyFiltersTest : public ::testing::Test {
     return out;
   }
 
+  EnvoyFilters::Rules rules_;
   config::ConfigStore store_;
   Proxy proxy_;
   EnvoyFilters filters_;
@@ -137,6 +138,26 @@ TEST_F(EnvoyFiltersTest, NamesThoseThatPatchAKind) {
   EXPECT_THAT(names({ApplyTo::kCluster}), ElementsAre("istio-system/c", "shop/b"));
   EXPECT_THAT(names({ApplyTo::kCluster, ApplyTo::kHttpRoute}), ElementsAre("istio-system/c", "shop/a", "shop/b"));
   EXPECT_THAT(names({ApplyTo::kListener}), IsEmpty());
+}
+
+TEST_F(EnvoyFiltersTest, TargetsNameGatewaysSinceTheReleaseThatReadsThem) {
+  Put("shop", "a", "targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: door}]\n" + Cluster());
+  EXPECT_THAT(Names(), ElementsAre("shop/a")) << "no field: it holds for all";
+  rules_.by_target = true;
+  EXPECT_THAT(Names(), ElementsAre());
+  proxy_.labels["gateway.networking.k8s.io/gateway-name"] = "door";
+  EXPECT_THAT(Names(), ElementsAre("shop/a"));
+  proxy_.labels["gateway.networking.k8s.io/gateway-name"] = "window";
+  EXPECT_THAT(Names(), ElementsAre());
+}
+
+TEST_F(EnvoyFiltersTest, PriorityGoesBeforeTheNamespaceSinceTheReleaseThatSortsSo) {
+  Put("istio-system", "late", Cluster() + "\npriority: 5");
+  Put("istio-system", "root", Cluster());
+  Put("shop", "own", Cluster());
+  EXPECT_THAT(Names(), ElementsAre("istio-system/root", "istio-system/late", "shop/own"));
+  rules_.by_priority = true;
+  EXPECT_THAT(Names(), ElementsAre("istio-system/root", "shop/own", "istio-system/late"));
 }
 
 }  // namespace
