@@ -131,6 +131,7 @@ enum class Change : uint8_t {
   kConcurrentStreams,
   kClientProtocolKept,
   kUpgradeBeforePool,
+  kSniffedNotUpgraded,
   kRevocationFiles,
   kRulesTlsForExternals,
   kHashCookieAttributes,

@@ -204,6 +204,9 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
                                          ClusterDraft& draft) const {
   const Profile& profile = push_.profile();
   const auto upgrade = [&] {
+    // istiod: cluster_builder.go, setH2Options
+    const bool sniffed = draft.upstream_protocol == ClusterDraft::UpstreamProtocol::kDownstream;
+    if (sniffed && profile.Has(Change::kSniffedNotUpgraded)) return;
     if (ShouldUpgradeToH2(mesh_, policy.connection_pool, port, profile))
       draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
   };

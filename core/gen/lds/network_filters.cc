@@ -9,6 +9,7 @@
 #include "core/gen/view/stat_prefix.h"
 #include "core/gen/wire/wire.h"
 #include "core/model/addresses.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "core/push/sidecar_scope.h"
 #include "envoy/extensions/filters/network/mongo_proxy/v3/mongo_proxy.pb.h"
@@ -53,10 +54,11 @@ const config::TunnelSettings* Tunnel(const config::DestinationRule& rule, std::s
   return *policy && (*policy)->tunnel ? &*(*policy)->tunnel : nullptr;
 }
 
-std::optional<Duration> MaxConnectionDuration(const config::DestinationRule& rule) {
-  const auto& policy = rule.traffic_policy;
-  if (!policy || !policy->connection_pool || !policy->connection_pool->tcp) return std::nullopt;
-  return policy->connection_pool->tcp->max_connection_duration;
+// Of the rule itself; null: it has none.
+const auto* TcpPool(const config::DestinationRule* rule) {
+  const bool has = rule != nullptr && rule->traffic_policy && rule->traffic_policy->connection_pool &&
+                   rule->traffic_policy->connection_pool->tcp;
+  return has ? &*rule->traffic_policy->connection_pool->tcp : nullptr;
 }
 
 }  // namespace
@@ -73,15 +75,14 @@ NetworkFilters::NetworkFilters(const Proxy& proxy, const PushContext& push, Prox
     : proxy_(proxy),
       push_(push),
       telemetry_(telemetry),
-      outbound_(proxy.IsRouter() ? ListenerClass::kGateway : ListenerClass::kSidecarOutbound) {
-  wire::Writer w(&common_);
-  if (const std::optional<Duration> idle = IdleTimeout(proxy)) {
-    w.Duration(TcpProxyPb::kIdleTimeoutFieldNumber, idle->count());
-  }
-}
+      outbound_(proxy.IsRouter() ? ListenerClass::kGateway : ListenerClass::kSidecarOutbound),
+      idle_(IdleTimeout(proxy)) {}
 
 std::string NetworkFilters::Encode(const Target& target) const {
   using Weighted = TcpProxyPb::WeightedCluster;
+  const auto* const pool = TcpPool(target.rule);
+  const bool rules = pool != nullptr && pool->idle_timeout && push_.profile().Has(Change::kTcpIdleTimeout);
+  const std::optional<Duration> idle = rules ? pool->idle_timeout : idle_;
   const std::string config = wire::Encode([&](wire::Writer& w) {
     w.Bytes(TcpProxyPb::kStatPrefixFieldNumber, target.stat_prefix);
     if (target.weighted.empty()) {
@@ -96,11 +97,11 @@ std::string NetworkFilters::Encode(const Target& target) const {
         }
       });
     }
-    w.Append(common_);
+    if (idle) w.Duration(TcpProxyPb::kIdleTimeoutFieldNumber, idle->count());
     w.Append(telemetry_.Logs(target.listener_class).tcp);
     if (target.rule == nullptr) return;
-    if (const auto longest = MaxConnectionDuration(*target.rule)) {
-      w.Duration(TcpProxyPb::kMaxDownstreamConnectionDurationFieldNumber, longest->count());
+    if (pool != nullptr && pool->max_connection_duration) {
+      w.Duration(TcpProxyPb::kMaxDownstreamConnectionDurationFieldNumber, pool->max_connection_duration->count());
     }
     if (HashesSourceIp(*target.rule, target.subset)) {
       w.Message(TcpProxyPb::kHashPolicyFieldNumber, [&] { w.Message(HashPolicyPb::kSourceIpFieldNumber, [] {}); });

@@ -2,11 +2,13 @@
 // (istiod: pilot/pkg/networking/core/v1alpha3/networkfilter.go).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "core/base/time.h"
 #include "core/config/kinds/destination_rule.h"
 #include "core/config/kinds/virtual_service.h"
 #include "core/gen/view/listener_types.h"
@@ -52,8 +54,8 @@ class NetworkFilters {
   const Proxy& proxy_;
   const PushContext& push_;
   ProxyTelemetry& telemetry_;
-  const ListenerClass outbound_;  // what its listeners for its own requests are
-  std::string common_;            // encoded TcpProxy fields that all share
+  const ListenerClass outbound_;        // what its listeners for its own requests are
+  const std::optional<Duration> idle_;  // the proxy's own
 };
 
 }  // namespace wavetank::pilot

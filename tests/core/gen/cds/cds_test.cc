@@ -471,6 +471,16 @@ TEST_F(CdsTest, AFileTellsWhichServersCertificatesAreNoLongerGood) {
   EXPECT_EQ(crl(), "/crl.pem");
 }
 
+TEST_F(CdsTest, APortOfSniffedProtocolIsUpgradedByARuleUntil127) {
+  world_.AddService("web", "shop", {"x", 80, Protocol::kUnsupported});
+  Rule().traffic_policy.emplace().connection_pool.emplace().http.emplace().h2_upgrade_policy =
+      config::ConnectionPoolSettings::Http::H2UpgradePolicy::kUpgrade;
+  PutRule();
+  EXPECT_TRUE(HttpOf(Get(kWeb)).explicit_http_config().has_http2_protocol_options());
+  world_.profile.Set(Change::kSniffedNotUpgraded);
+  EXPECT_TRUE(HttpOf(Get(kWeb)).has_use_downstream_protocol_config());
+}
+
 TEST_F(CdsTest, ASidecarsPoolTakesThePlaceOfTheRulesOnTheServersSide) {
   const auto service = world_.AddService("web");
   OwnInstance(service, 8080);

@@ -97,6 +97,24 @@ TEST_F(LdsOutbound, TcpServiceHasAListenerAtItsAddressWithoutInspection) {
   EXPECT_FALSE(l.has_default_filter_chain());
 }
 
+TEST_F(LdsOutbound, ARulesIdleTimeoutOfTcpIsItsTcpProxysFrom121On) {
+  Add("db", Protocol::kTcp, 5432, "240.0.0.3");
+  config::DestinationRule rule;
+  rule.host = "db.shop.svc.cluster.local";
+  rule.traffic_policy.emplace().connection_pool.emplace().tcp.emplace().idle_timeout = std::chrono::seconds(90);
+  world_.AddRule("db", std::move(rule));
+  const auto idle = [&] {
+    TcpProxy proxy;
+    const Listener l = Generate().at("240.0.0.3_5432");
+    const FilterChain& chain = l.filter_chains(0);
+    EXPECT_TRUE(chain.filters(chain.filters_size() - 1).typed_config().UnpackTo(&proxy));
+    return proxy.idle_timeout().seconds();
+  };
+  EXPECT_EQ(idle(), 0);
+  world_.profile.Set(Change::kTcpIdleTimeout);
+  EXPECT_EQ(idle(), 90);
+}
+
 TEST_F(LdsOutbound, UndeclaredProtocolIsSniffedAtTheServicesAddress) {
   Add("any", Protocol::kUnsupported, 9000, "240.0.0.4");
   const Listener l = Generate().at("240.0.0.4_9000");
