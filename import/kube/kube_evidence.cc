@@ -7,7 +7,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
@@ -15,6 +14,7 @@
 #include "core/kube/list_text.h"
 #include "core/kube/yaml.h"
 #include "core/validation/istio_object.h"
+#include "fakes/kube/objects/dumped.h"
 #include "fakes/kube/validation/defaults.h"
 #include "fakes/kube/validation/validation.h"
 #include "fmt/format.h"
@@ -337,15 +337,14 @@ class Reader {
     return true;
   }
 
-  // What stands in the place of what people cut out of a Secret: no base64, as an API server would never have it, or of
-  // no text, or words that say so.
+  // Of a remote Secret: what is no text is no kubeconfig, either.
   static bool IsCutOut(const json& value) {
     std::string plain;
-    if (!value.is_string() || !absl::Base64Unescape(value.get<std::string>(), &plain)) return true;
+    if (fakekube::IsCutOut(value) || !absl::Base64Unescape(value.get<std::string>(), &plain)) return true;
     const bool text = std::none_of(plain.begin(), plain.end(), [](char c) {
       return static_cast<unsigned char>(c) >= 0x80 || (c < ' ' && c != '\n' && c != '\t' && c != '\r');
     });
-    return !text || absl::StrContains(absl::AsciiStrToLower(plain), "redacted");
+    return !text;
   }
 
   // A remote Secret whose kubeconfigs were cut out: that there was one for a cluster is told all the same.

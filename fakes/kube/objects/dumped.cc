@@ -70,14 +70,6 @@ void CleanSpec(const std::string& kind, json& spec) {
   }
 }
 
-// An API server has base64 alone, and nobody's key or kubeconfig is empty, all stars, or says that it was redacted.
-bool IsCutOut(const json& value) {
-  std::string plain;
-  if (!value.is_string() || !absl::Base64Unescape(value.get<std::string>(), &plain)) return true;
-  plain = absl::AsciiStrToLower(plain);
-  return plain.find_first_not_of("*x \n") == plain.npos || plain.find("redacted") != plain.npos;
-}
-
 void CleanSecret(json& secret) {
   std::string cut;
   if (const auto data = secret.find("data"); data == secret.end() || !data->is_object() || data->empty()) {
@@ -97,6 +89,13 @@ void CleanSecret(json& secret) {
 }
 
 }  // namespace
+
+bool IsCutOut(const json& value) {
+  std::string plain;
+  if (!value.is_string() || !absl::Base64Unescape(value.get<std::string>(), &plain)) return true;
+  plain = absl::AsciiStrToLower(plain);
+  return plain.find_first_not_of("*x \n") == plain.npos || plain.find("redacted") != plain.npos;
+}
 
 bool IsDumped(const json& object) {
   const json& meta = At(object, "metadata");

@@ -11,6 +11,12 @@ namespace wavetank::fakekube {
 // An API server wrote it: it has a uid, a resourceVersion or managedFields.
 bool IsDumped(const nlohmann::json& object);
 
+// Whether somebody put this in the place of a Secret's value before it was given away: an API server has base64 alone,
+// and nobody's key or kubeconfig is empty, all stars, or says that it was redacted.
+bool IsCutOut(const nlohmann::json& value);
+
+inline constexpr const char* kCutOut = "wavetank/cut-out";  // an annotation
+
 // Of dumped objects alone; what a person wrote stays as it is.
 // - What another dumped object's controller makes again goes: pods of a ReplicaSet that is there, slices of a Service,
 //   tokens, the root certificates' ConfigMaps; and what is no wish at all: Events, Leases, Nodes.
@@ -19,7 +25,6 @@ bool IsDumped(const nlohmann::json& object);
 // - Of a Secret goes what somebody put in the place of its values before it was given away: no base64, nothing, words
 //   that say so. Annotation kCutOut has the names of such keys, with commas; "*": its data is not there at all.
 // O(size of the objects).
-inline constexpr const char* kCutOut = "wavetank/cut-out";
 void CleanDumped(std::vector<Manifest>* manifests);
 
 }  // namespace wavetank::fakekube
