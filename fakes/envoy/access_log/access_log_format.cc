@@ -474,9 +474,8 @@ absl::StatusOr<LogOperator> ParseLogCommand(std::string_view token, const Extens
   if (known == std::end(kLogCommands)) {
     const bool real = std::find(std::begin(kUnmodelledLogCommands), std::end(kUnmodelledLogCommands), name) !=
                       std::end(kUnmodelledLogCommands);
-    if (!real && extensions.stock()) {
-      return RefusedFormat(fmt::format("Not supported field in StreamInfo: {}", name));
-    }
+    if (!real) return RefusedFormat(fmt::format("Not supported field in StreamInfo: {}", name));
+    extensions.NoteWithoutEffect("format operator", std::string(name));
     out.command = LogCommand::kUnmodelled;
     return out;
   }

@@ -77,8 +77,8 @@ class AccessLogFormat {
   AccessLogFormat(AccessLogFormat&&) noexcept;
   AccessLogFormat& operator=(AccessLogFormat&&) noexcept;
 
-  // Unknown operators are refused by a stock Envoy; istio-proxy's formats may have some that are not known here, which
-  // print nothing.
+  // InvalidArgument: an operator that no Envoy knows, or a bad argument, in Envoy's words. Operators that are not
+  // simulated print nothing, and are noted.
   static absl::StatusOr<AccessLogFormat> MakeText(std::string_view format, bool omit_empty,
                                                   const Extensions& extensions);
   static absl::StatusOr<AccessLogFormat> MakeJson(const google::protobuf::Struct& format, bool omit_empty,

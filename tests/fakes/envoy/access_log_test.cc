@@ -55,14 +55,25 @@ TEST(AccessLogFormatTest, TimesAreTheCalendars) {
       "23 UTC %");
 }
 
-TEST(AccessLogFormatTest, OperatorsThatNobodyKnowsAreRefusedByAStockEnvoyOnly) {
-  EXPECT_FALSE(AccessLogFormat::MakeText("%NO_SUCH%\n", false, ExtensionSet::kStock).ok());
-  EXPECT_FALSE(AccessLogFormat::MakeText("%REQ(a\n", false, ExtensionSet::kStock).ok());
-  const auto made = AccessLogFormat::MakeText("%NO_SUCH%", false, ExtensionSet::kIstioProxy);
-  ASSERT_TRUE(made.ok());
+// istio/istio#37130, #53003: Istio's own refuse them in the same words.
+TEST(AccessLogFormatTest, OperatorsThatNobodyKnowsAreRefusedByEveryEnvoy) {
+  for (const ExtensionSet set : {ExtensionSet::kStock, ExtensionSet::kIstioProxy}) {
+    const auto made = AccessLogFormat::MakeText("%NO_SUCH%\n", false, set);
+    EXPECT_EQ(made.status().message(), "Not supported field in StreamInfo: NO_SUCH");
+    EXPECT_FALSE(AccessLogFormat::MakeText("%REQ(a\n", false, set).ok());
+  }
+}
+
+TEST(AccessLogFormatTest, AnOperatorThatIsNotSimulatedWritesNothingAndIsNoted) {
+  Extensions::Notes notes;
+  const auto made =
+      AccessLogFormat::MakeText("%CONNECTION_ID%", false, {ExtensionSet::kIstioProxy, {}, nullptr, &notes});
+  ASSERT_TRUE(made.ok()) << made.status();
   std::string out;
   made->Write({}, &out);
   EXPECT_EQ(out, "-");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes.begin()->type, "CONNECTION_ID");
 }
 
 TEST(LogExpressionTest, AnAttributeThatIsNotSimulatedIsNotedAndWritesEveryLine) {
