@@ -1,5 +1,6 @@
 #include "core/kube/secret.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "fmt/format.h"
 
@@ -32,6 +33,13 @@ absl::StatusOr<SecretData> ReadSecretData(const Object& secret) {
     }
   }
   return out;
+}
+
+bool IsCutOut(const nlohmann::json& entry) {
+  std::string plain;
+  if (!entry.is_string() || !absl::Base64Unescape(entry.get<std::string>(), &plain)) return true;
+  plain = absl::AsciiStrToLower(plain);
+  return plain.find_first_not_of("*x \n") == plain.npos || plain.find("redacted") != plain.npos;
 }
 
 std::string SecretEntry(const SecretData& data, std::string_view key) {

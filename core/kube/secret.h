@@ -16,6 +16,10 @@ using SecretData = std::map<std::string, std::string, std::less<>>;
 // base64 or no string, and never shows a value.
 absl::StatusOr<SecretData> ReadSecretData(const Object& secret);
 
+// Whether somebody put this in the place of an entry before the Secret was given away: an API server has base64 alone,
+// and nobody's key or kubeconfig is empty, all stars, or says that it was redacted.
+bool IsCutOut(const nlohmann::json& entry);
+
 // The entry `key` of `data`; "" without one.
 std::string SecretEntry(const SecretData& data, std::string_view key);
 

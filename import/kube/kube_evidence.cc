@@ -11,10 +11,10 @@
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/kube/credentials/kubeconfig.h"
-#include "core/kube/list_text.h"
+#include "core/kube/secret.h"
+#include "core/kube/text/list_text.h"
 #include "core/kube/yaml.h"
 #include "core/validation/istio_object.h"
-#include "fakes/kube/objects/dumped.h"
 #include "fakes/kube/validation/defaults.h"
 #include "fakes/kube/validation/validation.h"
 #include "fmt/format.h"
@@ -340,7 +340,7 @@ class Reader {
   // Of a remote Secret: what is no text is no kubeconfig, either.
   static bool IsCutOut(const json& value) {
     std::string plain;
-    if (fakekube::IsCutOut(value) || !absl::Base64Unescape(value.get<std::string>(), &plain)) return true;
+    if (kube::IsCutOut(value) || !absl::Base64Unescape(value.get<std::string>(), &plain)) return true;
     const bool text = std::none_of(plain.begin(), plain.end(), [](char c) {
       return static_cast<unsigned char>(c) >= 0x80 || (c < ' ' && c != '\n' && c != '\t' && c != '\r');
     });

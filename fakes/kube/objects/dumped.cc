@@ -5,9 +5,8 @@
 #include <string>
 #include <tuple>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "core/base/json_access.h"
+#include "core/kube/secret.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -77,7 +76,7 @@ void CleanSecret(json& secret) {
     secret.erase("data");
   } else {
     for (auto it = data->begin(); it != data->end();) {
-      if (!IsCutOut(*it)) {
+      if (!kube::IsCutOut(*it)) {
         ++it;
         continue;
       }
@@ -89,13 +88,6 @@ void CleanSecret(json& secret) {
 }
 
 }  // namespace
-
-bool IsCutOut(const json& value) {
-  std::string plain;
-  if (!value.is_string() || !absl::Base64Unescape(value.get<std::string>(), &plain)) return true;
-  plain = absl::AsciiStrToLower(plain);
-  return plain.find_first_not_of("*x \n") == plain.npos || plain.find("redacted") != plain.npos;
-}
 
 bool IsDumped(const json& object) {
   const json& meta = At(object, "metadata");

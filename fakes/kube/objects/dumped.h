@@ -11,10 +11,6 @@ namespace wavetank::fakekube {
 // An API server wrote it: it has a uid, a resourceVersion or managedFields.
 bool IsDumped(const nlohmann::json& object);
 
-// Whether somebody put this in the place of a Secret's value before it was given away: an API server has base64 alone,
-// and nobody's key or kubeconfig is empty, all stars, or says that it was redacted.
-bool IsCutOut(const nlohmann::json& value);
-
 inline constexpr const char* kCutOut = "wavetank/cut-out";  // an annotation
 
 // Of dumped objects alone; what a person wrote stays as it is.

@@ -13,8 +13,8 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
-#include "core/kube/list_text.h"
 #include "core/kube/object.h"
+#include "core/kube/text/list_text.h"
 #include "core/kube/yaml.h"
 #include "fakes/kube/objects/dumped.h"
 

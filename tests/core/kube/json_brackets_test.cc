@@ -1,4 +1,4 @@
-#include "core/kube/json_brackets.h"
+#include "core/kube/text/json_brackets.h"
 
 #include <gtest/gtest.h>
 

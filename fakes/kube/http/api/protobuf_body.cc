@@ -12,7 +12,7 @@
 
 #include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
-#include "core/kube/json_brackets.h"
+#include "core/kube/text/json_brackets.h"
 #include "core/kube/time_format.h"
 
 namespace wavetank::fakekube::http {

@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
-#include "core/kube/json_brackets.h"
+#include "core/kube/text/json_brackets.h"
 #include "core/kube/time_format.h"
 #include "core/kube/yaml.h"
 #include "fakes/kube/http/api/api_types.h"

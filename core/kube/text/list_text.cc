@@ -1,4 +1,4 @@
-#include "core/kube/list_text.h"
+#include "core/kube/text/list_text.h"
 
 #include "absl/strings/ascii.h"
 #include "core/base/json_access.h"
