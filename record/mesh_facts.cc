@@ -7,6 +7,7 @@
 #include "core/base/json_access.h"
 #include "core/kube/secret.h"
 #include "core/kube/types.h"
+#include "core/profile/image_release.h"
 #include "core/profile/profile.h"
 #include "core/profile/releases.h"
 #include "core/security/remote_secret.h"
@@ -81,10 +82,7 @@ void ClusterFacts::ReadPod(const kube::Object& object) {
   const json& discovery = Container(object, "discovery");
   istiod_ = true;
   if (const std::string id = Variable(discovery, "CLUSTER_ID"); !id.empty()) istiod_id_ = id;
-  const std::string image = Text(discovery, "image");
-  if (const size_t tag = image.rfind(':'); tag != image.npos && image.find('/', tag) == image.npos) {
-    istiod_version_ = image.substr(tag + 1);
-  }
+  istiod_version_ = pilot::TagOf(Text(discovery, "image"));
 }
 
 std::string ClusterFacts::Id() const { return !istiod_id_.empty() ? istiod_id_ : MostFrequent(ids_); }

@@ -18,9 +18,11 @@
 #include "core/base/status.h"
 #include "core/inject/annotation_validation.h"
 #include "core/kube/quantity.h"
+#include "core/profile/image_release.h"
 #include "core/profile/releases.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "scenarios/mesh/world.h"
 
 namespace wavetank::check {
 namespace {
@@ -282,12 +284,6 @@ void LimitsBelowRequests(const Mesh& mesh, Findings& findings) {
 
 // istiod: pkg/config/analysis/analyzers/injection/injection-image.go, by releases.
 void ProxyImageOfAnotherRelease(const Mesh& mesh, Findings& findings) {
-  const auto minor_of = [](const std::string& image) {
-    const size_t colon = image.rfind(':');
-    return colon == std::string::npos || image.find('/', colon) != std::string::npos
-               ? 0
-               : pilot::MinorOf(image.substr(colon + 1));
-  };
   // An installer's own pods are of the release that the profile is, whatever a manifest's istiod says.
   const int simulated = pilot::MinorOf(mesh.world().profile().istio);
   EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
@@ -297,13 +293,13 @@ void ProxyImageOfAnotherRelease(const Mesh& mesh, Findings& findings) {
     if (istiod == nullptr) return;
     int control = 0;
     for (const json& container : Items(At(istiod->body, {"spec", "template", "spec", "containers"})))
-      control = std::max(control, minor_of(Text(container, "image")));
+      control = std::max(control, pilot::MinorOfImage(Text(container, "image")));
     std::vector<std::string> images = {Text(At(pod, {"metadata", "annotations"}), "sidecar.istio.io/proxyImage")};
     for (const json& container : Items(At(pod, {"spec", "containers"}))) {
       if (Text(container, "name") == "istio-proxy") images.push_back(Text(container, "image"));
     }
     for (const std::string& image : images) {
-      const int minor = minor_of(image);
+      const int minor = pilot::MinorOfImage(image);
       if (minor == 0 || control == 0 || minor == control || minor == simulated) continue;
       findings.Add(cluster, object, fmt::format("its proxies are of image {}, and istiod is 1.{}", image, control));
     }
@@ -409,28 +405,17 @@ void ReferencesMissing(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// Of the release that is simulated, whatever the image is called. Who chose a profile has said which.
 void IstiodOfAnotherRelease(const Mesh& mesh, Findings& findings) {
-  if (mesh.world().options().profile != sim::WorldOptions().profile) return;
-  const int simulated = pilot::MinorOf(mesh.world().profile().istio);
-  for (const auto& cluster : mesh.clusters()) {
-    for (const kube::ObjectRef& object : mesh.List(*cluster, "Deployment", cluster->system_namespace)) {
-      if (LabelsIn(At(object->body, {"spec", "template", "metadata", "labels"}))["app"] != "istiod") continue;
-      for (const json& container : Items(At(object->body, {"spec", "template", "spec", "containers"}))) {
-        const std::string image = Text(container, "image");
-        const size_t colon = image.rfind(':');
-        if (Text(container, "name") != "discovery" || colon == std::string::npos) continue;
-        const int minor = pilot::MinorOf(image.substr(colon + 1));
-        if (minor == 0 || minor == simulated) continue;
-        findings.Add(
-            *cluster, *object,
-            fmt::format("its image is {}, and the istiod that is simulated is of {}: what the two do differently "
-                        "is not told",
-                        image, mesh.world().profile().istio));
-        findings.Explain({}, fmt::format("choose the profile of its release (--profile, docs/profiles.md), if there is "
-                                         "one; or mend the image"));
-      }
-    }
+  for (const scenario::ForeignIstiod& istiod : scenario::IstiodsOfOtherReleases(mesh.world())) {
+    const MeshCluster* const cluster = mesh.Find(istiod.cluster);
+    if (cluster == nullptr || istiod.deployment->meta.ns != cluster->system_namespace) continue;
+    findings.Add(*cluster, *istiod.deployment,
+                 fmt::format("its image is {}, and the istiod that is simulated is of {}: what the two do differently "
+                             "is not told",
+                             istiod.image, mesh.world().profile().istio));
+    findings.Explain({},
+                     "choose the profile of its release (--profile, docs/profiles.md), if there is one; or mend "
+                     "the image");
   }
 }
 

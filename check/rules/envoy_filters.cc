@@ -1,5 +1,7 @@
 // EnvoyFilters whose patches reach nothing, or may not do what they seem to.
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "absl/strings/numbers.h"
@@ -21,6 +23,7 @@ namespace {
 using config::EnvoyFilter;
 using ApplyTo = EnvoyFilter::ApplyTo;
 using Operation = EnvoyFilter::Operation;
+using nlohmann::json;
 
 template <class Fn>
 void EachPatch(const Mesh& mesh, Fn fn) {
@@ -96,23 +99,6 @@ std::string MissingCluster(const MeshCluster& cluster, const EnvoyFilter::Cluste
          (match.port_number == 0 ? "" : fmt::format(" port {}", match.port_number));
 }
 
-using Json = nlohmann::ordered_json;
-
-const Json& Member(const Json& in, const char* name) {
-  static const auto* const none = new Json();
-  if (!in.is_object()) return *none;
-  const auto it = in.find(name);
-  return it == in.end() ? *none : *it;
-}
-std::string TextIn(const Json& in, const char* name) {
-  const Json& member = Member(in, name);
-  return member.is_string() ? member.get<std::string>() : std::string();
-}
-int64_t NumberIn(const Json& in, const char* name) {
-  const Json& member = Member(in, name);
-  return member.is_number_integer() ? member.get<int64_t>() : 0;
-}
-
 // Filters that istiod 1.18.2 generates, each for some proxies (pilot/pkg/networking/core/v1alpha3,
 // pilot/pkg/xds/filters, pkg/wasm): one of them that is nowhere may be what a REMOVE has taken.
 constexpr std::string_view kGenerated[] = {"envoy.filters.network.http_connection_manager",
@@ -176,16 +162,16 @@ bool InContextOf(const EnvoyFilter::Match& match, const sim::PodProcess& pod, bo
 bool IsVirtual(const std::string& listener) { return listener == "virtualInbound" || listener == "virtualOutbound"; }
 
 // As core/gen/extensions/patch_filters.cc judges (istiod: envoyfilter/listener_patch.go), in what came of it.
-bool ChainFits(const EnvoyFilter::ListenerMatch& match, bool is_virtual, const Json& chain) {
-  const Json& has = Member(chain, "filterChainMatch");
-  const int64_t port = NumberIn(has, "destinationPort");
+bool ChainFits(const EnvoyFilter::ListenerMatch& match, bool is_virtual, const json& chain) {
+  const json& has = At(chain, "filterChainMatch");
+  const int64_t port = Number(has, "destinationPort");
   if (is_virtual && match.port_number > 0 && port != match.port_number) return false;
   if (!match.filter_chain) return true;
   const EnvoyFilter::FilterChainMatch& wants = *match.filter_chain;
-  const Json& names = Member(has, "serverNames");
-  if (!wants.name.empty() && wants.name != TextIn(chain, "name")) return false;
+  const json& names = At(has, "serverNames");
+  if (!wants.name.empty() && wants.name != Text(chain, "name")) return false;
   if (!wants.sni.empty() && std::find(names.begin(), names.end(), wants.sni) == names.end()) return false;
-  if (!wants.transport_protocol.empty() && wants.transport_protocol != TextIn(has, "transportProtocol")) return false;
+  if (!wants.transport_protocol.empty() && wants.transport_protocol != Text(has, "transportProtocol")) return false;
   return wants.destination_port == 0 || port == wants.destination_port;
 }
 
@@ -204,26 +190,26 @@ std::string ChainText(const EnvoyFilter::ListenerMatch& match) {
 
 // The filter that the patch names is among `filters`, or what it puts in its place is; what it takes away may have
 // been.
-bool HasNamed(const EnvoyFilter::ConfigPatch& patch, const Json& filters, const std::string& name) {
+bool HasNamed(const EnvoyFilter::ConfigPatch& patch, const json& filters, const std::string& name) {
   const Operation op = OperationOf(patch);
   if (op == Operation::kRemove && MayBeGenerated(name)) return true;
   const std::string put = op == Operation::kReplace ? Text(patch.patch->value, "name") : std::string();
-  return std::any_of(filters.begin(), filters.end(), [&](const Json& filter) {
-    const std::string has = TextIn(filter, "name");
+  return std::any_of(filters.begin(), filters.end(), [&](const json& filter) {
+    const std::string has = Text(filter, "name");
     return pilot::patch::NameMatches(name, has) || (!put.empty() && has == put);
   });
 }
 
-void LookAtChain(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::ListenerMatch& match, const Json& chain,
+void LookAtChain(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::ListenerMatch& match, const json& chain,
                  Reach& reach) {
-  const Json& filters = Member(chain, "filters");
+  const json& filters = At(chain, "filters");
   const bool names = match.filter_chain && match.filter_chain->filter && !match.filter_chain->filter->name.empty();
   if (patch.apply_to == ApplyTo::kFilterChain || !names) return reach.Found();
   const EnvoyFilter::FilterMatch& wanted = *match.filter_chain->filter;
   const bool network = patch.apply_to == ApplyTo::kNetworkFilter;
-  for (const Json& filter : filters) {
-    if (network || !pilot::patch::NameMatches(wanted.name, TextIn(filter, "name"))) continue;
-    const Json& http = Member(Member(filter, "typedConfig"), "httpFilters");
+  for (const json& filter : filters) {
+    if (network || !pilot::patch::NameMatches(wanted.name, Text(filter, "name"))) continue;
+    const json& http = At(At(filter, "typedConfig"), "httpFilters");
     if (!wanted.sub_filter || wanted.sub_filter->empty() || HasNamed(patch, http, *wanted.sub_filter))
       return reach.Found();
     reach.Fails(3, fmt::format("no HTTP filter of such a filter chain is called {}", *wanted.sub_filter));
@@ -233,33 +219,33 @@ void LookAtChain(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::Liste
 }
 
 void LookAtListener(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::ListenerMatch& match,
-                    const Json& listener, Reach& reach) {
-  const std::string name = TextIn(listener, "name");
+                    const json& listener, Reach& reach) {
+  const std::string name = Text(listener, "name");
   const bool is_virtual = IsVirtual(name), of_listener = patch.apply_to == ApplyTo::kListener;
-  const int64_t port = NumberIn(Member(Member(listener, "address"), "socketAddress"), "portValue");
+  const int64_t port = Number(At(At(listener, "address"), "socketAddress"), "portValue");
   const std::string wanted = match.name.empty() ? fmt::format("for port {}", match.port_number) : match.name;
   if (!match.name.empty() && match.name != name) return reach.Fails(0, "no proxy has a listener " + wanted);
   if ((of_listener || !is_virtual) && match.port_number != 0 && port != match.port_number)
     return reach.Fails(0, "no proxy has a listener " + wanted);
   if (of_listener) return reach.Found();
   if (patch.apply_to == ApplyTo::kListenerFilter) {
-    if (match.listener_filter.empty() || HasNamed(patch, Member(listener, "listenerFilters"), match.listener_filter))
+    if (match.listener_filter.empty() || HasNamed(patch, At(listener, "listenerFilters"), match.listener_filter))
       return reach.Found();
     return reach.Fails(1, fmt::format("no listener filter of such a listener is called {}", match.listener_filter));
   }
   if (patch.apply_to == ApplyTo::kFilterChain && OperationOf(patch) == Operation::kAdd) return reach.Found();
-  const auto look = [&](const Json& chain) {
+  const auto look = [&](const json& chain) {
     if (!ChainFits(match, is_virtual, chain)) return reach.Fails(1, ChainText(match));
     LookAtChain(patch, match, chain, reach);
   };
-  for (const Json& chain : Member(listener, "filterChains")) look(chain);
-  if (const Json& chain = Member(listener, "defaultFilterChain"); chain.is_object()) look(chain);
+  for (const json& chain : At(listener, "filterChains")) look(chain);
+  if (const json& chain = At(listener, "defaultFilterChain"); chain.is_object()) look(chain);
 }
 
 // istiod: envoyfilter/rc_patch.go. Ports of gateways' routes are left aside: they may be a Service's or the pods'.
 void LookAtRoutes(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::RouteConfigurationMatch& match,
-                  const Json& routes, bool gateway, Reach& reach) {
-  const std::string name = TextIn(routes, "name");
+                  const json& routes, bool gateway, Reach& reach) {
+  const std::string name = Text(routes, "name");
   const std::string wanted = match.name.empty() ? fmt::format("for port {}", match.port_number) : match.name;
   if (!match.name.empty() && match.name != name) return reach.Fails(0, "no proxy has a route configuration " + wanted);
   if (!gateway && match.port_number != 0) {
@@ -276,8 +262,8 @@ void LookAtRoutes(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::Rout
   const bool goes = patch.apply_to == ApplyTo::kVirtualHost && (op == Operation::kRemove || op == Operation::kReplace);
   const bool comes = patch.apply_to == ApplyTo::kVirtualHost && op == Operation::kAdd;
   if (patch.apply_to == ApplyTo::kRouteConfiguration || goes || comes || !match.vhost) return reach.Found();
-  for (const Json& host : Member(routes, "virtualHosts")) {
-    if (!match.vhost->name.empty() && match.vhost->name != TextIn(host, "name")) {
+  for (const json& host : At(routes, "virtualHosts")) {
+    if (!match.vhost->name.empty() && match.vhost->name != Text(host, "name")) {
       reach.Fails(1, fmt::format("no virtual host of such a route configuration is called {}: they are HOST:PORT, with "
                                  "the host in full",
                                  match.vhost->name));
@@ -285,35 +271,52 @@ void LookAtRoutes(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::Rout
     }
     if (patch.apply_to == ApplyTo::kVirtualHost || !match.vhost->route || match.vhost->route->name.empty())
       return reach.Found();
-    for (const Json& route : Member(host, "routes")) {
-      if (TextIn(route, "name") == match.vhost->route->name) return reach.Found();
+    for (const json& route : At(host, "routes")) {
+      if (Text(route, "name") == match.vhost->route->name) return reach.Found();
     }
     reach.Fails(2, fmt::format("no route of such a virtual host is called {}", match.vhost->route->name));
   }
 }
 
-// What istiod would send to each proxy now, with every EnvoyFilter applied.
-struct Sent {
-  const sim::PodProcess* pod;
-  std::vector<debug::Generated> listeners, routes;
+// What istiod would send to proxies now, with every EnvoyFilter applied. Each is asked about once.
+class Sending {
+ public:
+  struct Sent {
+    const sim::PodProcess* pod;
+    std::vector<json> listeners, routes;
+  };
+
+  // Of replicas of one application the first, as they are sent the same; without those that are not connected.
+  std::vector<const Sent*> To(const MeshCluster& cluster, const std::vector<const sim::PodProcess*>& proxies) {
+    std::vector<const Sent*> out;
+    std::set<std::pair<std::string, std::string>> alike;
+    for (const sim::PodProcess* pod : proxies) {
+      if (cluster.istiod == nullptr || !alike.emplace(pod->pod()->meta.ns, pod->app()).second) continue;
+      const auto [sent, fresh] = sent_.try_emplace(pod->name());
+      if (fresh) sent->second = Of(*cluster.istiod, *pod);
+      if (sent->second) out.push_back(&*sent->second);
+    }
+    return out;
+  }
+
+ private:
+  static std::optional<Sent> Of(const pilot::Istiod& istiod, const sim::PodProcess& pod) {
+    const pilot::Connection* connection =
+        debug::FindConnection(istiod, fmt::format("{}.{}", pod.pod()->meta.name, pod.pod()->meta.ns));
+    if (connection == nullptr) return std::nullopt;
+    Sent out{&pod, {}, {}};
+    for (debug::Generated& each : debug::Generate(istiod, *connection, pilot::XdsType::kLds))
+      out.listeners.emplace_back(each.json);
+    for (debug::Generated& each : debug::Generate(istiod, *connection, pilot::XdsType::kRds))
+      out.routes.emplace_back(each.json);
+    return out;
+  }
+
+  std::map<std::string, std::optional<Sent>> sent_;  // by the pod's name
 };
 
-std::vector<Sent> SentTo(const MeshCluster& cluster, const std::vector<const sim::PodProcess*>& proxies) {
-  std::vector<Sent> out;
-  std::set<std::pair<std::string, std::string>> alike;  // replicas of one application are sent the same
-  for (const sim::PodProcess* pod : proxies) {
-    if (cluster.istiod == nullptr || !alike.emplace(pod->pod()->meta.ns, pod->app()).second) continue;
-    const pilot::Connection* connection =
-        debug::FindConnection(*cluster.istiod, fmt::format("{}.{}", pod->pod()->meta.name, pod->pod()->meta.ns));
-    if (connection == nullptr) continue;
-    out.push_back({pod, debug::Generate(*cluster.istiod, *connection, pilot::XdsType::kLds),
-                   debug::Generate(*cluster.istiod, *connection, pilot::XdsType::kRds)});
-  }
-  return out;
-}
-
 std::string Missing(const MeshCluster& cluster, const EnvoyFilter::ConfigPatch& patch,
-                    const std::vector<const sim::PodProcess*>& proxies) {
+                    const std::vector<const sim::PodProcess*>& proxies, Sending& sending) {
   const Operation op = OperationOf(patch);
   if (const auto* match = std::get_if<EnvoyFilter::ClusterMatch>(&patch.match.object); match != nullptr)
     return MissingCluster(cluster, *match, op, proxies);
@@ -323,29 +326,29 @@ std::string Missing(const MeshCluster& cluster, const EnvoyFilter::ConfigPatch& 
   if (whole && (op == Operation::kRemove || (patch.apply_to == ApplyTo::kListener && op == Operation::kAdd))) return {};
   if (of_listener == nullptr && of_routes == nullptr) return {};
   Reach reach;
-  for (const Sent& sent : SentTo(cluster, proxies)) {
-    for (const debug::Generated& listener : sent.listeners) {
-      const bool inbound = TextIn(listener.json, "trafficDirection") == "INBOUND";
-      if (!InContextOf(patch.match, *sent.pod, inbound)) continue;
+  for (const Sending::Sent* sent : sending.To(cluster, proxies)) {
+    for (const json& listener : sent->listeners) {
+      const bool inbound = Text(listener, "trafficDirection") == "INBOUND";
+      if (!InContextOf(patch.match, *sent->pod, inbound)) continue;
       if (of_listener != nullptr) {
-        LookAtListener(patch, *of_listener, listener.json, reach);
+        LookAtListener(patch, *of_listener, listener, reach);
         continue;
       }
-      for (const Json& chain : Member(listener.json, "filterChains")) {
-        for (const Json& filter : Member(chain, "filters")) {
-          const Json& routes = Member(Member(filter, "typedConfig"), "routeConfig");
-          if (routes.is_object()) LookAtRoutes(patch, *of_routes, routes, sent.pod->router(), reach);
+      for (const json& chain : At(listener, "filterChains")) {
+        for (const json& filter : At(chain, "filters")) {
+          const json& routes = At(At(filter, "typedConfig"), "routeConfig");
+          if (routes.is_object()) LookAtRoutes(patch, *of_routes, routes, sent->pod->router(), reach);
         }
       }
     }
-    if (of_routes == nullptr || !InContextOf(patch.match, *sent.pod, false)) continue;
-    for (const debug::Generated& routes : sent.routes)
-      LookAtRoutes(patch, *of_routes, routes.json, sent.pod->router(), reach);
+    if (of_routes == nullptr || !InContextOf(patch.match, *sent->pod, false)) continue;
+    for (const json& routes : sent->routes) LookAtRoutes(patch, *of_routes, routes, sent->pod->router(), reach);
   }
   return reach.Missing();
 }
 
 void WithoutEffect(const Mesh& mesh, Findings& findings) {
+  Sending sending;
   EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
     if (const auto versions = ProxyVersions(mesh, cluster); !VersionFits(patch.match, versions)) {
       return findings.Add(cluster, filter.meta,
@@ -364,7 +367,7 @@ void WithoutEffect(const Mesh& mesh, Findings& findings) {
         findings.Add(cluster, filter.meta, fmt::format("patch {}: no proxy of its context is selected", number));
       return;
     }
-    if (const std::string missing = Missing(cluster, patch, proxies); !missing.empty())
+    if (const std::string missing = Missing(cluster, patch, proxies, sending); !missing.empty())
       findings.Add(cluster, filter.meta, fmt::format("patch {}: {}", number, missing));
   });
 }

@@ -4,6 +4,7 @@
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/profile/image_release.h"
 #include "core/profile/releases.h"
 #include "fmt/format.h"
 #include "scenarios/mesh/retries.h"
@@ -78,26 +79,32 @@ sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::
   return out;
 }
 
-std::vector<std::string> IstiodsOfOtherReleases(sim::World& world) {
-  std::vector<std::string> out;
+std::vector<ForeignIstiod> IstiodsOfOtherReleases(sim::World& world) {
+  std::vector<ForeignIstiod> out;
   if (world.options().profile != sim::WorldOptions().profile) return out;
-  const std::string simulated(world.profile().istio);
+  const int simulated = pilot::MinorOf(world.profile().istio);
   for (const sim::WorldCluster& cluster : world.options().clusters) {
     for (const kube::ObjectRef& object : world.cluster(cluster.name).api().List("Deployment")) {
       const nlohmann::json& pod = At(object->body, {"spec", "template"});
       if (Text(At(pod, {"metadata", "labels"}), "app") != "istiod") continue;
       for (const nlohmann::json& container : Items(At(pod, {"spec", "containers"}))) {
         const std::string image = Text(container, "image");
-        const size_t colon = image.rfind(':');
-        if (Text(container, "name") != "discovery" || colon == std::string::npos) continue;
-        const int minor = pilot::MinorOf(image.substr(colon + 1));
-        if (minor == 0 || minor == pilot::MinorOf(simulated)) continue;
-        out.push_back(
-            fmt::format("{}: the image of istiod {}/{} is {}, and the one that is simulated is {}'s; --profile "
-                        "chooses another release",
-                        cluster.name, object->meta.ns, object->meta.name, image, simulated));
+        const int minor = pilot::MinorOfImage(image);
+        if (Text(container, "name") != "discovery" || minor == 0 || minor == simulated) continue;
+        out.push_back({cluster.name, object, image});
       }
     }
+  }
+  return out;
+}
+
+std::vector<std::string> NotesOfOtherReleases(sim::World& world) {
+  std::vector<std::string> out;
+  for (const ForeignIstiod& istiod : IstiodsOfOtherReleases(world)) {
+    out.push_back(fmt::format(
+        "{}: the image of istiod {}/{} is {}, and the one that is simulated is {}'s; --profile chooses "
+        "another release",
+        istiod.cluster, istiod.deployment->meta.ns, istiod.deployment->meta.name, istiod.image, world.profile().istio));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/kube/object.h"
 #include "scenarios/language/scenario.h"
 #include "sim/inputs/input.h"
 #include "sim/world_options.h"
@@ -16,9 +17,15 @@ namespace wavetank::scenario {
 
 sim::WorldOptions MakeWorldOptions(const Scenario& scenario);
 
-// A line for each istiod whose Deployment names an image of another release than the world's profile: the simulated one
-// is the profile's, whatever its image is called. None where another profile than the usual one was chosen.
-std::vector<std::string> IstiodsOfOtherReleases(sim::World& world);
+// Istiods whose Deployments name an image of another release than the world's profile: the simulated one is the
+// profile's, whatever its image is called. None where another profile than the usual one was chosen.
+struct ForeignIstiod {
+  std::string cluster;
+  kube::ObjectRef deployment;
+  std::string image;
+};
+std::vector<ForeignIstiod> IstiodsOfOtherReleases(sim::World& world);
+std::vector<std::string> NotesOfOtherReleases(sim::World& world);  // a line for each
 
 // `id` names this run of the flow, for the results.
 sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::string& id);

@@ -127,7 +127,7 @@ class ScenarioRun final : public WorldView {
     }
     for (const auto& [what, cluster] : start.mended) world_->Mended(what, cluster);
     for (std::string& line : world_->LeftOut()) start_notes_.push_back(std::move(line));
-    for (std::string& line : IstiodsOfOtherReleases(*world_)) start_notes_.push_back(std::move(line));
+    for (std::string& line : NotesOfOtherReleases(*world_)) start_notes_.push_back(std::move(line));
     unready_at_start_ = !world_->Unready().empty();
     if (options_.on_up) {
       if (absl::Status status = options_.on_up(*world_); !status.ok()) return status;

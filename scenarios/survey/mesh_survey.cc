@@ -72,7 +72,7 @@ class Surveyor {
     for (std::string& line : world_->MendedLines()) survey_.mended.push_back(std::move(line));
     survey_.unready = world_->Unready();
     for (std::string& line : world_->LeftOut()) survey_.notes.push_back(std::move(line));
-    for (std::string& line : IstiodsOfOtherReleases(*world_)) survey_.notes.push_back(std::move(line));
+    for (std::string& line : NotesOfOtherReleases(*world_)) survey_.notes.push_back(std::move(line));
     TellOfPodsWithoutSidecar();
     TellOfUndeclaredPorts();
     survey_.services = ListServices(*world_);

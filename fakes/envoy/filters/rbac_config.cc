@@ -169,12 +169,9 @@ absl::StatusOr<RbacCondition> RbacCondition::PathTemplate(const google::protobuf
       regex += fmt::format("[{}-]+", kSegment);
     }
   }
-  absl::StatusOr<StringMatch> text = StringMatch::MakeRegex(regex);
-  if (!text.ok()) return text.status();
-  RbacCondition out;
-  out.kind_ = Kind::kPath;
-  out.text_ = *std::move(text);
-  return out;
+  envoy::type::matcher::v3::StringMatcher matcher;
+  matcher.mutable_safe_regex()->set_regex(regex);
+  return Text(Kind::kPath, matcher);
 }
 
 absl::StatusOr<RbacCondition> RbacCondition::Make(const rbac_v3::Principal& p) {

@@ -53,7 +53,9 @@ std::optional<json> ParseWithin(std::string_view text) {
 // is none, or nests too deep; the reader of YAML says why.
 bool ReadJson(const std::string& file, std::string_view text, OtherDocuments* others, absl::Status* status,
               std::vector<Manifest>* out) {
-  bool is_json = !IsBlank(text);
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  bool is_json = first != text.npos && text[first] == '{';
+  if (!is_json) return false;
   size_t end = 0;  // of the value before
   kube::EachJson(text, [&](std::string_view value, bool ends, size_t line) {
     const auto begin = static_cast<size_t>(value.data() - text.data());
