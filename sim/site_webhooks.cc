@@ -208,8 +208,8 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
           return finish(words.ok() ? status : words);
         }
         if (!status.ok() || channel == nullptr) return finish(status.ok() ? absl::UnavailableError("closed") : status);
-        // istiod: pkg/kube/inject/webhook.go registers /inject and /inject/; a 404 in the API server's words.
-        if (path != "/inject" && !path.starts_with("/inject/")) {
+        // A 404, in the API server's words.
+        if (!pilot::ServesWebhook(pilot::kInjectPath, path)) {
           channel->Close(Channel::End::kClient);
           return finish(absl::NotFoundError("the server could not find the requested resource"));
         }

@@ -154,13 +154,6 @@ void WasmOutOfReach(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// istiod: pilot/pkg/bootstrap/sidecarinjector.go and pkg/webhooks/validation/server/server.go.
-bool IstiodServes(std::string_view kind, std::string path) {
-  path = path.substr(0, path.find('?'));
-  const std::string_view served = kind == "MutatingWebhookConfiguration" ? "/inject" : "/validate";
-  return path == served || path.starts_with(std::string(served) + "/");
-}
-
 // Whether its cluster's namespaces and pods are such that both of two configurations' webhooks are asked; the first
 // such namespace.
 std::string SelectedByBoth(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& a, const kube::Object& b) {
@@ -180,6 +173,8 @@ std::string SelectedByBoth(const Mesh& mesh, const MeshCluster& cluster, const k
 void WebhooksOfNobody(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const char* kind : {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}) {
+      const bool injects = std::string_view(kind).starts_with('M');
+      const std::string_view served = injects ? pilot::kInjectPath : pilot::kValidatePath;
       std::vector<kube::ObjectRef> injectors;
       for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
         const bool istio = object->meta.labels.contains("istio.io/rev") || object->meta.name.starts_with("istio");
@@ -194,12 +189,11 @@ void WebhooksOfNobody(const Mesh& mesh, Findings& findings) {
             findings.Add(
                 *cluster, *object,
                 fmt::format("webhook {} asks Service {}/{}, which is not there", Text(webhook, "name"), ns, name));
-          } else if (!IstiodServes(kind, path)) {
+          } else if (!pilot::ServesWebhook(served, path)) {
             findings.Add(*cluster, *object,
                          fmt::format("webhook {} asks for path '{}', and istiod serves {}: the API server is answered "
                                      "that it could not find the requested resource",
-                                     Text(webhook, "name"), path,
-                                     std::string_view(kind).starts_with('M') ? "/inject" : "/validate"));
+                                     Text(webhook, "name"), path, served));
             findings.Explain({}, "install the webhook configuration of istiod's chart again");
           } else {
             continue;
@@ -207,7 +201,7 @@ void WebhooksOfNobody(const Mesh& mesh, Findings& findings) {
           told = true;
           break;
         }
-        if (told || std::string_view(kind).starts_with('V')) continue;
+        if (told || !injects) continue;
         for (const kube::ObjectRef& other : injectors) {
           const std::string both = SelectedByBoth(mesh, *cluster, *other, *object);
           if (both.empty()) continue;

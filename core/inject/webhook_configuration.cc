@@ -65,6 +65,11 @@ json MakeMutatingWebhookConfiguration(const WebhookInstallation& installation) {
           {"webhooks", webhooks}};
 }
 
+bool ServesWebhook(std::string_view served, std::string_view path) {
+  path = path.substr(0, path.find('?'));
+  return path.starts_with(served) && (path.size() == served.size() || path[served.size()] == '/');
+}
+
 absl::StatusOr<std::optional<WebhookTarget>> SelectWebhook(const json& configuration,
                                                            const kube::Labels& namespace_labels,
                                                            const kube::Labels& pod_labels) {

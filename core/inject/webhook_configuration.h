@@ -22,6 +22,11 @@ struct WebhookInstallation {
 // The MutatingWebhookConfiguration of one revision, as an object for the API server.
 nlohmann::json MakeMutatingWebhookConfiguration(const WebhookInstallation& installation);
 
+// Where istiod serves its webhooks: there, and at paths below. A query is no part of a path. istiod:
+// pkg/kube/inject/webhook.go, pkg/webhooks/validation/server/server.go.
+inline constexpr std::string_view kInjectPath = "/inject", kValidatePath = "/validate";
+bool ServesWebhook(std::string_view served, std::string_view path);
+
 // Where to send the admission review of a pod's creation.
 struct WebhookTarget {
   std::string webhook;  // "namespace.sidecar-injector.istio.io"
