@@ -59,6 +59,9 @@ class Reader {
         Object(kube::WithKindOf(list->head, value), at, kNoTime, false, false, 1);
       });
     }
+    if (!list->separated) {
+      refusals_.Add("list whose items are not parted by one comma each", {file_, line}, text.substr(0, 80));
+    }
     if (!ends && (list->items.empty() || list->items.back().ends)) {
       refusals_.Add("JSON that ends before its end", {file_, line}, text.substr(0, 80));
     }

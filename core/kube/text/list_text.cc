@@ -41,13 +41,17 @@ std::optional<ListText> JsonList(std::string_view text, bool ends, size_t line) 
   }
   line += LinesOf(text.substr(0, list + 1));
   const std::string_view items = text.substr(list + 1, end == text.npos ? text.npos : end - list - 2);
+  size_t commas = 0;  // since the item before
   for (size_t at = 0; at < items.size();) {
     const char c = items[at];
     if (c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n') {
       line += c == '\n' ? 1 : 0;
+      commas += c == ',' ? 1 : 0;
       ++at;
       continue;
     }
+    out.separated = out.separated && commas == (out.items.empty() ? 0 : 1);
+    commas = 0;
     const bool brackets = c == '{' || c == '[';
     const size_t after = brackets ? EndOfJson(items, at) : std::min(items.find(',', at), items.size());
     ListItem item{items.substr(at, after == items.npos ? items.npos : after - at), line, after != items.npos};
@@ -55,6 +59,7 @@ std::optional<ListText> JsonList(std::string_view text, bool ends, size_t line) 
     at = item.ends ? after : items.size();
     out.items.push_back(item);
   }
+  out.separated = out.separated && (commas == 0 || !ends);
   return out;
 }
 

@@ -23,6 +23,7 @@ struct ListText {
   nlohmann::json head;  // all but the items
   std::vector<ListItem> items;
   bool ends = true;
+  bool separated = true;  // by one comma each; what is not so is no JSON
 };
 
 // `text`: one value of JSON, which begins at `line`; `ends`: whether it does. Nothing: it is no list of objects.

@@ -73,8 +73,9 @@ bool ReadJson(const std::string& file, std::string_view text, OtherDocuments* ot
       }
       return;
     }
+    is_json = list->separated;
     for (const kube::ListItem& item : list->items) {
-      std::optional<json> object = ParseWithin(item.text);
+      std::optional<json> object = is_json ? ParseWithin(item.text) : std::nullopt;
       is_json = is_json && object.has_value();
       if (!is_json || !status->ok()) return;
       *status = Collect(kube::WithKindOf(list->head, *std::move(object)), file, static_cast<int>(item.line), out);

@@ -250,6 +250,14 @@ TEST(Manifests, WhatBeginsLikeJsonAndIsNoneIsReadAsYaml) {
       ElementsAre(HasSubstr("m.yaml:6:")));
 }
 
+TEST(Manifests, AListWhoseItemsAreNotPartedByOneCommaEachIsRefused) {
+  const std::string item = R"({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}})";
+  for (const std::string& items : {"," + item, item + item, item + ",," + item}) {
+    const auto read = NamesAndLines("{\"kind\": \"List\",\n\"items\": [" + items + "]}");
+    EXPECT_THAT(read, ElementsAre(HasSubstr("m.yaml:"))) << items;
+  }
+}
+
 TEST(Manifests, AnAliasBombIsRefused) {
   std::string text = "apiVersion: v1\nkind: X\nmetadata: {name: n}\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
