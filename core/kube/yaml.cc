@@ -1,15 +1,18 @@
 #include "core/kube/yaml.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
+#include <yaml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
+#include <list>
+#include <map>
 #include <optional>
-#include <sstream>
+#include <utility>
 
+#include "absl/strings/escaping.h"
 #include "core/base/bounds.h"
 
 namespace wavetank::kube {
@@ -17,224 +20,430 @@ namespace {
 
 using nlohmann::json;
 
-class Converter {
- public:
-  explicit Converter(std::string file) : file_(std::move(file)) {}
-
-  json Convert(const YAML::Node& node, int depth) {
-    if (!status_.ok()) return nullptr;
-    if (depth > bounds::kDepth) {
-      Fail(node, fmt::format("nested deeper than {} levels", bounds::kDepth), "flatten it");
-      return nullptr;
-    }
-    // Aliases of aliases grow without end.
-    if (++nodes_ > bounds::kValues) {
-      Fail(node, fmt::format("more than {} values after aliases are expanded", bounds::kValues), "split the file");
-      return nullptr;
-    }
-    switch (node.Type()) {
-      case YAML::NodeType::Map: {
-        json out = json::object();
-        for (const auto& entry : node) {
-          if (!entry.first.IsScalar()) {
-            Fail(entry.first, "a field name must be text");
-            return nullptr;
-          }
-          if (entry.first.Tag() == "?" && entry.first.Scalar() == "<<") {
-            const json merged = Convert(entry.second, depth + 1);
-            if (merged.is_object()) {
-              for (const auto& [key, value] : merged.items()) {
-                if (!out.contains(key)) out[key] = value;
-              }
-            }
-            continue;
-          }
-          out[entry.first.Scalar()] = Convert(entry.second, depth + 1);
-        }
-        return out;
-      }
-      case YAML::NodeType::Sequence: {
-        json out = json::array();
-        for (const auto& item : node) out.push_back(Convert(item, depth + 1));
-        return out;
-      }
-      case YAML::NodeType::Scalar:
-        return Scalar(node);
-      default:
-        return nullptr;
-    }
-  }
-
-  void Fail(const YAML::Node& node, std::string_view what, std::string_view remedy = {}) {
-    if (!status_.ok()) return;
-    status_ = absl::InvalidArgumentError(fmt::format("{}:{}:{}: {}{}{}", file_, node.Mark().line + 1,
-                                                     node.Mark().column + 1, what, remedy.empty() ? "" : "; ", remedy));
-  }
-  const absl::Status& status() const { return status_; }
-
- private:
-  static json Scalar(const YAML::Node& node) {
-    const std::string& text = node.Scalar();
-    if (node.Tag() == "!" || node.Tag() == "tag:yaml.org,2002:str") return text;  // quoted, or a block
-    static constexpr std::string_view kTrue[] = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"};
-    static constexpr std::string_view kFalse[] = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"};
-    if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return nullptr;
-    if (std::find(std::begin(kTrue), std::end(kTrue), text) != std::end(kTrue)) return true;
-    if (std::find(std::begin(kFalse), std::end(kFalse), text) != std::end(kFalse)) return false;
-    const char* begin = text.data();
-    const char* const end = text.data() + text.size();
-    if (*begin == '+') ++begin;
-    int64_t integer = 0;
-    if (const auto [at, error] = std::from_chars(begin, end, integer); error == std::errc() && at == end) {
-      // 0644 is octal in YAML 1.1, as file modes in volumes are written.
-      if (text.size() > 1 && text[0] == '0') {
-        int64_t octal = 0;
-        const auto [at8, error8] = std::from_chars(begin, end, octal, 8);
-        if (error8 == std::errc() && at8 == end) return octal;
-        return text;
-      }
-      return integer;
-    }
-    if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'o')) {
-      const auto [at, error] = std::from_chars(begin + 2, end, integer, text[1] == 'x' ? 16 : 8);
-      if (error == std::errc() && at == end) return integer;
-    }
-    double real = 0;
-    if (const auto [at, error] = std::from_chars(begin, end, real);
-        error == std::errc() && at == end && std::isfinite(real)) {
-      return real;
-    }
-    return text;
-  }
-
-  std::string file_;
-  absl::Status status_;
-  size_t nodes_ = 0;
-};
-
-// Whether a document may have ended with text behind it. That of a block ends where its indentation does, and what
-// follows is an error; what else a root can be begins a line with one of these, or stands behind "---".
-bool MayEndBeforeItsText(std::string_view text) {
-  bool at_start = true;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\n' || c == '\r') {
-      at_start = true;
-    } else if (at_start && c != ' ' && c != '\t') {
-      at_start = false;
-      if (std::string_view("{[\"',&!*|>%@`").find(c) != std::string_view::npos) return true;
-      if ((c == '-' || c == '.') && text.substr(i, 3) == std::string(3, c)) return true;
-    }
-  }
-  return false;
-}
-
-// Sees that each document begins behind the one before it: yaml-cpp reads a token that begins nothing as an empty
-// document, over and over.
-class DocumentStarts final : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (mark.pos == last_) throw YAML::ParserException(mark, "text behind the end of the document");
-    last_ = mark.pos;
-  }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-
- private:
-  int last_ = -1;
-};
-
-}  // namespace
-
-absl::StatusOr<json> YamlToJson(const YAML::Node& node, const std::string& file) {
-  Converter converter(file);
-  json out = converter.Convert(node, 0);
-  if (!converter.status().ok()) return converter.status();
-  return out;
-}
-
-namespace {
-
-struct WhatIsNone {
-  int line = 0;  // from 0
-  std::string_view what;
-};
-
-// What is no text at all, as kubectl's reader says it (gopkg.in/yaml.v2: readerc.go).
-std::optional<WhatIsNone> FindBadBytes(std::string_view text) {
+std::optional<YamlTextFault> FindBadBytes(std::string_view text) {
   int line = 0;
   for (size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c == '\n') ++line;
     if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
-      return WhatIsNone{line, "control characters are not allowed"};
+      return YamlTextFault{line, "control characters are not allowed"};
     const size_t width = c < 0x80 ? 1 : (c & 0xe0) == 0xc0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : (c & 0xf8) == 0xf0 ? 4 : 0;
-    if (width == 0) return WhatIsNone{line, "invalid leading UTF-8 octet"};
-    if (i + width > text.size()) return WhatIsNone{line, "incomplete UTF-8 octet sequence"};
+    if (width == 0) return YamlTextFault{line, "invalid leading UTF-8 octet"};
+    if (i + width > text.size()) return YamlTextFault{line, "incomplete UTF-8 octet sequence"};
     uint32_t value = width == 1 ? c : c & (0x7fU >> width);
     for (size_t k = 1; k < width; ++k) {
       const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xc0) != 0x80) return WhatIsNone{line, "invalid trailing UTF-8 octet"};
+      if ((next & 0xc0) != 0x80) return YamlTextFault{line, "invalid trailing UTF-8 octet"};
       value = (value << 6) | (next & 0x3fU);
     }
     static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (value < kLeast[width]) return WhatIsNone{line, "invalid length of a UTF-8 sequence"};
-    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return WhatIsNone{line, "invalid Unicode character"};
+    if (value < kLeast[width]) return YamlTextFault{line, "invalid length of a UTF-8 sequence"};
+    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return YamlTextFault{line, "invalid Unicode character"};
     i += width;
   }
   return std::nullopt;
 }
 
-// yaml-cpp recurses on its own.
-bool NestsAbsurdly(std::string_view text) {
-  int depth = 0;
+std::optional<YamlTextFault> DeepBrackets(std::string_view text) {
+  int depth = 0, line = 0;
   for (const char c : text) {
+    line += c == '\n' ? 1 : 0;
     depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;
-    if (depth > bounds::kTextDepth) return true;
+    if (depth > bounds::kTextDepth) return YamlTextFault{line, "nested too deeply; flatten it"};
   }
-  return false;
+  return std::nullopt;
+}
+
+// strconv.ParseInt and ParseUint with base 0: 0x, 0o, 0b and a leading zero name the base.
+std::optional<json> Integer(std::string_view text) {
+  bool negative = false;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
+    negative = text[0] == '-';
+    text.remove_prefix(1);
+  }
+  int base = 10;
+  if (text.size() > 1 && text[0] == '0') {
+    const char letter = static_cast<char>(text[1] | 0x20);
+    base = letter == 'x' ? 16 : letter == 'b' ? 2 : 8;
+    text.remove_prefix(letter == 'x' || letter == 'b' || letter == 'o' ? 2 : 1);
+  }
+  uint64_t value = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (text.empty() || error != std::errc() || at != text.data() + text.size()) return std::nullopt;
+  constexpr uint64_t kLargest = uint64_t{1} << 63;
+  if (negative) {
+    if (value > kLargest) return std::nullopt;
+    return json(static_cast<int64_t>(0 - value));
+  }
+  if (value >= kLargest) return json(value);
+  return json(static_cast<int64_t>(value));
+}
+
+// yamlStyleFloat of resolve.go: a sign, digits with one dot, an exponent.
+bool IsFloat(std::string_view text) {
+  size_t i = 0;
+  const auto digits = [&] {
+    const size_t begin = i;
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9') ++i;
+    return i > begin;
+  };
+  const auto sign = [&] { i += i < text.size() && (text[i] == '-' || text[i] == '+') ? 1 : 0; };
+  sign();
+  const bool whole = digits();
+  bool fraction = false;
+  if (i < text.size() && text[i] == '.') {
+    ++i;
+    fraction = digits();
+  }
+  if (!whole && !fraction) return false;
+  if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
+    ++i;
+    sign();
+    if (!digits()) return false;
+  }
+  return i == text.size();
+}
+
+// As JSON prints a float64 and Kubernetes reads it again: what is whole is an integer.
+json Number(double value) {
+  constexpr double kLargest = 9.2e18;
+  if (value == std::floor(value) && std::abs(value) < kLargest) return static_cast<int64_t>(value);
+  return value;
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {
+    yaml_parser_initialize(&parser_);
+    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  }
+  ~Reader() { yaml_parser_delete(&parser_); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // Reads at most `documents`, and sees that what follows the last begins another one.
+  absl::Status Read(size_t documents, std::vector<YamlDocument>* out) {
+    for (bool more = true; more && status_.ok();) {
+      yaml_event_t event;
+      if (yaml_parser_parse(&parser_, &event) == 0) return Malformed();
+      more = event.type != YAML_STREAM_END_EVENT && (event.type != YAML_DOCUMENT_START_EVENT || documents-- > 0);
+      if (more) Take(event, out);
+      yaml_event_delete(&event);
+    }
+    return status_;
+  }
+
+ private:
+  // A mapping or sequence that is not at its end.
+  struct Open {
+    json* value;
+    bool mapping;
+    bool has_key = false;
+    bool merges = false;  // what comes next is merged into it
+    std::string key{};
+    std::string anchor{};
+    size_t values = 0;  // that were read before it
+  };
+  struct Anchored {
+    json value;
+    size_t values = 0;
+  };
+
+  void Take(const yaml_event_t& event, std::vector<YamlDocument>* out) {
+    switch (event.type) {
+      case YAML_DOCUMENT_START_EVENT:
+        document_ = {};
+        values_ = 0;
+        anchors_.clear();
+        break;
+      case YAML_DOCUMENT_END_EVENT:
+        if (!document_.value.is_null()) out->push_back(std::move(document_));
+        break;
+      case YAML_ALIAS_EVENT:
+        Alias(event);
+        break;
+      case YAML_SCALAR_EVENT:
+        Scalar(event);
+        break;
+      case YAML_SEQUENCE_START_EVENT:
+        Begin(event, json::array(), event.data.sequence_start.anchor);
+        break;
+      case YAML_MAPPING_START_EVENT:
+        Begin(event, json::object(), event.data.mapping_start.anchor);
+        break;
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        End(event);
+        break;
+      default:
+        break;
+    }
+  }
+
+  bool AwaitsKey() const { return !open_.empty() && open_.back().mapping && !open_.back().has_key; }
+
+  // Where the next value stands. Null: it failed, and says why.
+  json* Place(const yaml_event_t& event, json value) {
+    if (++values_ > bounds::kValues) {
+      Fail(event, fmt::format("more than {} values after aliases are expanded", bounds::kValues), "split the file");
+      return nullptr;
+    }
+    if (open_.empty()) {
+      document_.line = static_cast<int>(event.start_mark.line) + 1;
+      document_.value = std::move(value);
+      return &document_.value;
+    }
+    Open& open = open_.back();
+    if (!open.mapping) {
+      if (open_.size() == 2 && open_[0].mapping && open_[0].key == "items")
+        document_.item_lines.push_back(static_cast<int>(event.start_mark.line) + 1);
+      return &open.value->emplace_back(std::move(value));
+    }
+    open.has_key = false;
+    if (open.merges) {
+      merged_.push_back(std::move(value));
+      return &merged_.back();
+    }
+    json& at = (*open.value)[open.key];
+    at = std::move(value);
+    return &at;
+  }
+
+  void Begin(const yaml_event_t& event, json value, const unsigned char* anchor) {
+    if (AwaitsKey()) return Fail(event, "a field name must be text");
+    if (open_.size() >= static_cast<size_t>(bounds::kDepth))
+      return Fail(event, fmt::format("nested deeper than {} levels", bounds::kDepth), "flatten it");
+    const bool mapping = value.is_object();
+    const size_t before = values_;
+    json* const at = Place(event, std::move(value));
+    if (at == nullptr) return;
+    Open& open = open_.emplace_back(Open{at, mapping});
+    open.values = before;
+    if (anchor != nullptr) open.anchor = reinterpret_cast<const char*>(anchor);
+  }
+
+  void End(const yaml_event_t& event) {
+    Open open = std::move(open_.back());
+    open_.pop_back();
+    if (!open.anchor.empty()) anchors_[open.anchor] = {*open.value, values_ - open.values};
+    if (!open_.empty()) Whole(event);
+  }
+
+  // The value before this event is whole: if it is what a mapping merges, it is merged.
+  void Whole(const yaml_event_t& event) {
+    Open& open = open_.back();
+    if (!open.merges || open.has_key) return;
+    open.merges = false;
+    const json merged = std::move(merged_.back());
+    merged_.pop_back();
+    // yaml.v2's merge: a sequence's earlier mappings come before its later ones, and all before what stands already.
+    const auto take = [&](const json& each) {
+      for (const auto& [key, value] : each.items()) (*open.value)[key] = value;
+    };
+    const auto is_map = [](const json& each) { return each.is_object(); };
+    if (merged.is_object()) {
+      take(merged);
+    } else if (merged.is_array() && std::all_of(merged.begin(), merged.end(), is_map)) {
+      std::for_each(merged.rbegin(), merged.rend(), take);
+    } else {
+      Fail(event, "map merge requires map or sequence of maps as the value");
+    }
+  }
+
+  void Alias(const yaml_event_t& event) {
+    if (AwaitsKey()) return Fail(event, "a field name must be text");
+    const std::string name = reinterpret_cast<const char*>(event.data.alias.anchor);
+    const auto named = [&](const Open& open) { return open.anchor == name; };
+    if (std::any_of(open_.begin(), open_.end(), named))
+      return Fail(event, fmt::format("anchor '{}' value contains itself", name));
+    const auto found = anchors_.find(name);
+    if (found == anchors_.end()) return Fail(event, fmt::format("unknown anchor '{}' referenced", name));
+    values_ += found->second.values - 1;
+    // Counted before it is copied: aliases of aliases grow without end.
+    if (values_ <= bounds::kValues && open_.size() + Depth(found->second.value) > static_cast<size_t>(bounds::kDepth))
+      return Fail(event, fmt::format("nested deeper than {} levels", bounds::kDepth), "flatten it");
+    if (Place(event, values_ < bounds::kValues ? found->second.value : json()) != nullptr && !open_.empty())
+      Whole(event);
+  }
+
+  static size_t Depth(const json& value) {
+    size_t out = 0;
+    if (value.is_structured()) {
+      for (const json& each : value) out = std::max(out, Depth(each));
+      ++out;
+    }
+    return out;
+  }
+
+  void Scalar(const yaml_event_t& event) {
+    const auto& scalar = event.data.scalar;
+    const std::string_view text(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    const std::string_view tag = scalar.tag == nullptr ? "" : reinterpret_cast<const char*>(scalar.tag);
+    // yaml.v2's isMerge.
+    const bool plain = scalar.plain_implicit != 0;
+    if (AwaitsKey() && text == "<<" && (plain || tag == "tag:yaml.org,2002:merge")) {
+      open_.back().has_key = open_.back().merges = true;
+      return;
+    }
+    json value = Tagged(event, text, tag, plain);
+    if (!status_.ok()) return;
+    if (AwaitsKey()) {
+      Open& open = open_.back();
+      if (!KeyText(std::move(value), &open.key)) return Fail(event, "a field name must be text");
+      if (scalar.anchor != nullptr) anchors_[reinterpret_cast<const char*>(scalar.anchor)] = {open.key, 1};
+      open.has_key = true;
+      return;
+    }
+    json* const at = Place(event, std::move(value));
+    if (at == nullptr) return;
+    if (scalar.anchor != nullptr) anchors_[reinterpret_cast<const char*>(scalar.anchor)] = {*at, 1};
+    if (!open_.empty()) Whole(event);
+  }
+
+  // convertToJSONableObject of sigs.k8s.io/yaml: keys that are no text are written as text.
+  static bool KeyText(json value, std::string* out) {
+    if (value.is_null()) return false;
+    *out = value.is_string() ? std::move(value.get_ref<std::string&>()) : value.dump();
+    return true;
+  }
+
+  // What is plain, and which JSON has no word for: kubectl's encoder refuses it.
+  json Plain(const yaml_event_t& event, std::string_view text) {
+    std::string_view name = text;
+    if (!name.empty() && (name[0] == '-' || name[0] == '+')) name.remove_prefix(1);
+    const bool infinite = name == ".inf" || name == ".Inf" || name == ".INF";
+    if (infinite || text == ".nan" || text == ".NaN" || text == ".NAN") {
+      Fail(event, fmt::format("json: unsupported value: {}", infinite ? text[0] == '-' ? "-Inf" : "+Inf" : "NaN"),
+           "quote it if it is meant as text");
+    }
+    return ResolveYamlScalar(text);
+  }
+
+  // decode.go's scalar and resolve.go's resolve.
+  json Tagged(const yaml_event_t& event, std::string_view text, std::string_view tag, bool plain) {
+    if (tag.empty()) return plain ? Plain(event, text) : json(text);
+    constexpr std::string_view kCore = "tag:yaml.org,2002:";
+    if (!tag.starts_with(kCore)) return text;
+    const std::string_view type = tag.substr(kCore.size());
+    if (type == "binary") {
+      std::string bytes;
+      if (!absl::Base64Unescape({text.data(), text.size()}, &bytes)) Fail(event, "!!binary value contains invalid base64 data");
+      return bytes;
+    }
+    json value = ResolveYamlScalar(text);
+    const auto wrong = [&](bool fits) {
+      if (!fits) Fail(event, fmt::format("cannot decode {} `{}` as a !!{}", TypeOf(value), text.substr(0, 80), type));
+      return value;
+    };
+    if (type == "int") return wrong(value.is_number_integer());
+    if (type == "float") return wrong(value.is_number());
+    if (type == "bool") return wrong(value.is_boolean());
+    if (type == "null") return wrong(value.is_null());
+    return text;
+  }
+
+  static std::string_view TypeOf(const json& value) {
+    return value.is_null()             ? "!!null"
+           : value.is_boolean()        ? "!!bool"
+           : value.is_number_integer() ? "!!int"
+           : value.is_number()         ? "!!float"
+                                       : "!!str";
+  }
+
+  void Fail(const yaml_event_t& event, std::string_view what, std::string_view remedy = {}) {
+    if (!status_.ok()) return;
+    status_ =
+        absl::InvalidArgumentError(fmt::format("{}:{}:{}: {}{}{}", file_, event.start_mark.line + 1,
+                                               event.start_mark.column + 1, what, remedy.empty() ? "" : "; ", remedy));
+  }
+
+  // In libyaml's words, which are kubectl's.
+  absl::Status Malformed() const {
+    if (parser_.error == YAML_MEMORY_ERROR) return absl::ResourceExhaustedError(fmt::format("{}: no memory", file_));
+    const char* const what = parser_.problem == nullptr ? "unknown problem parsing YAML content" : parser_.problem;
+    yaml_mark_t at = parser_.problem_mark;
+    // Its reader tells a place in bytes, its scanner the line behind the last for the end.
+    const bool at_end = at.line > static_cast<size_t>(std::count(text_.begin(), text_.end(), '\n'));
+    if (parser_.error == YAML_READER_ERROR || at_end) {
+      const std::string_view before = at_end ? text_ : text_.substr(0, parser_.problem_offset);
+      at.line = static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
+      at.column = before.size() - (before.rfind('\n') + 1);
+    }
+    return absl::InvalidArgumentError(
+        fmt::format("{}:{}:{}: not valid YAML: {}", file_, at.line + 1, at.column + 1, what));
+  }
+
+  yaml_parser_t parser_;
+  const std::string_view text_;
+  const std::string& file_;
+  absl::Status status_;
+  YamlDocument document_;
+  std::vector<Open> open_;
+  std::list<json> merged_;  // what is being read to be merged, one for each mapping that merges; they stay where they are
+  std::map<std::string, Anchored> anchors_;
+  size_t values_ = 0;
+};
+
+absl::StatusOr<std::vector<YamlDocument>> Read(std::string_view text, const std::string& file, size_t documents) {
+  if (const std::optional<YamlTextFault> fault = FaultOfYamlText(text))
+    return absl::InvalidArgumentError(fmt::format("{}:{}: not valid YAML: {}", file, fault->line + 1, fault->what));
+  std::vector<YamlDocument> out;
+  if (absl::Status status = Reader(text, file).Read(documents, &out); !status.ok()) return status;
+  return out;
 }
 
 }  // namespace
 
-absl::Status CheckYamlNesting(std::string_view text, const std::string& file) {
-  if (const auto bad = FindBadBytes(text))
-    return absl::InvalidArgumentError(fmt::format("{}:{}: not valid YAML: {}", file, bad->line + 1, bad->what));
-  if (NestsAbsurdly(text)) return absl::InvalidArgumentError(fmt::format("{}: nested too deeply; flatten it", file));
-  return absl::OkStatus();
+json ResolveYamlScalar(std::string_view text) {
+  static constexpr std::string_view kTrue[] = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", "y", "Y"};
+  static constexpr std::string_view kFalse[] = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF", "n", "N"};
+  static constexpr std::string_view kNull[] = {"", "~", "null", "Null", "NULL"};
+  const auto among = [&](const auto& words) { return std::find(std::begin(words), std::end(words), text) != std::end(words); };
+  constexpr size_t kLongestWord = 5;
+  if (text.size() <= kLongestWord) {
+    if (among(kNull)) return nullptr;
+    if (among(kTrue)) return true;
+    if (among(kFalse)) return false;
+  }
+  const char first = text[0];
+  if (first == '.') {
+    double value = 0;
+    if (const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        error == std::errc() && at == text.data() + text.size() && std::isfinite(value))
+      return Number(value);
+    return text;
+  }
+  if (first != '-' && first != '+' && (first < '0' || first > '9')) return text;
+  std::string without;
+  std::string_view digits = text;
+  if (text.find('_') != text.npos) {
+    std::remove_copy(text.begin(), text.end(), std::back_inserter(without), '_');
+    digits = without;
+  }
+  if (std::optional<json> integer = Integer(digits)) return *std::move(integer);
+  if (!IsFloat(digits)) return text;
+  if (digits[0] == '+') digits.remove_prefix(1);
+  double value = 0;
+  const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || at != digits.data() + digits.size() || !std::isfinite(value)) return text;
+  return Number(value);
 }
 
-std::vector<YAML::Node> LoadYamlDocuments(const std::string& text) {
-  // yaml-cpp would guess at UTF-16 and take a zero for the end, before which it finds empty documents without end, too.
-  if (const auto bad = FindBadBytes(text)) {
-    YAML::Mark place;
-    place.line = bad->line;
-    throw YAML::ParserException(place, std::string(bad->what));
-  }
-  if (NestsAbsurdly(text)) throw YAML::ParserException(YAML::Mark(), "nested too deeply; flatten it");
-  if (MayEndBeforeItsText(text)) {
-    std::istringstream in(text);
-    YAML::Parser parser(in);
-    for (DocumentStarts starts; parser.HandleNextDocument(starts);) {
-    }
-  }
-  return YAML::LoadAll(text);
+std::optional<YamlTextFault> FaultOfYamlText(std::string_view text) {
+  if (std::optional<YamlTextFault> bad = FindBadBytes(text)) return bad;
+  return DeepBrackets(text);
+}
+
+absl::StatusOr<std::vector<YamlDocument>> ParseYamlDocuments(std::string_view text, const std::string& file) {
+  return Read(text, file, SIZE_MAX);
 }
 
 absl::StatusOr<json> ParseYaml(std::string_view text, const std::string& file) {
-  if (absl::Status status = CheckYamlNesting(text, file); !status.ok()) return status;
-  try {
-    return YamlToJson(YAML::Load(std::string(text)), file);
-  } catch (const YAML::Exception& e) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}:{}:{}: not valid YAML: {}", file, e.mark.line + 1, e.mark.column + 1, e.msg));
-  }
+  absl::StatusOr<std::vector<YamlDocument>> documents = Read(text, file, 1);
+  if (!documents.ok()) return documents.status();
+  if (documents->empty()) return json();
+  return std::move(documents->front().value);
 }
 
 }  // namespace wavetank::kube

@@ -1,6 +1,8 @@
-// YAML 1.1 as Kubernetes' tools read it (sigs.k8s.io/yaml): a tree of JSON values.
+// YAML 1.1 as Kubernetes' tools read it (sigs.k8s.io/yaml on gopkg.in/yaml.v2, whose parser is a port of libyaml, which
+// reads here): values of JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,24 +10,31 @@
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 
-namespace YAML {
-class Node;
-}
-
 namespace wavetank::kube {
 
-// Hostile input: InvalidArgument "<file>:<line>:<column>: what; remedy" for trees deeper than 100 or larger than two
-// million values after aliases are expanded, and for keys that are no text.
-absl::StatusOr<nlohmann::json> YamlToJson(const YAML::Node& node, const std::string& file);
+struct YamlDocument {
+  nlohmann::json value;       // never null: a document of nothing is none
+  int line = 0;               // where it begins, from 1
+  std::vector<int> item_lines;  // of a mapping's sequence "items": where each begins
+};
 
-// yaml-cpp recurses on its own: what nests absurdly must be refused before it is parsed.
-absl::Status CheckYamlNesting(std::string_view text, const std::string& file);
+// The documents of a text, in O(text). InvalidArgument "<file>:<line>:<column>: what; remedy": it is no YAML, nests
+// deeper than bounds::kDepth, or holds more than bounds::kValues after aliases are expanded, or has keys that are no text.
+absl::StatusOr<std::vector<YamlDocument>> ParseYamlDocuments(std::string_view text, const std::string& file);
 
-// The documents of a text. Throws YAML::Exception where it is no YAML, and where text stands behind a document's end
-// that begins no other one, of which yaml-cpp makes empty documents without end. O(text).
-std::vector<YAML::Node> LoadYamlDocuments(const std::string& text);
-
-// One document; an empty one is null.
+// The first document; an empty text is null.
 absl::StatusOr<nlohmann::json> ParseYaml(std::string_view text, const std::string& file);
+
+// What a scalar that is written plainly means: null, a boolean, a number, else itself. Infinities and what is no number
+// are text, as JSON has no word for them.
+nlohmann::json ResolveYamlScalar(std::string_view text);
+
+// What no parser is given: bytes that are no text, in the words of kubectl's reader (readerc.go), and brackets that nest
+// absurdly. O(text).
+struct YamlTextFault {
+  int line = 0;  // from 0
+  std::string_view what;
+};
+std::optional<YamlTextFault> FaultOfYamlText(std::string_view text);
 
 }  // namespace wavetank::kube

@@ -178,7 +178,8 @@ void DiscoveryServer::ProxyUpdate(const ClusterId& cluster, std::string_view ip)
     request->start = host_.Now();
     request->reasons = Reason(TriggerReason::kProxy);
     request->cause = host_.cause();
-    Enqueue(connection, request);
+    NoteQueued(*connection);
+    queue_.Enqueue(connection, request);
     break;
   }
   SendPushes();
@@ -297,15 +298,16 @@ void DiscoveryServer::StartPush(PushRequest request, Callback done) {
         request.start = host_.Now();
         LogPushing(request);
         const auto shared = std::make_shared<const PushRequest>(std::move(request));
-        for (const ConnectionRef& connection : InPushOrder()) Enqueue(connection, shared);
+        const std::vector<ConnectionRef> connections = InPushOrder();
+        for (const ConnectionRef& connection : connections) NoteQueued(*connection);
+        queue_.Enqueue(connections, shared);
         done();
         SendPushes();
       });
 }
 
-void DiscoveryServer::Enqueue(const ConnectionRef& connection, const PushRequestRef& request) {
-  host_.Emit({TraceKind::kPushQueued, connection->trace_name(), kNoName, 0, 0, {}});
-  queue_.Enqueue(connection, request);
+void DiscoveryServer::NoteQueued(const Connection& connection) {
+  host_.Emit({TraceKind::kPushQueued, connection.trace_name(), kNoName, 0, 0, {}});
 }
 
 // One proxy after the other leaves the queue, and every change that was merged into its push is counted in a metric

@@ -147,7 +147,7 @@ class DiscoveryServer final : public XdsUpdater {
   void DropCache(const PushRequest& request);
   std::vector<ConnectionRef> InPushOrder();
   void StartPush(PushRequest request, Callback done);
-  void Enqueue(const ConnectionRef& connection, const PushRequestRef& request);
+  void NoteQueued(const Connection& connection);
   void SendPushes();
 
   Host& host_;

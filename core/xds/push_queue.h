@@ -5,7 +5,9 @@
 #include <deque>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/base/assert.h"
 #include "core/base/host.h"
 #include "core/model/push_request.h"
@@ -29,14 +31,14 @@ class PushQueue {
   explicit PushQueue(Host& host) : host_(host) {}
 
   void Enqueue(const std::shared_ptr<Client>& client, const PushRequestRef& request) {
-    PushQueueSlot& slot = client->slot;
-    if (slot.processing) {
-      slot.while_busy = Merged(slot.while_busy, request);
-    } else if (slot.pending != nullptr) {
-      slot.pending = Merged(slot.pending, request);
-    } else {
-      Append(client, request);
-    }
+    Merges merges;
+    Enqueue(client, request, merges);
+  }
+  // All of them, in this order. Most that wait have waited for the same, so that what it comes to with the request is
+  // made once for each that differs, not for each client.
+  void Enqueue(const std::vector<std::shared_ptr<Client>>& clients, const PushRequestRef& request) {
+    Merges merges;
+    for (const std::shared_ptr<Client>& client : clients) Enqueue(client, request, merges);
   }
 
   bool empty() const { return queue_.empty(); }
@@ -76,12 +78,27 @@ class PushQueue {
     client->slot.queued = host_.Now();
     queue_.push_back(client);
   }
-  PushRequestRef Merged(const PushRequestRef& older, const PushRequestRef& newer) {
+  // What each older request comes to with one newer. They are kept as long, so that an address means one of them.
+  using Merges = absl::flat_hash_map<PushRequestRef, PushRequestRef>;
+
+  void Enqueue(const std::shared_ptr<Client>& client, const PushRequestRef& request, Merges& merges) {
+    PushQueueSlot& slot = client->slot;
+    if (slot.processing) {
+      slot.while_busy = Merged(slot.while_busy, request, merges);
+    } else if (slot.pending != nullptr) {
+      slot.pending = Merged(slot.pending, request, merges);
+    } else {
+      Append(client, request);
+    }
+  }
+  PushRequestRef Merged(const PushRequestRef& older, const PushRequestRef& newer, Merges& merges) {
     if (older == nullptr) return newer;
+    PushRequestRef& out = merges[older];
+    if (out != nullptr) return out;
     auto merged = std::make_shared<PushRequest>(*older);
     merged->Merge(*newer, host_);
     merged->push = newer->push;
-    return merged;
+    return out = std::move(merged);
   }
 
   Host& host_;

@@ -1,7 +1,6 @@
 #include "core/istiod/files/config_folder.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <chrono>
@@ -100,22 +99,16 @@ absl::StatusOr<ConfigFolder::Objects> ConfigFolder::Read(const LocalFiles::Folde
 }
 
 absl::Status ConfigFolder::ReadFile(const std::string& path, const std::string& text, Objects* out) const {
-  if (absl::Status status = kube::CheckYamlNesting(text, path); !status.ok()) return status;
-  std::vector<YAML::Node> documents;
-  try {
-    documents = kube::LoadYamlDocuments(text);
-  } catch (const YAML::Exception& e) {
-    return absl::InvalidArgumentError(fmt::format("cannot parse proto message: {}", e.what()));
-  }
-  for (const YAML::Node& document : documents) {
-    absl::StatusOr<nlohmann::json> body = kube::YamlToJson(document, path);
-    if (!body.ok()) return body.status();
-    if (body->is_null()) continue;
-    const std::string api_version = Text(*body, "apiVersion"), kind = Text(*body, "kind");
+  absl::StatusOr<std::vector<kube::YamlDocument>> documents = kube::ParseYamlDocuments(text, path);
+  if (!documents.ok())
+    return absl::InvalidArgumentError(fmt::format("cannot parse proto message: {}", Message(documents.status())));
+  for (kube::YamlDocument& document : *documents) {
+    nlohmann::json& body = document.value;
+    const std::string api_version = Text(body, "apiVersion"), kind = Text(body, "kind");
     if (!IsIstios(api_version, kind)) continue;
-    const validation::Verdict verdict = validation::Judge(*body, profile_);
+    const validation::Verdict verdict = validation::Judge(body, profile_);
     if (!verdict.denied.empty()) return absl::InvalidArgumentError(verdict.denied);
-    absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(*std::move(body));
+    absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(std::move(body));
     if (!object.ok())
       return absl::InvalidArgumentError(fmt::format("cannot parse proto message: {}", Message(object.status())));
     (*out)[(*object)->Key()] = Dated(*object);

@@ -1,7 +1,6 @@
 #include "fakes/kube/objects/manifest.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -120,33 +119,21 @@ absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, co
   if (!refused.ok()) return refused;
   if (read) return out;
   out.clear();
-  if (absl::Status status = kube::CheckYamlNesting(text, file); !status.ok()) return status;
-  std::vector<YAML::Node> documents;
-  try {
-    documents = kube::LoadYamlDocuments(text);
-  } catch (const YAML::Exception& e) {
-    return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}; {}", file, e.mark.line + 1,
-                                                  e.mark.column + 1, e.msg,
+  absl::StatusOr<std::vector<kube::YamlDocument>> documents = kube::ParseYamlDocuments(text, file);
+  if (!documents.ok()) {
+    return absl::InvalidArgumentError(fmt::format("{}; {}", Message(documents.status()),
                                                   IsTemplate(text) ? kRenderIt : "check indentation and quotes"));
   }
-  for (const YAML::Node& document : documents) {
-    if (!document.IsDefined() || document.IsNull()) continue;
-    absl::StatusOr<json> object = kube::YamlToJson(document, file);
-    if (!object.ok()) {
-      if (!IsTemplate(text)) return object.status();
-      return absl::InvalidArgumentError(fmt::format("{}; {}", Message(object.status()), kRenderIt));
-    }
-    if (others != nullptr && others->is(*object)) {
-      others->found.push_back({*std::move(object), file, document.Mark().line + 1, false, nullptr});
+  for (kube::YamlDocument& document : *documents) {
+    if (others != nullptr && others->is(document.value)) {
+      others->found.push_back({std::move(document.value), file, document.line, false, nullptr});
       continue;
     }
     const size_t first = out.size();
-    if (absl::Status status = Collect(*std::move(object), file, document.Mark().line + 1, &out); !status.ok())
+    if (absl::Status status = Collect(std::move(document.value), file, document.line, &out); !status.ok())
       return status;
-    if (!document.IsMap()) continue;
-    const YAML::Node items = document["items"];
-    if (!items.IsDefined() || !items.IsSequence() || items.size() != out.size() - first) continue;
-    for (size_t i = 0; i < items.size(); ++i) out[first + i].line = items[i].Mark().line + 1;
+    if (document.item_lines.size() != out.size() - first) continue;
+    for (size_t i = first; i < out.size(); ++i) out[i].line = document.item_lines[i - first];
   }
   return out;
 }

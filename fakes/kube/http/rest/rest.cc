@@ -85,7 +85,6 @@ absl::StatusOr<json> RestApi::ParseBody(const Request& request) const {
   json parsed = ParseJson(request.body);
   if (!parsed.is_discarded()) return parsed;
   if (request.content_type.find("yaml") != std::string::npos) {
-    if (absl::Status status = kube::CheckYamlNesting(request.body, "body"); !status.ok()) return status;
     absl::StatusOr<json> yaml = kube::ParseYaml(request.body, "body");
     if (yaml.ok()) return yaml;
     return absl::InvalidArgumentError(fmt::format("error decoding YAML: {}", Message(yaml.status())));
