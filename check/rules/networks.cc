@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
@@ -13,6 +14,7 @@
 #include "core/registry/multicluster/registries.h"
 #include "core/xds/discovery_server.h"
 #include "fakes/envoy/envoy.h"
+#include "fakes/envoy/lb/endpoint_table.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -102,13 +104,66 @@ struct OutOfReach {
   std::string why;
 };
 
+// What the network keeps from proxies. They are many, hold mostly the same tables, and the network looks at little of a
+// sender, so that each of a few kinds is asked for once.
+class Reach {
+ public:
+  using Obstacle = sim::MeshNetwork::Obstacle;
+  struct Kept {
+    SocketAddress address;
+    const Obstacle* obstacle;
+  };
+
+  explicit Reach(sim::MeshNetwork& network) : network_(network) {}
+
+  // Of one proxy's outbound endpoints those that are kept from it, each address once.
+  std::vector<Kept> KeptFrom(const sim::PodProcess& pod) {
+    std::vector<Kept> out;
+    Kind& kind = kinds_[network_.KindOf(pod.workload())];
+    const sim::Workload& workload = network_.at(pod.workload());
+    for (const envoysim::EndpointsInUse& each : pod.envoy()->EndpointTables()) {
+      if (!each.cluster.starts_with("outbound|")) continue;
+      for (const SocketAddress& address : each.dialled) Look(pod, workload, kind, address, &out);
+      if (each.table == nullptr || kind.free.contains(each.table)) continue;
+      const size_t before = out.size();
+      bool own = false;
+      for (const envoysim::LbEndpoint& endpoint : each.table->endpoints) {
+        own = own || sim::IsOwnAddress(workload, endpoint.address.ip);
+        Look(pod, workload, kind, endpoint.address, &out);
+      }
+      if (!own && out.size() == before) kind.free.insert(each.table);
+    }
+    const auto key = [](const Kept& kept) { return kept.address; };
+    std::ranges::stable_sort(out, {}, key);
+    out.erase(std::ranges::unique(out, {}, key).begin(), out.end());
+    return out;
+  }
+
+ private:
+  struct Kind {
+    std::map<SocketAddress, Obstacle> by_address;
+    std::set<const envoysim::EndpointTable*> free;  // nothing in them is kept from this kind
+  };
+
+  void Look(const sim::PodProcess& pod, const sim::Workload& workload, Kind& kind, const SocketAddress& address,
+            std::vector<Kept>* out) {
+    if (sim::IsOwnAddress(workload, address.ip)) return;
+    const auto [known, fresh] = kind.by_address.try_emplace(address);
+    if (fresh) known->second = network_.WhyNot({pod.workload(), envoysim::Origin::Who::kProxy, {}}, address);
+    if (!known->second.why.empty() && !known->second.nobody) out->push_back({address, &known->second});
+  }
+
+  sim::MeshNetwork& network_;
+  std::map<sim::MeshNetwork::SenderKind, Kind> kinds_;
+};
+
 // By the proxies' cluster, the address's owner and why: addresses of outbound endpoints that the network keeps from
 // proxies. `pods`: those of pods, or all others that something in the mesh has.
 std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> KeptApart(const Mesh& mesh, bool pods) {
   std::map<std::string, const sim::PodProcess*> by_address;
   for (const sim::PodProcess* pod : mesh.world().Pods()) by_address[kube::ParsePod(*pod->pod()).ip] = pod;
   std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> out;
-  std::set<std::pair<std::string, std::string>> seen;  // proxy, address
+  Reach reach(*mesh.world().commons().network);
   for (const auto& here : mesh.clusters()) {
     for (const sim::PodProcess* pod : mesh.Pods(*here)) {
       if (pod->envoy() == nullptr || pod->router()) continue;
@@ -116,22 +171,16 @@ std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> KeptApar
       if (const std::string own = Text(pod->node().metadata, "NETWORK");
           pods && !own.empty() && !here->label.empty() && own != here->label)
         continue;
-      for (const envoysim::EndpointStatus& endpoint : pod->envoy()->Endpoints()) {
-        if (!endpoint.cluster.starts_with("outbound|") || !seen.insert({pod->name(), endpoint.address}).second)
-          continue;
-        const absl::StatusOr<SocketAddress> address = SocketAddress::Parse(endpoint.address);
-        if (!address.ok()) continue;
-        const sim::MeshNetwork::Obstacle obstacle =
-            mesh.world().commons().network->WhyNot({pod->workload(), envoysim::Origin::Who::kProxy, {}}, *address);
-        if (obstacle.why.empty() || obstacle.nobody) continue;
-        const auto owner = by_address.find(address->ip.ToString());
+      for (const auto& [address, obstacle] : reach.KeptFrom(*pod)) {
+        const std::string ip = address.ip.ToString();
+        const auto owner = by_address.find(ip);
         if ((owner != by_address.end()) != pods) continue;
-        const std::string far = pods ? owner->second->site().name : address->ip.ToString();
+        const std::string far = pods ? owner->second->site().name : ip;
         // Which pods it is differs; what stands in the way is one thing.
-        const std::string kind = pods ? std::string() : obstacle.why;
+        const std::string kind = pods ? std::string() : obstacle->why;
         OutOfReach& found = out[{here->name, far, kind}];
         if (found.count++ == 0)
-          found = {1, pod->name(), endpoint.address, pods ? owner->second : nullptr, obstacle.why};
+          found = {1, pod->name(), address.ToString(), pods ? owner->second : nullptr, obstacle->why};
       }
     }
   }

@@ -55,7 +55,7 @@ std::optional<YamlTextFault> DeepBrackets(std::string_view text) {
 }
 
 // strconv.ParseInt and ParseUint with base 0: 0x, 0o, 0b and a leading zero name the base.
-std::optional<json> Integer(std::string_view text) {
+std::optional<json> GoInteger(std::string_view text) {
   bool negative = false;
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
     negative = text[0] == '-';
@@ -105,22 +105,22 @@ bool IsFloat(std::string_view text) {
 }
 
 // As JSON prints a float64 and Kubernetes reads it again: what is whole is an integer.
-json Number(double value) {
+json WholeOrReal(double value) {
   constexpr double kLargest = 9.2e18;
   if (value == std::floor(value) && std::abs(value) < kLargest) return static_cast<int64_t>(value);
   return value;
 }
 
-class Reader {
+class EventReader {
  public:
-  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {
+  EventReader(std::string_view text, const std::string& file) : text_(text), file_(file) {
     yaml_parser_initialize(&parser_);
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
   }
-  ~Reader() { yaml_parser_delete(&parser_); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  ~EventReader() { yaml_parser_delete(&parser_); }
+  EventReader(const EventReader&) = delete;
+  EventReader& operator=(const EventReader&) = delete;
 
   // Reads at most `documents`, and sees that what follows the last begins another one.
   absl::Status Read(size_t documents, std::vector<YamlDocument>* out) {
@@ -385,11 +385,11 @@ class Reader {
   size_t values_ = 0;
 };
 
-absl::StatusOr<std::vector<YamlDocument>> Read(std::string_view text, const std::string& file, size_t documents) {
+absl::StatusOr<std::vector<YamlDocument>> ReadDocuments(std::string_view text, const std::string& file, size_t documents) {
   if (const std::optional<YamlTextFault> fault = FaultOfYamlText(text))
     return absl::InvalidArgumentError(fmt::format("{}:{}: not valid YAML: {}", file, fault->line + 1, fault->what));
   std::vector<YamlDocument> out;
-  if (absl::Status status = Reader(text, file).Read(documents, &out); !status.ok()) return status;
+  if (absl::Status status = EventReader(text, file).Read(documents, &out); !status.ok()) return status;
   return out;
 }
 
@@ -411,7 +411,7 @@ json ResolveYamlScalar(std::string_view text) {
     double value = 0;
     if (const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         error == std::errc() && at == text.data() + text.size() && std::isfinite(value))
-      return Number(value);
+      return WholeOrReal(value);
     return text;
   }
   if (first != '-' && first != '+' && (first < '0' || first > '9')) return text;
@@ -421,13 +421,13 @@ json ResolveYamlScalar(std::string_view text) {
     std::remove_copy(text.begin(), text.end(), std::back_inserter(without), '_');
     digits = without;
   }
-  if (std::optional<json> integer = Integer(digits)) return *std::move(integer);
+  if (std::optional<json> integer = GoInteger(digits)) return *std::move(integer);
   if (!IsFloat(digits)) return text;
   if (digits[0] == '+') digits.remove_prefix(1);
   double value = 0;
   const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || at != digits.data() + digits.size() || !std::isfinite(value)) return text;
-  return Number(value);
+  return WholeOrReal(value);
 }
 
 std::optional<YamlTextFault> FaultOfYamlText(std::string_view text) {
@@ -436,11 +436,11 @@ std::optional<YamlTextFault> FaultOfYamlText(std::string_view text) {
 }
 
 absl::StatusOr<std::vector<YamlDocument>> ParseYamlDocuments(std::string_view text, const std::string& file) {
-  return Read(text, file, SIZE_MAX);
+  return ReadDocuments(text, file, SIZE_MAX);
 }
 
 absl::StatusOr<json> ParseYaml(std::string_view text, const std::string& file) {
-  absl::StatusOr<std::vector<YamlDocument>> documents = Read(text, file, 1);
+  absl::StatusOr<std::vector<YamlDocument>> documents = ReadDocuments(text, file, 1);
   if (!documents.ok()) return documents.status();
   if (documents->empty()) return json();
   return std::move(documents->front().value);

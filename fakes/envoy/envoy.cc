@@ -82,6 +82,7 @@ Acceptor& Envoy::inbound() { return impl_->inbound; }
 Acceptor& Envoy::direct() { return impl_->direct; }
 std::string_view Envoy::accepted_version(XdsType type) const { return impl_->xds.accepted_version(type); }
 std::vector<EndpointStatus> Envoy::Endpoints() const { return impl_->view.Endpoints(); }
+std::vector<EndpointsInUse> Envoy::EndpointTables() const { return impl_->view.EndpointTables(); }
 std::vector<std::string> Envoy::ClusterNames() const { return impl_->view.ClusterNames(); }
 std::vector<std::string> Envoy::ListenerNames() const { return impl_->view.ListenerNames(); }
 std::vector<std::string> Envoy::RouteNames() const { return impl_->view.RouteNames(); }

@@ -58,7 +58,8 @@ class Envoy {
 
   // What the data plane would use now, sorted; for dumps and tests, not fast.
   std::vector<EndpointStatus> Endpoints() const;
-  std::vector<std::string> ClusterNames() const;  // active ones
+  std::vector<EndpointsInUse> EndpointTables() const;  // the same by cluster, in O(clusters)
+  std::vector<std::string> ClusterNames() const;       // active ones
   std::vector<std::string> ListenerNames() const;
   std::vector<std::string> RouteNames() const;
 

@@ -366,6 +366,18 @@ MeshNetwork::Obstacle MeshNetwork::WhyNot(const Origin& origin, const SocketAddr
   return obstacle;
 }
 
+MeshNetwork::SenderKind MeshNetwork::KindOf(WorkloadId id) const {
+  const Workload& workload = *workloads_[static_cast<uint32_t>(id)];
+  SenderKind out{workload.site, workload.network, workload.node, {}};
+  if (underlay_ == nullptr) return out;
+  out.ranges = underlay_->RangesWith(workload.ip);
+  for (const IpAddress& ip : workload.more_ips) {
+    const std::vector<bool> more = underlay_->RangesWith(ip);
+    out.ranges.insert(out.ranges.end(), more.begin(), more.end());
+  }
+  return out;
+}
+
 bool MeshNetwork::StillPasses(const Origin& origin, const SocketAddress& dialled, const envoysim::AcceptInfo& info) {
   if (underlay_ == nullptr || info.acceptor == WorkloadId{}) return true;
   const Workload &from = at(origin.workload), &to = at(info.acceptor);

@@ -115,6 +115,16 @@ class MeshNetwork final : public envoysim::Network {
     bool nobody = false;
   };
   Obstacle WhyNot(const envoysim::Origin& origin, const SocketAddress& destination);
+  // What of a workload the network looks at when it sends something: proxies of one kind meet the same obstacles on
+  // their way to an address that is not their own.
+  struct SenderKind {
+    SiteId site{};
+    NetworkIndex network{};
+    NodeIndex node{};
+    std::vector<bool> ranges;  // Underlay::RangesWith, of each of its addresses
+    friend auto operator<=>(const SenderKind&, const SenderKind&) = default;
+  };
+  SenderKind KindOf(WorkloadId id) const;
   // Whether segments of a connection that stands still get through.
   bool StillPasses(const envoysim::Origin& origin, const SocketAddress& dialled, const envoysim::AcceptInfo& info);
   // Whether a pod reaches a cluster's API server now.

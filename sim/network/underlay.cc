@@ -267,6 +267,19 @@ IpAddress Underlay::SourceOutside(NetworkIndex site, const IpAddress& ip) const 
   return ip;
 }
 
+std::vector<bool> Underlay::RangesWith(const IpAddress& ip) const {
+  std::vector<bool> out;
+  const auto look = [&](const std::vector<IpPrefix>& ranges) {
+    for (const IpPrefix& range : ranges) out.push_back(range.Contains(ip));
+  };
+  for (const Site& site : sites_) look(site.private_ranges);
+  for (const Road& road : routes_) look(road.ranges);
+  for (const Road& road : lost_) look(road.ranges);
+  for (const Firewall& firewall : firewalls_) look(firewall.from.ranges);
+  for (const Nat& nat : nat_) look(nat.source);
+  return out;
+}
+
 Underlay::Fate Underlay::Judge(const Crossing& c, std::string* why) const {
   const auto tell = [&](Fate fate, auto&& text) {
     if (why != nullptr) *why = text();

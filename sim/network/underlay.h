@@ -70,6 +70,9 @@ class Underlay {
   std::optional<Destination> Translate(const SocketAddress& destination) const;
   // The source that packets from `site` bear outside of it.
   IpAddress SourceOutside(NetworkIndex site, const IpAddress& ip) const;
+  // In which of the ranges that are written an address is, in the order in which they are looked at for a source: what
+  // is in the same fares the same.
+  std::vector<bool> RangesWith(const IpAddress& ip) const;
   // `why`: filled in unless it passes; may be null.
   Fate Judge(const Crossing& crossing, std::string* why) const;
 

@@ -276,6 +276,29 @@ uint64_t DataPlaneView::counter(std::string_view name) const {
   return found == all.end() ? 0 : found->second;
 }
 
+namespace {
+
+// Of a cluster with active health checks those that its runtime has let in; null: none has come.
+const EndpointTable* TableOf(const ActiveCluster& active, const ClusterRuntime* runtime) {
+  const bool checked = active.config->health_check != nullptr && runtime != nullptr;
+  return (checked ? runtime->table() : active.endpoints).get();
+}
+
+}  // namespace
+
+std::vector<EndpointsInUse> DataPlaneView::EndpointTables() const {
+  std::vector<EndpointsInUse> out;
+  for (const auto& active : active_.All()) {
+    const auto runtime = runtimes_.find(active->config->name);
+    EndpointsInUse& each = out.emplace_back();
+    each.cluster = active->config->name;
+    each.table = TableOf(*active, runtime == runtimes_.end() ? nullptr : runtime->second.get());
+    if (active->config->type == DiscoveryType::kOriginalDst && runtime != runtimes_.end())
+      each.dialled = runtime->second->Addresses();
+  }
+  return out;
+}
+
 std::vector<EndpointStatus> DataPlaneView::Endpoints() const {
   std::vector<EndpointStatus> out;
   for (const auto& active : active_.All()) {
@@ -290,8 +313,8 @@ std::vector<EndpointStatus> DataPlaneView::Endpoints() const {
         s.tls = active->config->socket.tls != nullptr;
       }
     }
-    const bool checked = active->config->health_check != nullptr && runtime != runtimes_.end();
-    const std::shared_ptr<const EndpointTable>& endpoints = checked ? runtime->second->table() : active->endpoints;
+    const EndpointTable* const endpoints =
+        TableOf(*active, runtime == runtimes_.end() ? nullptr : runtime->second.get());
     if (endpoints == nullptr) continue;
     for (size_t i = 0; i < endpoints->endpoints.size(); ++i) {
       const LbEndpoint& e = endpoints->endpoints[i];

@@ -118,6 +118,7 @@ class DataPlaneView {
   // --- for dumps and tests
 
   std::vector<EndpointStatus> Endpoints() const;
+  std::vector<EndpointsInUse> EndpointTables() const;
   std::vector<std::string> ClusterNames() const;
   std::vector<std::string> ListenerNames() const;
   std::vector<std::string> RouteNames() const;

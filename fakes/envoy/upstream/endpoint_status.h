@@ -3,8 +3,21 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/ip.h"
 
 namespace wavetank::envoysim {
+
+struct EndpointTable;
+
+// The endpoints of one cluster without their health, as they are in use: valid until the world goes on.
+struct EndpointsInUse {
+  std::string_view cluster;
+  const EndpointTable* table = nullptr;  // Envoys that were told the same share it; null: none has come
+  std::vector<SocketAddress> dialled;    // of ORIGINAL_DST
+};
 
 // One endpoint as `istioctl proxy-config endpoints` lists it.
 struct EndpointStatus {
