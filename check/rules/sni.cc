@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_split.h"
 #include "check/rules/look.h"
@@ -9,6 +11,7 @@
 #include "core/model/host_name.h"
 #include "core/model/service.h"
 #include "fakes/envoy/envoy.h"
+#include "fakes/envoy/lb/endpoint_table.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -118,13 +121,32 @@ void TellWhole(const Mesh& mesh, const MeshCluster& near, const Gateway& gateway
                                far.name, far.name, key.hostname));
 }
 
+// Whether a proxy holds one of these addresses in a table and under a configuration that was not seen before.
+bool HoldsAny(const envoysim::Envoy& envoy, const std::set<SocketAddress>& addresses,
+              std::set<std::pair<const void*, const void*>>* seen) {
+  bool out = false;
+  for (const envoysim::EndpointsInUse& each : envoy.EndpointTables()) {
+    if (each.table == nullptr || !seen->insert({each.config, each.table}).second) continue;
+    out = out || std::any_of(each.table->endpoints.begin(), each.table->endpoints.end(),
+                             [&](const envoysim::LbEndpoint& e) { return addresses.contains(e.address); });
+  }
+  return out;
+}
+
 void SniClosure(const Mesh& mesh, Findings& findings) {
   const std::map<std::string, Gateway> gateways = Gateways(mesh);
   if (gateways.empty()) return;  // as of a mesh of one network, whose proxies may hold millions of endpoints
+  std::set<SocketAddress> addresses;
+  for (const auto& [text, gateway] : gateways) {
+    if (const absl::StatusOr<SocketAddress> address = SocketAddress::Parse(text); address.ok())
+      addresses.insert(*address);
+  }
   std::set<std::tuple<std::string, std::string, std::string>> told;
   for (const auto& cluster : mesh.clusters()) {
+    std::set<std::pair<const void*, const void*>> seen;
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
       if (pod->envoy() == nullptr || pod->router()) continue;
+      if (!HoldsAny(*pod->envoy(), addresses, &seen)) continue;
       for (const envoysim::EndpointStatus& e : pod->envoy()->Endpoints()) {
         const auto gateway = gateways.find(e.address);
         const auto key = pilot::ParseSubsetKey(e.cluster);

@@ -292,6 +292,7 @@ std::vector<EndpointsInUse> DataPlaneView::EndpointTables() const {
     const auto runtime = runtimes_.find(active->config->name);
     EndpointsInUse& each = out.emplace_back();
     each.cluster = active->config->name;
+    each.config = active->config.get();
     each.table = TableOf(*active, runtime == runtimes_.end() ? nullptr : runtime->second.get());
     if (active->config->type == DiscoveryType::kOriginalDst && runtime != runtimes_.end())
       each.dialled = runtime->second->Addresses();

@@ -10,12 +10,15 @@
 
 namespace wavetank::envoysim {
 
+struct ClusterConfig;
 struct EndpointTable;
 
-// The endpoints of one cluster without their health, as they are in use: valid until the world goes on.
+// The endpoints of one cluster without their health, as they are in use: valid until the world goes on. Envoys that were
+// told the same share both.
 struct EndpointsInUse {
   std::string_view cluster;
-  const EndpointTable* table = nullptr;  // Envoys that were told the same share it; null: none has come
+  const ClusterConfig* config = nullptr;
+  const EndpointTable* table = nullptr;  // null: none has come
   std::vector<SocketAddress> dialled;    // of ORIGINAL_DST
 };
 
