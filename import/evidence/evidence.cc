@@ -106,6 +106,8 @@ void MarkWhatWasThere(Evidence& evidence) {
   }
 }
 
+bool IsKubernetesHost(std::string_view host) { return host.find(".svc.") != host.npos; }
+
 bool IsTraffic(const InferredInput& input) {
   return input.kind == InputKind::kTraffic || input.kind == InputKind::kBehaviour;
 }

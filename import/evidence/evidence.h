@@ -69,6 +69,9 @@ struct InferredInput {
 // pkg/kube/multicluster/secretcontroller.go, pilot/pkg/credentials/kube/multicluster.go).
 bool ReadFromOwnClusterAlone(const InferredInput& input);
 
+// Whether it is a Service's, of whatever namespace and domain: no ServiceEntry's.
+bool IsKubernetesHost(std::string_view host);
+
 // What access logs tell: requests, and what applications made of them.
 bool IsTraffic(const InferredInput& input);
 

@@ -47,10 +47,6 @@ void TakeCount(std::string& reason) {
 
 }  // namespace
 
-namespace {
-bool IsKubernetesHost(const std::string& host) { return host.find(".svc.") != std::string::npos; }
-}  // namespace
-
 // In the order of the events until 1.19: "a", "a and b", "a and 3 more reasons". Since 1.20 each once with its events,
 // in the order of a Go map: "a:1", "a:1 and b:2", "a:1 and 2(5) more reasons" (reasonsUpdated).
 void IstiodLog::ReadReasons(std::string_view text, Burst& burst) {

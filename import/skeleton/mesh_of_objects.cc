@@ -12,6 +12,7 @@
 #include "import/report/report.h"
 #include "import/skeleton/history.h"
 #include "import/skeleton/parts.h"
+#include "import/skeleton/places.h"
 #include "import/skeleton/traffic_parts.h"
 #include "record/mesh_facts.h"
 

@@ -13,6 +13,7 @@
 #include "import/report/report.h"
 #include "import/skeleton/mesh_of_objects.h"
 #include "import/skeleton/parts.h"
+#include "import/skeleton/places.h"
 #include "import/skeleton/traffic_parts.h"
 #include "sim/world_options.h"
 
@@ -24,10 +25,8 @@ using Kind = InputKind;
 
 constexpr const char* kGateway = "istio-eastwestgateway";
 
-bool IsKubernetesHost(const std::string& host) { return host.find(".svc.") != host.npos; }
 std::string FirstLabel(const std::string& host) { return host.substr(0, host.find('.')); }
 
-// One host and what of it there is at the moment.
 // A gateway with a host name, and when that came to resolve to something else.
 struct NamedGateway {
   struct Change {
@@ -37,6 +36,7 @@ struct NamedGateway {
   std::vector<Change> changes;
 };
 
+// One host and what of it there is at the moment.
 struct Host {
   std::string ns, name, home;  // the cluster that its Service is in
   int number = 0;
@@ -60,7 +60,7 @@ struct Host {
 class Builder {
  public:
   // `dumped`: null if there are no dumps.
-  Builder(const Evidence& evidence, const DumpedPlaces* dumped) : evidence_(evidence), dumped_(dumped) {}
+  Builder(const Evidence& evidence, const DumpedPlaces* dumped) : evidence_(evidence), dumped_(dumped), places_(evidence, dumped) {}
 
   absl::StatusOr<Skeleton> Build() {
     const bool traffic = std::any_of(evidence_.inputs.begin(), evidence_.inputs.end(),
@@ -69,14 +69,13 @@ class Builder {
       return absl::InvalidArgumentError(
           "no log of an istiod and no requests in access logs among the sources: there is nothing to make a mesh of");
     }
-    FindClusters();
+    out_.notes = places_.notes();
+    MakeClusters();
     FindBeginning();
-    FindSecretsOfBefore();
-    PlaceInputs();
     Prepare();
     FirstPicture();
     for (size_t i = 0; i < evidence_.inputs.size(); ++i) {
-      if (!evidence_.inputs[i].initial) Change(evidence_.inputs[i], placed_[i]);
+      if (!evidence_.inputs[i].initial) Change(evidence_.inputs[i], places_.Of(i));
     }
     if (dumped_ == nullptr) AddUnnamed();
     for (const Claim& claim : evidence_.claims) {
@@ -92,221 +91,19 @@ class Builder {
   }
 
  private:
-  void FindClusters() {
-    std::set<std::string>& primaries = primaries_;
-    // A log that does not say whose it is: of the first istiod that dumps hold.
-    if (dumped_ != nullptr && (evidence_.runs.empty() || evidence_.runs.front().cluster.empty())) {
-      primary_ = dumped_->primary;
-    }
-    std::set<std::string> all;
-    for (const IstiodRun& run : evidence_.runs) {
-      if (!run.cluster.empty()) primaries.insert(run.cluster);
-      if (primary_.empty()) primary_ = run.cluster;
-      if (std::string& known = istiod_of_[run.replica]; !run.cluster.empty() || known.empty()) known = run.cluster;
-      replica_of_.try_emplace(run.cluster, run.replica);
-    }
-    if (primary_.empty()) {
-      primary_ = "primary";
-      out_.notes.push_back("no line tells the istiod's own cluster; it is called 'primary'");
-    }
-    primaries.insert(primary_);
-    all = primaries;
-    for (const InferredInput& input : evidence_.inputs) {
-      for (const auto& [cluster, effect] : input.clusters) all.insert(cluster);
-      // With dumps, traffic is of the pods that they hold.
-      if (!input.cluster.empty() && (dumped_ == nullptr || !IsTraffic(input))) all.insert(input.cluster);
-    }
-    if (dumped_ != nullptr) all.insert(dumped_->clusters.begin(), dumped_->clusters.end());
+  void MakeClusters() {
     out_.world.seed = 1;
-    for (const std::string& name : all) {
+    for (const std::string& name : places_.clusters()) {
       sim::WorldCluster cluster;
       cluster.name = name;
       cluster.network = "network-of-" + name;
-      cluster.control_plane = primaries.contains(name) ? name : primary_;
+      cluster.control_plane = places_.primaries().contains(name) ? name : places_.primary();
       cluster.observed = true;
       cluster.pod_cidr = "10.1.0.0/16";
       cluster.service_cidr = "10.96.0.0/16";
       cluster.load_balancer_cidr = "172.30.1.0/24";
       out_.world.clusters.push_back(std::move(cluster));
-      clusters_.insert(name);
     }
-  }
-
-  // The cluster of the istiod whose log it is.
-  const std::string& Home(const std::string& replica) const {
-    const auto it = istiod_of_.find(replica);
-    return it == istiod_of_.end() || it->second.empty() ? primary_ : it->second;
-  }
-  int NumberOf(const std::string& cluster) const {
-    if (cluster == primary_) return 0;
-    return 1 + static_cast<int>(std::distance(clusters_.begin(), clusters_.find(cluster)));
-  }
-
-  // A log that begins later than its istiod does not tell which clusters that istiod had read by then: those whose
-  // first line is no addition, and, where other istiods' logs show the same changes of Services, their clusters.
-  void FindSecretsOfBefore() {
-    std::set<std::string> from_start;
-    for (const InferredInput& input : evidence_.inputs) {
-      if (input.kind == Kind::kIstiodStarted && input.initial) from_start.insert(Home(input.replica));
-    }
-    std::map<std::string, std::set<std::string>> spoken_of;  // by istiod's cluster
-    const auto read_before = [&](const std::string& istiod, const std::string& cluster, std::string ns,
-                                 std::string name) {
-      if (istiod == cluster || from_start.contains(istiod)) return;
-      if (dumped_ != nullptr && dumped_->remotes.contains({istiod, cluster})) return;
-      if (!spoken_of[istiod].insert(cluster).second) return;
-      InferredInput& secret = before_.emplace_back();
-      secret.kind = Kind::kRemoteSecret;
-      secret.initial = true;
-      secret.replica = replica_of_[istiod];
-      secret.ns = std::move(ns);
-      secret.name = std::move(name);
-      secret.clusters = {{cluster, "added"}};
-    };
-    for (const InferredInput& input : evidence_.inputs) {
-      const std::string& istiod = Home(input.replica);
-      if (input.kind == Kind::kRemoteSecret) {
-        for (const auto& [cluster, effect] : input.clusters) {
-          if (effect == "updated" || effect == "unchanged" || effect == "removed") {
-            read_before(istiod, cluster, input.ns, input.name);
-          } else {
-            spoken_of[istiod].insert(cluster);
-          }
-        }
-        continue;
-      }
-      if (ReadFromOwnClusterAlone(input)) continue;
-      if (input.kind == Kind::kEndpoints && !input.cluster.empty()) {
-        read_before(istiod, input.cluster, kSystemNamespace, "istio-remote-secret-" + input.cluster);
-      }
-      for (const std::string& replica : input.also_of) {
-        const std::string& other = Home(replica);
-        read_before(istiod, other, kSystemNamespace, "istio-remote-secret-" + other);
-        read_before(other, istiod, kSystemNamespace, "istio-remote-secret-" + istiod);
-      }
-    }
-    if (!before_.empty()) {
-      out_.notes.push_back(
-          fmt::format("{} remote clusters are taken as read since before the logs begin, by what lines tell of them",
-                      before_.size()));
-    }
-  }
-
-  // Where each change is made, if no line tells: of several istiods' clusters that which those read that saw it. A
-  // single istiod sees all alike, wherever they are made.
-  void PlaceInputs() {
-    placed_.resize(evidence_.inputs.size());
-    std::map<std::string, std::set<std::string>> reads;  // remote clusters, by istiod's
-    std::map<std::string, std::string> last;             // of a host
-    std::set<DumpedPlaces::InCluster> emptied;           // cluster and host
-    const auto follow = [&](const InferredInput& input) {
-      for (const auto& [cluster, effect] : input.clusters) {
-        if (effect == "added" || effect == "updated") reads[Home(input.replica)].insert(cluster);
-        if (effect == "removed") reads[Home(input.replica)].erase(cluster);
-      }
-    };
-    for (const InferredInput& secret : before_) follow(secret);
-    if (dumped_ != nullptr) {
-      for (const auto& [istiod, cluster] : dumped_->remotes) reads[istiod].insert(cluster);
-      for (const InferredInput& input : evidence_.inputs) {
-        // Until it comes, as lines tell.
-        if (input.kind != Kind::kRemoteSecret || input.initial) continue;
-        for (const auto& [cluster, effect] : input.clusters) {
-          if (effect == "added") reads[Home(input.replica)].erase(cluster);
-        }
-      }
-    }
-    for (size_t i = 0; i < evidence_.inputs.size(); ++i) {
-      const InferredInput& input = evidence_.inputs[i];
-      if (input.kind == Kind::kRemoteSecret) {
-        follow(input);
-        continue;
-      }
-      placed_[i] = ReadFromOwnClusterAlone(input) ? Home(input.replica) : input.cluster;
-      const bool toZero = input.kind == Kind::kEndpoints && input.change == "toZero";
-      if (primaries_.size() == 1) {
-        placed_[i] = input.cluster;
-        if (dumped_ == nullptr) continue;
-      }
-      if (!input.cluster.empty()) reads[Home(input.replica)].insert(input.cluster);
-      if (!placed_[i].empty()) {
-        if (toZero) emptied.emplace(placed_[i], input.host);
-        continue;
-      }
-      std::set<std::string> seers = {Home(input.replica)};
-      for (const std::string& replica : input.also_of) seers.insert(Home(replica));
-      const std::string& usual = last[input.host];
-      size_t best = SIZE_MAX;
-      for (const std::string& cluster : clusters_) {
-        size_t apart = 0;
-        for (const std::string& istiod : primaries_) {
-          const bool sees = istiod == cluster || reads[istiod].contains(cluster);
-          apart += sees != seers.contains(istiod) ? 1 : 0;
-        }
-        // An istiod sees its own cluster before those that are a line away.
-        const size_t rank = 128 * apart + 8 * UnlikelyIn(cluster, input, emptied) +
-                            (cluster == Home(input.replica) ? 0
-                             : cluster == usual             ? 1
-                             : cluster == primary_          ? 2
-                             : primaries_.contains(cluster) ? 3
-                                                            : 4);
-        if (rank >= best) continue;
-        best = rank;
-        placed_[i] = cluster;
-      }
-      if (!input.host.empty()) last[input.host] = placed_[i];
-      if (input.kind == Kind::kEndpoints) Filled(input, placed_[i], emptied);
-    }
-  }
-
-  // Of those that one burst merges, lines name one: what had come by then came with it.
-  void Filled(const InferredInput& input, const std::string& placed, std::set<DumpedPlaces::InCluster>& emptied) const {
-    emptied.erase({placed, input.host});
-    if (dumped_ == nullptr) return;
-    std::erase_if(emptied, [&](const DumpedPlaces::InCluster& one) {
-      if (one.second != input.host) return false;
-      const auto pods = dumped_->pods_of.find({one.first, input.host.substr(0, input.host.find(".svc."))});
-      return pods != dumped_->pods_of.end() &&
-             std::any_of(pods->second.begin(), pods->second.end(), [&](WallNs at) { return at <= input.at; });
-    });
-  }
-
-  // How little a dump speaks for it that this happened in that cluster: 0 to 15.
-  size_t UnlikelyIn(const std::string& cluster, const InferredInput& input,
-                    const std::set<DumpedPlaces::InCluster>& emptied) const {
-    if (dumped_ == nullptr) return 0;
-    if (input.kind == Kind::kGateway) return GatewayUnlikelyIn(cluster, input);
-    // Of a cluster without a dump nothing speaks for or against it.
-    if (!dumped_->clusters.contains(cluster) || !IsKubernetesHost(input.host) || input.kind == Kind::kNetwork) return 4;
-    const DumpedPlaces::InCluster service{cluster, input.host.substr(0, input.host.find(".svc."))};
-    if (!dumped_->services.contains(service)) return 12;
-    if (input.kind != Kind::kEndpoints) return 4;
-    const auto pods = dumped_->pods_of.find(service);
-    if (pods == dumped_->pods_of.end() || pods->second.empty()) return 6;
-    if (emptied.contains({cluster, input.host})) return 1;
-    // Pods that came then, or are about to be ready.
-    constexpr WallNs kSecond = 1'000'000'000, kStarts = 120 * kSecond;
-    return std::any_of(pods->second.begin(), pods->second.end(),
-                       [&](WallNs at) { return at != kNoTime && at <= input.at + kSecond && input.at <= at + kStarts; })
-               ? 2
-               : 4;
-  }
-  // A gateway whose endpoints went in the same moment has gone itself, or its pods have. A dump lacks those that went.
-  size_t GatewayUnlikelyIn(const std::string& cluster, const InferredInput& input) const {
-    constexpr WallNs kOnce = 250'000'000;  // as align.cc takes what several istiods see for one
-    std::set<std::string> names;
-    bool has = false;
-    for (const auto& [its, name] : dumped_->gateways) {
-      names.insert(name);
-      has = has || its == cluster;
-    }
-    for (const InferredInput& other : evidence_.inputs) {
-      if (other.kind != Kind::kEndpoints || other.change != "toZero" || other.cluster != cluster) continue;
-      if (!IsKubernetesHost(other.host) || !names.contains(other.host.substr(0, other.host.find(".svc.")))) continue;
-      has = true;
-      if (std::abs(other.at - input.at) <= kOnce) return 0;
-    }
-    return has ? 4 : dumped_->clusters.contains(cluster) ? 12 : 8;
   }
 
   void FindBeginning() {
@@ -346,21 +143,21 @@ class Builder {
     FindFirstEndpoints();
     for (size_t i = 0; i < evidence_.inputs.size(); ++i) {
       const InferredInput& input = evidence_.inputs[i];
-      const std::string& placed = placed_[i];
-      const bool several = primaries_.size() > 1 || dumped_ != nullptr;
+      const std::string& placed = places_.Of(i);
+      const bool several = places_.primaries().size() > 1 || dumped_ != nullptr;
       if (input.kind == Kind::kProxyConnected || input.kind == Kind::kProxyDisconnected) {
         const auto key = std::pair(input.ns, input.name);
         const bool known = proxies_.contains(key);
-        proxy_home_.try_emplace(key, PlaceOf(key, Home(input.replica)));
+        proxy_home_.try_emplace(key, PlaceOf(key, places_.Home(input.replica)));
         proxies_.try_emplace(key, static_cast<int>(proxies_.size()));
         if (!known && input.kind == Kind::kProxyDisconnected) proxies_at_start_.insert(key);
       } else if (input.kind == Kind::kGateway) {
         has_gateway_ = true;
-        gateways_.insert(several && !placed.empty() ? placed : primary_);
+        gateways_.insert(several && !placed.empty() ? placed : places_.primary());
       } else if (input.kind == Kind::kNode) {
-        nodes_.insert(placed.empty() ? primary_ : placed);
+        nodes_.insert(placed.empty() ? places_.primary() : placed);
       }
-      MeshText& text = texts_[Home(input.replica)];
+      MeshText& text = texts_[places_.Home(input.replica)];
       if (input.initial && input.kind == Kind::kMeshNetworks) text.networks = HarmlessPrinted(input.detail);
       if (input.initial && input.kind == Kind::kMeshConfig) text.mesh = HarmlessPrinted(input.detail);
       if (input.host.empty() || (input.kind != Kind::kService && input.kind != Kind::kEndpoints)) continue;
@@ -378,7 +175,7 @@ class Builder {
       }
       if (new_host && dumped_ != nullptr && placed.empty()) host.home = DumpedHome(input.host);
       if (!IsKubernetesHost(input.host)) {
-        host.owners.insert(Home(input.replica));
+        host.owners.insert(places_.Home(input.replica));
       } else if (!placed.empty()) {
         if (host.home.empty()) host.home = placed;
         if (several) host.clusters.insert(placed);
@@ -387,7 +184,7 @@ class Builder {
     }
     for (const IstiodRun& run : evidence_.runs) {
       for (const auto& [ns, name] : run.proxies) {
-        proxy_home_.try_emplace({ns, name}, PlaceOf({ns, name}, Home(run.replica)));
+        proxy_home_.try_emplace({ns, name}, PlaceOf({ns, name}, places_.Home(run.replica)));
         if (proxies_.try_emplace(std::pair(ns, name), static_cast<int>(proxies_.size())).second) {
           proxies_at_start_.insert({ns, name});
         }
@@ -398,7 +195,7 @@ class Builder {
     FindPendingGateways();
     if (dumped_ == nullptr) FindNamedGateways();
     for (auto& [name, host] : hosts_) {
-      if (host.home.empty()) host.home = primary_;
+      if (host.home.empty()) host.home = places_.primary();
       if (first_slices_.contains(name)) host.slices[host.home];
     }
   }
@@ -411,7 +208,7 @@ class Builder {
   // The first cluster whose dump has its Service; empty: none has.
   std::string DumpedHome(const std::string& host) const {
     const std::string service = host.substr(0, host.find(".svc."));
-    if (dumped_->services.contains({primary_, service})) return primary_;
+    if (dumped_->services.contains({places_.primary(), service})) return places_.primary();
     for (const auto& [cluster, its] : dumped_->services) {
       if (its == service) return cluster;
     }
@@ -497,7 +294,7 @@ class Builder {
     }
     // What was reloaded for another reason is told as that.
     for (const std::string& cluster : gateways_) remote_gateways_.erase(cluster);
-    if (primaries_.size() == 1) remote_gateways_.erase(primary_);
+    if (places_.primaries().size() == 1) remote_gateways_.erase(places_.primary());
   }
 
   // Gateways of which no istiod had an address before the line of their first change: each log begins with its istiod,
@@ -536,8 +333,8 @@ class Builder {
           std::any_of(evidence_.inputs.begin(), evidence_.inputs.end(), [&](const InferredInput& input) {
             return input.kind == Kind::kDns && std::abs(input.at - change.at) <= kOnce;
           });
-      std::set<std::string> istiods = {Home(change.replica)};
-      for (const std::string& replica : change.also_of) istiods.insert(Home(replica));
+      std::set<std::string> istiods = {places_.Home(change.replica)};
+      for (const std::string& replica : change.also_of) istiods.insert(places_.Home(replica));
       for (const std::string& istiod : istiods) {
         NamedGateway& gateway = named_gateways_[istiod];
         if (gateway.changes.empty() || change.at >= gateway.changes.back().at + kLeast - kOnce)
@@ -563,7 +360,7 @@ class Builder {
     return JsonText(out);
   }
   std::string NamedGatewayOf(const std::string& istiod) const {
-    return fmt::format("gateway-{}.imported.example", NumberOf(istiod));
+    return fmt::format("gateway-{}.imported.example", places_.NumberOf(istiod));
   }
   void AddNamedGateway(const std::string& istiod, const NamedGateway& gateway) {
     Time asked = out_.world.start + kAsked;
@@ -572,7 +369,7 @@ class Builder {
       const Time until = i == gateway.changes.size() ? asked + 24h : At(gateway.changes[i].at);
       json addresses = json::array();
       if (i == 0 || gateway.changes[i - 1].resolves)
-        addresses.push_back(fmt::format("172.30.7.{}", 1 + 2 * (NumberOf(istiod) % 120) + i % 2));
+        addresses.push_back(fmt::format("172.30.7.{}", 1 + 2 * (places_.NumberOf(istiod) % 120) + i % 2));
       json body = {
           {"name", NamedGatewayOf(istiod)}, {"addresses", std::move(addresses)}, {"ttlNs", (until - asked).count()}};
       out_.inputs.emplace_back(replay::LogInput{i == 0 ? out_.world.start : asked - 1s, 0, "dns", std::move(body)});
@@ -617,7 +414,7 @@ class Builder {
         for (int64_t part = 1; part < parts; ++part) unnamed.push_back(told[i] + gap / parts * part);
       }
       if (static_cast<int64_t>(told.size() + unnamed.size()) > push.events) continue;  // another debounce
-      const std::string& istiod = Home(push.replica);
+      const std::string& istiod = places_.Home(push.replica);
       for (const WallNs at : unnamed) {
         const int64_t turn = ++turns_["unnamed/" + istiod];
         // A push that is not full has none of configuration in it.
@@ -648,17 +445,17 @@ class Builder {
     for (const InferredInput& input : evidence_.inputs) {
       if (!input.ns.empty()) namespaces.insert(input.ns);
     }
-    for (const std::string& cluster : clusters_) {
+    for (const std::string& cluster : places_.clusters()) {
       Add(start, cluster, NamespaceObject(kSystemNamespace, ""));
       for (const std::string& ns : namespaces) {
         if (ns != kSystemNamespace) Add(start, cluster, NamespaceObject(ns, ""));
       }
     }
-    for (const std::string& istiod : primaries_)
+    for (const std::string& istiod : places_.primaries())
       Add(start, istiod, MeshConfigMap(texts_[istiod].mesh, texts_[istiod].networks));
     for (const std::string& cluster : nodes_) {
-      Add(start, cluster, NodeObject(0, NumberOf(cluster)));
-      Add(start, cluster, NodePortGateway(NumberOf(cluster)));
+      Add(start, cluster, NodeObject(0, places_.NumberOf(cluster)));
+      Add(start, cluster, NodePortGateway(places_.NumberOf(cluster)));
     }
     if (!hosts_.contains(GatewayHost())) {
       for (const std::string& cluster : gateways_) AddGateway(start, cluster);
@@ -668,7 +465,7 @@ class Builder {
       if (host.exists) ApplyService(start, name, host);
       for (const EndpointPart& server : host.servers) {
         if (servers_.insert(server.ip).second)
-          Add(start, primary_, ServerPod(host.ns, server.pod, server.ip, PortsAt(server.ip)));
+          Add(start, places_.primary(), ServerPod(host.ns, server.pod, server.ip, PortsAt(server.ip)));
       }
       for (auto& [cluster, slice] : host.slices) {
         slice.exists = true;
@@ -676,15 +473,15 @@ class Builder {
         ApplySlice(start, name, host, cluster);
       }
     }
-    for (const std::string& istiod : primaries_) {
+    for (const std::string& istiod : places_.primaries()) {
       Add(start, istiod, IstiodService());
       Add(start, istiod, IstiodEndpoints());
     }
-    for (const InferredInput& secret : before_) RemoteSecret(start, secret);
+    for (const InferredInput& secret : places_.before()) RemoteSecret(start, secret);
     for (const InferredInput& input : evidence_.inputs) {
       if (input.initial && input.kind == Kind::kRemoteSecret) RemoteSecret(start, input);
     }
-    for (const std::string& istiod : primaries_) Add(start, istiod, IstiodPod());
+    for (const std::string& istiod : places_.primaries()) Add(start, istiod, IstiodPod());
     for (const auto& [istiod, gateway] : named_gateways_) AddNamedGateway(istiod, gateway);
     for (const auto& key : proxies_at_start_) AddProxy(start, key);
   }
@@ -703,7 +500,7 @@ class Builder {
   static std::string GatewayHost() { return std::string(kGateway) + "." + kSystemNamespace + ".svc.cluster.local"; }
 
   void AddGateway(Time at, const std::string& cluster) {
-    json service = GatewayService(kGateway, turns_["gateway/" + cluster], NumberOf(cluster));
+    json service = GatewayService(kGateway, turns_["gateway/" + cluster], places_.NumberOf(cluster));
     if (pending_gateways_.contains(cluster)) service.erase("status");
     if (const auto host = hosts_.find(GatewayHost()); host != hosts_.end() && host->second.turn % 2 == 1) {
       service["spec"]["ports"].push_back(
@@ -772,12 +569,12 @@ class Builder {
   // The cluster that a proxy stands in: that of the istiod which tells of it.
   const std::string& HomeOf(const std::pair<std::string, std::string>& key) const {
     const auto it = proxy_home_.find(key);
-    return it == proxy_home_.end() ? primary_ : it->second;
+    return it == proxy_home_.end() ? places_.primary() : it->second;
   }
 
   void Endpoints(Time at, const InferredInput& input, const std::string& placed) {
     Host& host = hosts_.at(input.host);
-    const std::string cluster = !IsKubernetesHost(input.host) ? Home(input.replica)
+    const std::string cluster = !IsKubernetesHost(input.host) ? places_.Home(input.replica)
                                 : placed.empty()              ? host.home
                                                               : placed;
     Host::Slice& slice = host.slices[cluster];
@@ -830,7 +627,7 @@ class Builder {
   void Service(Time at, const InferredInput& input, const std::string& placed) {
     Host& host = hosts_.at(input.host);
     const bool kubernetes = IsKubernetesHost(input.host);
-    const std::string cluster = !kubernetes ? Home(input.replica) : placed.empty() ? host.home : placed;
+    const std::string cluster = !kubernetes ? places_.Home(input.replica) : placed.empty() ? host.home : placed;
     if (input.change == "removed") {
       host.exists = false;
       if (kubernetes) return Remove(at, cluster, "Service", host.ns, host.name);
@@ -845,7 +642,7 @@ class Builder {
   }
 
   void RemoteSecret(Time at, const InferredInput& input) {
-    const std::string& istiod = Home(input.replica);
+    const std::string& istiod = places_.Home(input.replica);
     auto& held = secrets_[{istiod, input.ns, input.name}];
     const int64_t turn = ++turns_["Secret/" + istiod + "/" + input.ns + "/" + input.name];
     const auto put = [&](const std::string& cluster, std::string text) {
@@ -882,13 +679,13 @@ class Builder {
   void Change(const InferredInput& input, const std::string& placed) {
     if (dumped_ != nullptr && IsTraffic(input)) return;
     const Time at = At(input.at);
-    const std::string& istiod = Home(input.replica);
+    const std::string& istiod = places_.Home(input.replica);
     const auto turn = [&](const std::string& what) { return ++turns_[what]; };
     // What of a Service's cluster no line tells is where the Service is.
     const auto where = [&](const std::string& host) {
-      if ((primaries_.size() > 1 || dumped_ != nullptr) && !placed.empty()) return placed;
+      if ((places_.primaries().size() > 1 || dumped_ != nullptr) && !placed.empty()) return placed;
       const auto it = hosts_.find(host);
-      return it == hosts_.end() ? primary_ : it->second.home;
+      return it == hosts_.end() ? places_.primary() : it->second.home;
     };
     switch (input.kind) {
       case Kind::kRemoteSecret:
@@ -911,8 +708,8 @@ class Builder {
         return AddGateway(at, cluster);
       }
       case Kind::kNode: {
-        const std::string cluster = placed.empty() ? primary_ : placed;
-        return Add(at, cluster, NodeObject(turn("Node/" + cluster), NumberOf(cluster)));
+        const std::string cluster = placed.empty() ? places_.primary() : placed;
+        return Add(at, cluster, NodeObject(turn("Node/" + cluster), places_.NumberOf(cluster)));
       }
       case Kind::kNetwork: {
         const std::string cluster = where(input.host);
@@ -956,7 +753,7 @@ class Builder {
         return;
       case Kind::kBehaviour:
         if (!input.name.starts_with('@')) break;
-        out_.inputs.push_back(BehaviourInput(input, primary_, "", ServerName(input.name.substr(1)), at));
+        out_.inputs.push_back(BehaviourInput(input, places_.primary(), "", ServerName(input.name.substr(1)), at));
         return;
       case Kind::kGatewayDns:
       case Kind::kDns:
@@ -970,26 +767,21 @@ class Builder {
   }
 
   void Say(const Claim& claim) {
-    out_.inputs.push_back(ClaimInput(claim, Home(claim.replica), At(claim.at)));
+    out_.inputs.push_back(ClaimInput(claim, places_.Home(claim.replica), At(claim.at)));
     // What no source names is not here: what is counted of a mesh may be more there.
     if (claim.kind == ClaimKind::kMetric) out_.inputs.back().body["claim"]["partial"] = true;
   }
 
   const Evidence& evidence_;
   const DumpedPlaces* const dumped_;
+  const Places places_;
   Skeleton out_;
-  // Where the first istiod is, and what no line places; and where any is.
-  std::string primary_;
-  std::set<std::string> primaries_, clusters_;
-  std::map<std::string, std::string> istiod_of_, replica_of_;  // cluster by replica, a replica by cluster
   std::map<std::string, NamedGateway> named_gateways_;         // by the istiod's cluster
   // What an istiod printed of its mesh ConfigMap.
   struct MeshText {
     std::string mesh, networks;
   };
   std::map<std::string, MeshText> texts_;  // by istiod's cluster
-  std::vector<InferredInput> before_;      // remote Secrets that were there before the logs begin
-  std::vector<std::string> placed_;        // cluster, by input; empty: not told
   std::map<std::string, Host> hosts_;
   std::set<std::string> first_slices_;
   std::map<std::pair<std::string, std::string>, int> proxies_;

@@ -18,6 +18,8 @@
 
 namespace wavetank::importing {
 
+struct DumpedPlaces;
+
 // How long a simulated mesh is left to come up before the first change.
 inline constexpr Duration kComesUp = 60s;
 
@@ -40,18 +42,6 @@ struct Skeleton {
 // Pure. InvalidArgument: no istiod's log, so no mesh.
 absl::StatusOr<Skeleton> MakeSkeleton(const Evidence& evidence);
 
-// What dumps tell of where things are, by the clusters' names: lines leave it open.
-struct DumpedPlaces {
-  std::string primary;             // where the first istiod is
-  std::set<std::string> clusters;  // that dumps hold
-  using InCluster = std::pair<std::string, std::string>;
-  std::set<InCluster> services;                      // "NAME.NAMESPACE"
-  std::set<InCluster> gateways;                      // those that are network gateways
-  std::map<InCluster, std::vector<WallNs>> pods_of;  // of a service's slices: when its pods were created
-  std::map<std::string, std::string> accounts;       // of the pods of "NAME.NAMESPACE"
-  std::set<InCluster> remotes;                       // clusters that a remote Secret of that cluster names
-  std::map<std::pair<std::string, std::string>, std::string> pods;  // namespace and name; cluster
-};
 // What logs tell of a mesh whose objects dumps hold, to be put on them (history.h): changes without requests.
 Skeleton ChangesOfLogs(const Evidence& evidence, const DumpedPlaces& dumped);
 
