@@ -186,6 +186,34 @@ spec: {host: helloworld, subsets: [{name: v1, labels: {version: v1}}]}
   ExpectRefused(Call("why " + kTwoRoots + " --from sleep@cluster1"), {"--from and --to go together"});
 }
 
+TEST_F(Habits, ALargeMeshShowsOnceWhatManyProxiesHold) {
+  const std::string manifest = Write("large.yaml", R"(apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {istio-injection: enabled}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: cart, namespace: shop}
+spec: {selector: {app: cart}, ports: [{name: http, port: 80, targetPort: 8080}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: cart, namespace: shop}
+spec:
+  replicas: 30
+  selector: {matchLabels: {app: cart}}
+  template:
+    metadata: {labels: {app: cart}}
+    spec: {containers: [{name: cart, image: example/cart}]}
+)");
+  const Ran ran = Call("apply --requests 0 --cluster c1=" + manifest);
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, HasSubstr(" and 29 more that hold the same: cart-"));
+  size_t lines = 0;
+  for (size_t at = 0; (at = ran.output.find("outbound|80||cart.shop", at)) != ran.output.npos; ++at) ++lines;
+  EXPECT_EQ(lines, 30u);  // an endpoint each
+}
+
 TEST_F(Habits, EventsHaveNames) {
   const std::string log = (folder_ / "a.wtlog").string();
   ASSERT_EQ(Call("run " + kTwoRoots + " --until 10s -o " + log).code, 0);
