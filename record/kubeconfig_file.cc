@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "core/base/status.h"
-#include "core/kube/yaml_nodes.h"
+#include "core/kube/text/yaml_nodes.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "yaml-cpp/yaml.h"

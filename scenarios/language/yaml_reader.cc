@@ -9,7 +9,7 @@
 
 #include "core/base/bounds.h"
 #include "core/base/status.h"
-#include "core/kube/yaml_nodes.h"
+#include "core/kube/text/yaml_nodes.h"
 
 namespace wavetank::scenario {
 namespace {

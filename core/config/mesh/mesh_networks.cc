@@ -8,7 +8,7 @@
 
 #include "core/base/ip.h"
 #include "core/config/schema/dns_names.h"
-#include "core/kube/yaml_nodes.h"
+#include "core/kube/text/yaml_nodes.h"
 
 namespace wavetank::config {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "core/base/status.h"
-#include "core/kube/yaml_nodes.h"
+#include "core/kube/text/yaml_nodes.h"
 #include "core/x509/x509.h"
 #include "fmt/format.h"
 #include "yaml-cpp/yaml.h"

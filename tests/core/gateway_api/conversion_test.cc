@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "core/base/json_access.h"
-#include "core/kube/yaml_nodes.h"
+#include "core/kube/text/yaml_nodes.h"
 #include "core/profile/releases.h"
 #include "yaml-cpp/yaml.h"
 

@@ -1,4 +1,4 @@
-#include "core/kube/yaml_nodes.h"
+#include "core/kube/text/yaml_nodes.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
