@@ -190,7 +190,7 @@ TEST(Manifests, ErrorsNameFileLineAndRemedy) {
 
 TEST(Manifests, ScalarsResolveAsKubernetesReadsThem) {
   const auto manifests = ParseManifests("m.yaml",
-                                        "apiVersion: v1\nkind: X\nmetadata: {name: n}\na: yes\nb: \"yes\"\nc: 0644\nd: "
+                                        "apiVersion: v1\nkind: X\nmetadata: {name: x}\na: yes\nb: \"yes\"\nc: 0644\nd: "
                                         "1.5\ne: 12\nf: ~\ng: v1\nh: '12'\n");
   ASSERT_TRUE(manifests.ok()) << manifests.status();
   const json& o = (*manifests)[0].object;
@@ -259,7 +259,7 @@ TEST(Manifests, AListWhoseItemsAreNotPartedByOneCommaEachIsRefused) {
 }
 
 TEST(Manifests, AnAliasBombIsRefused) {
-  std::string text = "apiVersion: v1\nkind: X\nmetadata: {name: n}\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  std::string text = "apiVersion: v1\nkind: X\nmetadata: {name: x}\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
     text += fmt::format("a{}: &a{} [", i, i);
     for (int j = 0; j < 10; ++j) text += fmt::format("{}*a{}", j == 0 ? "" : ", ", i - 1);
