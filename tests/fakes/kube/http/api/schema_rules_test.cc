@@ -112,7 +112,7 @@ TEST(SchemaRulesTest, FormatsAreTypesAndNamesAreEscaped) {
   const json schema = Yaml(
       "type: object\nproperties: {t: {type: string, format: duration}, namespace: {type: string}, a-b: {type: "
       "string}}\n"
-      "x-kubernetes-validations: [{rule: \"self.t > duration('1s')\"}, {rule: self.__namespace__ == 'n'}, "
+      "x-kubernetes-validations: [{rule: \"self.t > duration('1s')\"}, {rule: self.__namespace__ == 'x'}, "
       "{rule: self.a__dash__b == 'c'}]");
   EXPECT_THAT(Errors(schema, Yaml("{t: 1m30s, namespace: x, a-b: c}")), IsEmpty());
   EXPECT_THAT(Errors(schema, Yaml("{t: 10ms, namespace: m, a-b: d}")).size(), 3u);
