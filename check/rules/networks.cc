@@ -106,7 +106,7 @@ struct OutOfReach {
 
 // What the network keeps from proxies. They are many, hold mostly the same tables, and the network looks at little of a
 // sender, so that each of a few kinds is asked for once.
-class Reach {
+class NetworkObstacles {
  public:
   using Obstacle = sim::MeshNetwork::Obstacle;
   struct Kept {
@@ -114,7 +114,7 @@ class Reach {
     const Obstacle* obstacle;
   };
 
-  explicit Reach(sim::MeshNetwork& network) : network_(network) {}
+  explicit NetworkObstacles(sim::MeshNetwork& network) : network_(network) {}
 
   // Of one proxy's outbound endpoints those that are kept from it, each address once.
   std::vector<Kept> KeptFrom(const sim::PodProcess& pod) {
@@ -163,7 +163,7 @@ std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> KeptApar
   std::map<std::string, const sim::PodProcess*> by_address;
   for (const sim::PodProcess* pod : mesh.world().Pods()) by_address[kube::ParsePod(*pod->pod()).ip] = pod;
   std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> out;
-  Reach reach(*mesh.world().commons().network);
+  NetworkObstacles obstacles(*mesh.world().commons().network);
   for (const auto& here : mesh.clusters()) {
     for (const sim::PodProcess* pod : mesh.Pods(*here)) {
       if (pod->envoy() == nullptr || pod->router()) continue;
@@ -171,7 +171,7 @@ std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> KeptApar
       if (const std::string own = Text(pod->node().metadata, "NETWORK");
           pods && !own.empty() && !here->label.empty() && own != here->label)
         continue;
-      for (const auto& [address, obstacle] : reach.KeptFrom(*pod)) {
+      for (const auto& [address, obstacle] : obstacles.KeptFrom(*pod)) {
         const std::string ip = address.ip.ToString();
         const auto owner = by_address.find(ip);
         if ((owner != by_address.end()) != pods) continue;
