@@ -154,6 +154,22 @@ enum class Change : uint8_t {
   kInboundToLocalhost,
   kEnvoyFilterTargets,
   kEnvoyFiltersByPriority,
+  kWeightsAsWritten,
+  kRegexCatchesAll,
+  kMostSpecificWildcard,
+  kOldestServiceStays,
+  kServicesOfHostMerged,
+  kOneScope,
+  kDestinationsBySource,
+  kBestNamespace,
+  kNamesByListener,
+  kIngressClustersTellService,
+  kEntriesDerived,
+  kLocalityLabelOfEntries,
+  kWorkloadNamesOfEntries,
+  kResolutionCounts,
+  kSelectorsFirst,
+  kRulesMergedByExport,
 };
 
 }  // namespace wavetank::pilot
