@@ -83,6 +83,9 @@ struct SidecarRoutes::Inputs {
   bool sniffed = false;
   absl::btree_map<std::string_view, RoutedService> services;  // by host
   const std::vector<config::VirtualServiceRef>* all_rules = nullptr;
+  // The first rule with each host, all but wildcards and wildcards; filled when a wildcard asks.
+  using RuleByHost = std::map<std::string_view, const config::TypedConfig<config::VirtualService>*>;
+  mutable std::optional<std::pair<RuleByHost, RuleByHost>> rules_by_host;
   std::vector<const config::TypedConfig<config::VirtualService>*> rules;  // those with a say in these services
   std::vector<ConsolidatedDestRuleRef> hash_rules;                        // DestinationRules that routes hash by
 
@@ -116,6 +119,29 @@ struct SidecarRoutes::Inputs {
         rules.push_back(rule.get());
       }
     }
+  }
+
+  // The rule that names the host best. istiod: computeWildcardHostVirtualServiceIndex, MostSpecificHostMatch.
+  const config::TypedConfig<config::VirtualService>* BestRuleFor(std::string_view host) const {
+    if (!rules_by_host) {
+      rules_by_host.emplace();
+      for (const config::VirtualServiceRef& rule : *all_rules) {
+        for (const std::string& name : rule->spec.hosts) {
+          (IsWildcard(name) ? rules_by_host->second : rules_by_host->first).try_emplace(name, rule.get());
+        }
+      }
+    }
+    const auto& [exact, wildcards] = *rules_by_host;
+    const bool any = IsWildcard(host);
+    const RuleByHost& same = any ? wildcards : exact;
+    if (const auto it = same.find(host); it != same.end()) return it->second;
+    if (any) host.remove_prefix(1);
+    RuleByHost::const_iterator best = wildcards.end();
+    for (auto it = wildcards.begin(); it != wildcards.end(); ++it) {
+      const bool longer = best == wildcards.end() || it->first.size() > best->first.size();
+      if (longer && host.ends_with(it->first.substr(1))) best = it;
+    }
+    return best == wildcards.end() ? nullptr : best->second;
   }
 
   void CollectHashRules(const Proxy& proxy) {
@@ -189,7 +215,7 @@ class HostBuilder {
     if (routes.empty()) return;
     std::vector<std::string> hosts;
     std::vector<const RoutedService*> services;
-    SplitHosts(rule.spec, hosts, services);
+    SplitHosts(rule, hosts, services);
     // A route of the Gateway API is for clients of its namespace, or for services of its namespace.
     if (OfGatewayApi(rule) && std::none_of(services.begin(), services.end(), [&](const RoutedService* routed) {
           return routed->service->attributes.ns == rule.meta.ns || proxy_.config_namespace == rule.meta.ns;
@@ -231,8 +257,10 @@ class HostBuilder {
   }
 
   // istiod: separateVSHostsAndServices.
-  void SplitHosts(const config::VirtualService& rule, std::vector<std::string>& hosts,
+  void SplitHosts(const Rule& written, std::vector<std::string>& hosts,
                   std::vector<const RoutedService*>& services) const {
+    const config::VirtualService& rule = written.spec;
+    const bool best_alone = push_.profile().Has(Change::kMostSpecificWildcard);
     for (const std::string& host : rule.hosts) {
       if (IsWildcard(host)) continue;
       const auto it = inputs_.services.find(host);
@@ -247,8 +275,9 @@ class HostBuilder {
       bool found = false;
       for (const RoutedService* routed : by_place_) {
         if (!HostMatches(routed->service->hostname, host)) continue;
-        services.push_back(routed);
         found = true;
+        if (best_alone && inputs_.BestRuleFor(routed->service->hostname) != &written) continue;
+        services.push_back(routed);
       }
       if (!found) hosts.push_back(host);
     }

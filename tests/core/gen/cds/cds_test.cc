@@ -528,5 +528,34 @@ TEST_F(CdsTest, ASubsetHasTheRulesRetryBudgetSinceTheReleaseThatInheritsIt) {
   EXPECT_EQ(budget(), 7);
 }
 
+TEST_F(CdsTest, IngressClustersOfSidecarsTellAllServicesOfTheirPortOrNoneOrTheirOwnByProfile) {
+  OwnInstance(world_.AddService("web"), 8080);
+  auto sidecar = std::make_shared<config::TypedConfig<config::Sidecar>>();
+  sidecar->meta.kind = config::Kind::kSidecar;
+  sidecar->meta.name = "default";
+  sidecar->meta.ns = "shop";
+  for (const uint32_t port : {80u, 8080u, 9080u}) {
+    config::SidecarIngressListener listener;
+    listener.port = {port, "HTTP", "http", 0};
+    listener.default_endpoint = "127.0.0.1:9999";
+    sidecar->spec.ingress.push_back(listener);
+  }
+  world_.configs.Put(config::SidecarRef(sidecar));
+  const auto told = [&](const char* name) {
+    const Cluster cluster = Get(name);
+    const auto istio = cluster.metadata().filter_metadata().find("istio");
+    return istio == cluster.metadata().filter_metadata().end()
+               ? -1
+               : istio->second.fields().at("services").list_value().values_size();
+  };
+  EXPECT_EQ(told("inbound|80||"), 1) << "by the service's port";
+  EXPECT_EQ(told("inbound|8080||"), 0);
+  world_.profile.Set(Change::kNoMetadataOfNoService);
+  EXPECT_EQ(told("inbound|80||"), -1);
+  world_.profile.Set(Change::kIngressClustersTellService);
+  EXPECT_EQ(told("inbound|8080||"), 1) << "by the workload's port";
+  EXPECT_EQ(told("inbound|9080||"), -1);
+}
+
 }  // namespace
 }  // namespace wavetank::pilot
