@@ -170,6 +170,7 @@ enum class Change : uint8_t {
   kResolutionCounts,
   kSelectorsFirst,
   kRulesMergedByExport,
+  kDeltasOfScopes,
 };
 
 }  // namespace wavetank::pilot

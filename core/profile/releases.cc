@@ -496,6 +496,11 @@ const std::vector<ProfileRow>& ProfileRows() {
        "seen where it is exported to; before, all of a host were merged, and the first one's exportTo counted "
        "(ENABLE_ENHANCED_DESTINATIONRULE_MERGE)",
        "1.24", "", ""},
+      {Change::kDeltasOfScopes, "deltas-of-scopes",
+       "DestinationRules, VirtualServices, Sidecars and PeerAuthentications are deltas of CDS, too: VirtualServices "
+       "and Sidecars tell of services that came or went by name, so that ports which one gains or loses in a scope "
+       "show later",
+       "1.30", "", ""},
   };
   return *rows;
 }

@@ -53,6 +53,29 @@ ConsolidatedDestRuleRef SidecarScope::DestinationRule(TrafficDirection direction
   return catch_all;
 }
 
+std::optional<std::string> SidecarScope::HostOfRule(const ConfigKey& rule) const {
+  for (const auto& [host, rules] : destination_rules_) {  // order: all that one rule is merged into have its host
+    for (const ConsolidatedDestRuleRef& known : rules) {
+      const bool from = std::any_of(known->from.begin(), known->from.end(),
+                                    [&](const ConfigKey& key) { return key.name == rule.name && key.ns == rule.ns; });
+      if (from) return known->rule->spec.host;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<ServiceRef> SidecarScope::ServicesFor(std::string_view host) const {
+  std::vector<ServiceRef> out;
+  if (!host.starts_with('*')) {
+    if (ServiceRef service = GetService(host)) out.push_back(std::move(service));
+    return out;
+  }
+  for (const ServiceRef& service : services()) {
+    if (HostMatches(host, service->hostname)) out.push_back(service);
+  }
+  return out;
+}
+
 bool SidecarScope::DependsOnConfig(const ConfigKey& key) const {
   switch (key.kind) {
     // Those of the root and of the own namespace hold for every proxy.

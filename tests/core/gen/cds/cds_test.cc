@@ -405,6 +405,38 @@ TEST_F(CdsTest, DeltaForAServiceHasItsClustersAndRemovesThoseOfLostPorts) {
   EXPECT_THAT(out.removed, testing::UnorderedElementsAre("outbound|81||" + kHost, "outbound|80||gone.example"));
 }
 
+TEST_F(CdsTest, DeltasOfScopesTellServicesThatCameOrWentByNameByProfile) {
+  world_.AddService("web");
+  world_.AddService("api");
+  push_ = world_.Push();
+  PushRequest request = GenWorld::Request(push_);
+  request.configs_updated = {{ConfigKind::kSidecar, "default", "shop"}};
+  watched_.resource_names = std::vector<std::string>{kWeb,
+                                                     "outbound|81||" + kHost,
+                                                     "outbound|80||gone.example",
+                                                     "outbound|80|v1|gone.example",
+                                                     "inbound|7000||",
+                                                     "BlackHoleCluster"};
+  const auto generate = [&](Proxy proxy) {
+    proxy.prev_sidecar_scope = proxy.sidecar_scope;
+    return MakeCdsGenerator({})->GenerateDeltas(proxy, watched_, request);
+  };
+  EXPECT_FALSE(generate(GenWorld::Connect(*push_, "c1")).used_delta);
+  world_.profile.Set(Change::kDeltasOfScopes);
+  request.push = push_ = world_.Push();
+  const auto out = generate(GenWorld::Connect(*push_, "c1"));
+  EXPECT_TRUE(out.used_delta);
+  EXPECT_THAT(Names(out), ElementsAre("outbound|80||api.shop.svc.cluster.local", "BlackHoleCluster",
+                                      "PassthroughCluster", "InboundPassthroughClusterIpv4"));
+  EXPECT_THAT(out.removed, testing::UnorderedElementsAre("outbound|80||gone.example", "outbound|80|v1|gone.example",
+                                                         "inbound|7000||"))
+      << "port 81 that web lost stays";
+  request.configs_updated = {{ConfigKind::kPeerAuthentication, "p", "shop"}, {ConfigKind::kDestinationRule, "r", "x"}};
+  EXPECT_THAT(Names(generate(GenWorld::Connect(*push_, "c1"))), testing::Contains(kWeb));
+  request.configs_updated = {{ConfigKind::kPeerAuthentication, "p", "istio-system"}};
+  EXPECT_FALSE(generate(GenWorld::Connect(*push_, "c1")).used_delta) << "everybody's";
+}
+
 TEST_F(CdsTest, CacheServesAPortOnlyWithAllItsSubsets) {
   world_.AddService("web");
   config::Subset subset;
