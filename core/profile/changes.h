@@ -171,6 +171,7 @@ enum class Change : uint8_t {
   kSelectorsFirst,
   kRulesMergedByExport,
   kDeltasOfScopes,
+  kHostsInSmallLetters,
 };
 
 }  // namespace wavetank::pilot

@@ -501,6 +501,9 @@ const std::vector<ProfileRow>& ProfileRows() {
        "and Sidecars tell of services that came or went by name, so that ports which one gains or loses in a scope "
        "show later",
        "1.30", "", ""},
+      {Change::kHostsInSmallLetters, "hosts-in-small-letters",
+       "hosts of services and VirtualServices are small letters in routes of sidecars, however they are written",
+       "1.27", "", ""},
   };
   return *rows;
 }

@@ -653,6 +653,18 @@ TEST_F(Rds, AServiceFollowsTheRuleThatNamesItBestByProfile) {
   EXPECT_EQ(cluster("api"), "outbound|80||for-api.shop.svc.cluster.local");
 }
 
+TEST_F(Rds, HostsAreSmallLettersByProfile) {
+  world_.AddService("web")->hostname = "Web.example";
+  config::VirtualService rule = To("WEB.Example");
+  rule.hosts.push_back("Elsewhere.Example");
+  AddVirtualService(rule);
+  EXPECT_EQ(Find(Generate("80"), "Elsewhere.Example:80").domains(0), "Elsewhere.Example");
+  EXPECT_EQ(Find(Generate("80"), "Web.example:80").routes(0).route().cluster(), "outbound|80||Web.example");
+  Since({Change::kHostsInSmallLetters});
+  EXPECT_EQ(Find(Generate("80"), "elsewhere.example:80").domains(0), "elsewhere.example");
+  EXPECT_EQ(Find(Generate("80"), "web.example:80").routes(0).route().cluster(), "outbound|80||WEB.Example");
+}
+
 TEST_F(Rds, ADestinationWithAPortThatIsAnAliasLeadsToWhatItStandsFor) {
   world_.AddService("web");
   const auto alias = world_.AddService("old");
