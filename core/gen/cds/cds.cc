@@ -363,10 +363,16 @@ class CdsGenerator final : public Generator {
 
  private:
   static bool NeedsPush(const Proxy& proxy, const PushRequest& request) {
-    return request.full && AnyConcerns(XdsType::kCds, request.configs_updated, proxy);
+    return request.full && (AnyConcerns(XdsType::kCds, request.configs_updated, proxy) || OfGateways(proxy, request));
+  }
+  // istiod: pilot/pkg/xds/cds.go, pushCdsGatewayConfig.
+  static bool OfGateways(const Proxy& proxy, const PushRequest& request) {
+    return proxy.IsRouter() && request.push->profile().Has(Change::kGatewaysConcernClusters) &&
+           request.HasConfigsOfKind(ConfigKind::kGateway);
   }
   // istiod since 1.30: BuildDeltaClusters.
   GeneratedResources DeltasOfScopes(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) {
+    if (OfGateways(proxy, request)) return Everything(proxy, request);
     std::vector<const ConfigKey*> updates;
     for (const ConfigKey& key : request.configs_updated) {
       if (!Concerns(XdsType::kCds, key.kind, proxy)) continue;

@@ -437,6 +437,23 @@ TEST_F(CdsTest, DeltasOfScopesTellServicesThatCameOrWentByNameByProfile) {
   EXPECT_FALSE(generate(GenWorld::Connect(*push_, "c1")).used_delta) << "everybody's";
 }
 
+TEST_F(CdsTest, AChangedGatewayIsAPushOfClustersToRoutersByProfile) {
+  world_.AddService("web");
+  const auto sent = [&](NodeType type) {
+    push_ = world_.Push();
+    PushRequest request = GenWorld::Request(push_);
+    request.configs_updated = {{ConfigKind::kGateway, "door", "shop"}};
+    Proxy proxy = GenWorld::Connect(*push_, "c1");
+    proxy.type = type;
+    return MakeCdsGenerator({})->GenerateDeltas(proxy, watched_, request).send;
+  };
+  EXPECT_FALSE(sent(NodeType::kRouter));
+  world_.profile.Set(Change::kGatewaysConcernClusters);
+  world_.profile.Set(Change::kDeltasOfScopes);
+  EXPECT_TRUE(sent(NodeType::kRouter));
+  EXPECT_FALSE(sent(NodeType::kSidecarProxy));
+}
+
 TEST_F(CdsTest, CacheServesAPortOnlyWithAllItsSubsets) {
   world_.AddService("web");
   config::Subset subset;
