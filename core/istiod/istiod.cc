@@ -757,7 +757,11 @@ std::unique_ptr<election::ClusterElections> Istiod::Impl::MakeElections(const Cl
 
 // istiod: initRegistryEventHandlers.
 void Istiod::Impl::OnService(const ServiceRef& old, const ServiceRef& now, Event event) {
-  if (event == Event::kUpdate && old != nullptr && SameService(*old, *now)) return;
+  const bool resolution_counts = options.profile.Has(Change::kResolutionCounts);
+  if (event == Event::kUpdate && old != nullptr && SameService(*old, *now) &&
+      (!resolution_counts || old->resolution == now->resolution)) {
+    return;
+  }
   PushRequest request;
   request.full = true;
   request.configs_updated.insert({ConfigKind::kServiceEntry, now->hostname, now->attributes.ns});

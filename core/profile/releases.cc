@@ -173,7 +173,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "where VirtualServices lead is imported without a Sidecar too, also a Service of the namespace itself that is "
        "exported "
        "to nobody",
-       "1.22", "", ""},
+       "1.24", "", ""},
       {Change::kPeerAuthenticationsInScopes, "peer-authentications-in-scopes",
        "PeerAuthentications belong to the scopes of proxies: a changed one makes scopes anew, and reaches those alone "
        "that see a service of its namespace",
@@ -445,6 +445,68 @@ const std::vector<ProfileRow>& ProfileRows() {
        "of "
        "the root namespace first",
        "1.22", "", ""},
+      {Change::kWeightsAsWritten, "weights-as-written",
+       "several destinations stay weighted clusters, also where one has all the weight; before, it was the cluster of "
+       "the route",
+       "1.19", "", ""},
+      {Change::kRegexCatchesAll, "regex-catches-all",
+       "a route by the regex .* ends its list as one by the prefix / does; before, one by *", "1.21", "", ""},
+      {Change::kMostSpecificWildcard, "most-specific-wildcard",
+       "of VirtualServices with wildcards a service follows the one that names it best; before, each of them made "
+       "hosts of it, and the first counted",
+       "1.21", "", ""},
+      {Change::kOldestServiceStays, "oldest-service-stays",
+       "of services with one host and namespace the oldest counts, a Kubernetes Service before all others; before, the "
+       "latest",
+       "1.21", "", ""},
+      {Change::kServicesOfHostMerged, "services-of-host-merged",
+       "of several services with one host a proxy sees one: Kubernetes' before the oldest, with the ports of those "
+       "that are like it (of one namespace, resolution, labels, selector and exportTo)",
+       "1.22", "", "https://github.com/istio/istio/blob/1.30.3/releasenotes/notes/merge-svc.yaml"},
+      {Change::kOneScope, "one-scope",
+       "without a Sidecar proxies see what a Sidecar with */* would show them: of services with one host those of "
+       "their own namespace, then Kubernetes'",
+       "1.24", "", ""},
+      {Change::kDestinationsBySource, "destinations-by-source", "routes for other source namespaces import nothing",
+       "1.24", "", ""},
+      {Change::kBestNamespace, "best-namespace",
+       "a route's destination that several namespaces have is Kubernetes', then the oldest; before, the first "
+       "namespace's",
+       "1.30", "",
+       "https://github.com/istio/istio/blob/1.30.3/releasenotes/notes/sidecar-pick-best-service-namespace.yaml"},
+      {Change::kNamesByListener, "names-by-listener",
+       "names are those of the services of egress listeners, each with all its addresses", "1.25", "", ""},
+      {Change::kIngressClustersTellService, "ingress-clusters-tell-service",
+       "clusters of a Sidecar's ingress tell their service again; releases since 1.19 told none", "1.24", "", ""},
+      {Change::kEntriesDerived, "entries-derived",
+       "services and endpoints of ServiceEntries are what entries and workloads say now, whatever was before; the "
+       "oldest entry of a host comes first",
+       "1.30", "", "https://github.com/istio/istio/pull/58951"},
+      {Change::kLocalityLabelOfEntries, "locality-label-of-entries",
+       "workloads of ServiceEntries and WorkloadEntries have the locality of their label topology.istio.io/locality, "
+       "or istio-locality, if they have no other",
+       "1.20", "", ""},
+      {Change::kWorkloadNamesOfEntries, "workload-names-of-entries",
+       "WorkloadEntries are named after their group, or by the label service.istio.io/workload-name", "1.25", "", ""},
+      {Change::kResolutionCounts, "resolution-counts", "another resolution is a change of a service", "1.21", "", ""},
+      {Change::kSelectorsFirst, "selectors-first",
+       "DestinationRules with a workloadSelector are merged before those without, whichever is older", "1.22", "", ""},
+      {Change::kRulesMergedByExport, "rules-merged-by-export",
+       "DestinationRules of one host and namespace are merged if they are exported to the same namespaces, and each is "
+       "seen where it is exported to; before, all of a host were merged, and the first one's exportTo counted "
+       "(ENABLE_ENHANCED_DESTINATIONRULE_MERGE)",
+       "1.24", "", ""},
+      {Change::kDeltasOfScopes, "deltas-of-scopes",
+       "DestinationRules, VirtualServices, Sidecars and PeerAuthentications are deltas of CDS, too: VirtualServices "
+       "and Sidecars tell of services that came or went by name, so that ports which one gains or loses in a scope "
+       "show later",
+       "1.30", "", ""},
+      {Change::kHostsInSmallLetters, "hosts-in-small-letters",
+       "hosts of services and VirtualServices are small letters in routes of sidecars, however they are written",
+       "1.27", "", ""},
+      {Change::kGatewaysConcernClusters, "gateways-concern-clusters",
+       "a changed Gateway is a push of clusters to gateways, which have those of AUTO_PASSTHROUGH by it", "1.30", "",
+       ""},
   };
   return *rows;
 }

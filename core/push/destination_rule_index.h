@@ -17,9 +17,14 @@ class DestinationRuleIndex {
  public:
   using Rules = std::vector<ConsolidatedDestRuleRef>;
 
+  // What releases do otherwise.
+  struct Ways {
+    bool selectors_first = false;  // Change::kSelectorsFirst
+    bool by_export = false;        // Change::kRulesMergedByExport
+  };
   // `sorted`: by creation time.
   DestinationRuleIndex(const std::vector<config::DestinationRuleRef>& sorted, const ExportToDefaults& defaults,
-                       std::string root_namespace, std::string_view domain_suffix);
+                       std::string root_namespace, std::string_view domain_suffix, Ways ways);
 
   // What holds for clients of `client_ns` and a host of namespace `service_ns`: rules of the client's namespace (for
   // clients in the root namespace only its private ones), else those that the service's namespace exports, else those
@@ -36,11 +41,15 @@ class DestinationRuleIndex {
       ExportTo export_to;
     };
     HostTable<Host> hosts;
-    void Merge(const config::DestinationRuleRef& rule, const std::string& host, const ExportTo& export_to);
+    void Merge(const config::DestinationRuleRef& rule, const std::string& host, const ExportTo& export_to,
+               bool by_export);
   };
   const Rules* Exported(std::string_view owner, std::string_view hostname, std::string_view client_ns) const;
 
   std::string root_namespace_;
+  const Ways ways_;
+  // Of rules that are not exported to the same namespaces, those that a client's has: by owner, host and client.
+  mutable std::map<std::string, Rules> exported_;
   std::map<std::string, Consolidated, std::less<>> namespace_local_, exported_by_namespace_;
   Consolidated root_namespace_local_;
   HostTable<bool> all_hosts_;

@@ -28,7 +28,7 @@ struct SidecarIndex {
   };
   std::map<std::string, std::vector<Entry>, std::less<>> by_namespace;  // those with a selector first
   config::SidecarRef mesh_root;                                         // of the root namespace, without selector
-  std::map<std::string, SidecarScopeRef, std::less<>> defaults, mesh_root_scopes;
+  std::map<std::string, SidecarScopeRef, std::less<>> defaults, router_defaults, mesh_root_scopes;
   RuledServices ruled;
 };
 
@@ -105,8 +105,10 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
                                                                                         now.defaults, env.domain_suffix)
                                           : before->virtual_services;
   now.destination_rules = destination_rules
-                              ? std::make_shared<const DestinationRuleIndex>(configs.DestinationRules(), now.defaults,
-                                                                             mesh.root_namespace, env.domain_suffix)
+                              ? std::make_shared<const DestinationRuleIndex>(
+                                    configs.DestinationRules(), now.defaults, mesh.root_namespace, env.domain_suffix,
+                                    DestinationRuleIndex::Ways{now.profile.Has(Change::kSelectorsFirst),
+                                                               now.profile.Has(Change::kRulesMergedByExport)})
                               : before->destination_rules;
   const bool by_target = now.profile.Has(Change::kPolicyTargets);
   now.authn = changed(ConfigKind::kPeerAuthentication) || changed(ConfigKind::kRequestAuthentication)
@@ -259,8 +261,9 @@ SidecarScopeRef PushContext::GetSidecarScope(const Proxy& proxy, const Labels& w
     }
   }
   // Routers have no use for Sidecars.
-  SidecarScopeRef& scope = index.defaults[ns];
-  if (scope == nullptr) scope = impl_->Builder().Default(ns);
+  const bool router = proxy.IsRouter() && impl_->profile.Has(Change::kOneScope);
+  SidecarScopeRef& scope = (router ? index.router_defaults : index.defaults)[ns];
+  if (scope == nullptr) scope = impl_->Builder().Default(ns, router);
   return scope;
 }
 

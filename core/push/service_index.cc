@@ -45,7 +45,8 @@ std::vector<std::string> ExpandWithTrustDomains(const std::set<std::string>& ide
 
 ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defaults,
                            const std::vector<std::string>& trust_aliases)
-    : discovery_(env.discovery) {
+    : discovery_(env.discovery),
+      oldest_stays_(env.profile != nullptr && env.profile->Has(Change::kOldestServiceStays)) {
   if (discovery_ == nullptr) return;
   std::vector<ServiceRef> services = discovery_->Services();
   // istiod: SortServicesByCreationTime.
@@ -64,14 +65,19 @@ ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defau
     const std::string& ns = service->attributes.ns;
     const ExportTo& given = service->attributes.export_to;
     ServiceRef& known = by_hostname_[service->hostname][ns];
-    if (known != nullptr) {
-      std::vector<ServiceRef> older = {known};
-      if (const auto more = older_.find(known.get()); more != older_.end()) {
-        older.insert(older.end(), more->second.begin(), more->second.end());
+    if (known == nullptr) {
+      known = service;
+    } else {
+      std::vector<ServiceRef> all = {service, known};
+      if (const auto more = several_.find(known.get()); more != several_.end()) {
+        all.pop_back();
+        all.insert(all.end(), more->second.begin(), more->second.end());
+        several_.erase(more);
       }
-      older_[service.get()] = std::move(older);
+      const bool kubernetes = service->attributes.registry == Provider::kKubernetes;
+      if (!oldest_stays_ || (kubernetes && known->attributes.registry != Provider::kKubernetes)) known = service;
+      several_[known.get()] = std::move(all);
     }
-    known = service;
 
     std::set<std::string> accounts(service->service_accounts.begin(), service->service_accounts.end());
     if (const EndpointShards* shards =
@@ -203,13 +209,12 @@ const Service* ServiceIndex::Find(std::string_view hostname, std::string_view ns
 
 const Service* ServiceIndex::LatestWith(std::string_view hostname, std::string_view ns,
                                         absl::FunctionRef<bool(const Service&)> has_port) const {
-  const Service* latest = Find(hostname, ns);
-  if (latest == nullptr || has_port(*latest)) return latest;
-  const auto older = older_.find(latest);
-  if (older == older_.end()) return nullptr;
+  const Service* known = Find(hostname, ns);
+  const auto several = known == nullptr ? several_.end() : several_.find(known);
+  if (several == several_.end()) return known == nullptr || has_port(*known) ? known : nullptr;
   const auto found =
-      std::find_if(older->second.begin(), older->second.end(), [&](const ServiceRef& s) { return has_port(*s); });
-  return found == older->second.end() ? nullptr : found->get();
+      std::find_if(several->second.begin(), several->second.end(), [&](const ServiceRef& s) { return has_port(*s); });
+  return found == several->second.end() ? nullptr : found->get();
 }
 
 const std::vector<ServiceInstance>& ServiceIndex::Instances(const Service& service, int port) const {
@@ -225,7 +230,9 @@ const std::vector<ServiceInstance>& ServiceIndex::Instances(const Service& servi
 const std::vector<std::string>& ServiceIndex::ServiceAccounts(std::string_view hostname, std::string_view ns,
                                                               int port) const {
   static const std::vector<std::string>* const none = new std::vector<std::string>();
+  // Since the oldest stays, accounts are kept by host and namespace alone.
   const Service* known = LatestWith(hostname, ns, [&](const Service& s) {
+    if (oldest_stays_) return true;
     const std::vector<int>& ports = accounts_.find(&s)->second.ports;
     return std::find(ports.begin(), ports.end(), port) != ports.end();
   });

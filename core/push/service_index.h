@@ -57,12 +57,13 @@ class ServiceIndex {
   void ResolveAliases(std::vector<ServiceRef>& services);
 
   const ServiceDiscovery* discovery_;
+  const bool oldest_stays_;                                   // in by_hostname_; else the latest does
   std::vector<std::pair<ConfigKey, ConfigKey>> concrete_of_;  // by alias
   std::vector<ServiceRef> public_, all_;
   std::map<std::string, std::vector<ServiceRef>, std::less<>> private_by_namespace_, exported_to_namespace_;
   absl::flat_hash_map<std::string, std::map<std::string, ServiceRef, std::less<>>> by_hostname_;
-  // By the service that by_hostname_ has: those it took the place of, the latest first.
-  absl::flat_hash_map<const Service*, std::vector<ServiceRef>> older_;
+  // By the service that by_hostname_ has: all of its host and namespace, the latest first.
+  absl::flat_hash_map<const Service*, std::vector<ServiceRef>> several_;
   // Order: these are only searched.
   absl::flat_hash_map<const Service*, Accounts> accounts_;
   mutable absl::flat_hash_map<const Service*, Instances_> instances_;

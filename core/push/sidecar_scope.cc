@@ -53,6 +53,29 @@ ConsolidatedDestRuleRef SidecarScope::DestinationRule(TrafficDirection direction
   return catch_all;
 }
 
+std::optional<std::string> SidecarScope::HostOfRule(const ConfigKey& rule) const {
+  for (const auto& [host, rules] : destination_rules_) {  // order: all that one rule is merged into have its host
+    for (const ConsolidatedDestRuleRef& known : rules) {
+      const bool from = std::any_of(known->from.begin(), known->from.end(),
+                                    [&](const ConfigKey& key) { return key.name == rule.name && key.ns == rule.ns; });
+      if (from) return known->rule->spec.host;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<ServiceRef> SidecarScope::ServicesFor(std::string_view host) const {
+  std::vector<ServiceRef> out;
+  if (!host.starts_with('*')) {
+    if (ServiceRef service = GetService(host)) out.push_back(std::move(service));
+    return out;
+  }
+  for (const ServiceRef& service : services()) {
+    if (HostMatches(host, service->hostname)) out.push_back(service);
+  }
+  return out;
+}
+
 bool SidecarScope::DependsOnConfig(const ConfigKey& key) const {
   switch (key.kind) {
     // Those of the root and of the own namespace hold for every proxy.
@@ -86,6 +109,8 @@ bool IsServiceVisible(const Service& service, std::string_view ns, const ExportT
 }
 
 namespace {
+
+constexpr std::string_view kDefaultSidecar = "default-sidecar";
 
 // The service with the listener's port alone; null if it has no such port.
 ServiceRef WithListenerPort(const ServiceRef& service, const EgressListener& listener) {
@@ -147,10 +172,13 @@ ServiceRef Matching(const std::vector<std::string>& imported, const ServiceRef& 
   return seen == nullptr || seen->attributes.aliases.empty() ? seen : WithImportedAliases(imported, seen);
 }
 
+bool OfKubernetes(const Service& service) { return service.attributes.registry == Provider::kKubernetes; }
+
 // istiod: selectServices. Of several services with one host name that of the proxies' namespace stays, else the first
-// one's namespace decides.
+// one's namespace decides, or the first of Kubernetes' (`kubernetes_first`).
 std::vector<ServiceRef> SelectServices(const std::vector<ServiceRef>& services, const HostsByNamespace& hosts,
-                                       const EgressListener& listener, const std::string& config_namespace) {
+                                       const EgressListener& listener, const std::string& config_namespace,
+                                       bool kubernetes_first) {
   std::vector<ServiceRef> imported;
   const auto anywhere = hosts.find("*");
   for (const ServiceRef& service : services) {
@@ -161,13 +189,25 @@ std::vector<ServiceRef> SelectServices(const std::vector<ServiceRef>& services, 
     if (match == nullptr && anywhere != hosts.end()) match = Matching(anywhere->second, service, listener);
     if (match != nullptr) imported.push_back(std::move(match));
   }
-  absl::flat_hash_map<std::string, std::string> valid;
+  absl::flat_hash_map<std::string, ServiceRef> valid;
   for (const ServiceRef& service : imported) {
-    const auto [it, added] = valid.try_emplace(service->hostname, service->attributes.ns);
-    if (!added && service->attributes.ns == config_namespace) it->second = config_namespace;
+    const auto [it, added] = valid.try_emplace(service->hostname, service);
+    if (added) continue;
+    const Service& chosen = *it->second;
+    const bool own = service->attributes.ns == config_namespace;
+    const bool better =
+        kubernetes_first && !OfKubernetes(chosen) && OfKubernetes(*service) && chosen.attributes.ns != config_namespace;
+    if (own || better) it->second = service;
   }
-  std::erase_if(imported, [&](const ServiceRef& s) { return valid[s->hostname] != s->attributes.ns; });
+  std::erase_if(imported, [&](const ServiceRef& s) { return valid[s->hostname]->attributes.ns != s->attributes.ns; });
   return imported;
+}
+
+// istiod: canMergeServices.
+bool CanMerge(const Service& a, const Service& b) {
+  const ServiceAttributes &x = a.attributes, &y = b.attributes;
+  return x.ns == y.ns && a.resolution == b.resolution && x.registry == y.registry && x.labels == y.labels &&
+         x.label_selectors == y.label_selectors && x.export_to == y.export_to;
 }
 
 }  // namespace
@@ -205,21 +245,31 @@ void SidecarScopeBuilder::AddVirtualServiceDependencies(SidecarScope& scope, con
   }
 }
 
+// istiod: pickFirstVisibleNamespace, pickBestVisibleNamespace. Of several Kubernetes Services istiod takes any.
+ServiceRef SidecarScopeBuilder::VisibleOf(const std::map<std::string, ServiceRef, std::less<>>& by_namespace,
+                                          const std::string& ns) const {
+  ServiceRef best;
+  for (const auto& [where, candidate] : by_namespace) {
+    if (!IsServiceVisible(*candidate, ns, defaults_)) continue;
+    if (OfKubernetes(*candidate) || !profile_.Has(Change::kBestNamespace)) return candidate;
+    if (best == nullptr || candidate->creation_unix_seconds < best->creation_unix_seconds) best = candidate;
+  }
+  return best;
+}
+
 std::vector<ServiceRef> SidecarScopeBuilder::Destinations(const EgressListener& listener, const std::string& ns) const {
   std::vector<ServiceRef> out;
   for (const config::VirtualServiceRef& vs : listener.virtual_services) {
-    for (const auto& [host, ports] : VirtualServiceDestinations(vs->spec, profile_.Has(Change::kSeveralMirrors))) {
+    const std::string_view source = profile_.Has(Change::kDestinationsBySource) ? ns : std::string_view();
+    for (const auto& [host, ports] :
+         VirtualServiceDestinations(vs->spec, profile_.Has(Change::kSeveralMirrors), source)) {
       const auto* by_namespace = services_.ByNamespace(host);
       if (by_namespace == nullptr) continue;
       ServiceRef service;
       if (const auto own = by_namespace->find(ns); own != by_namespace->end()) {
         service = own->second;
       } else {
-        for (const auto& [where, candidate] : *by_namespace) {
-          if (!IsServiceVisible(*candidate, ns, defaults_)) continue;
-          service = candidate;
-          break;
-        }
+        service = VisibleOf(*by_namespace, ns);
       }
       if (service == nullptr) continue;
       out.push_back(listener.match_port ? WithListenerPort(service, listener) : WithRoutedPorts(service, ports));
@@ -244,10 +294,14 @@ void SidecarScopeBuilder::ImportDestinations(SidecarScope& scope, const EgressLi
   AddDestinationRules(scope, missing);
 }
 
-SidecarScopeRef SidecarScopeBuilder::Default(const std::string& ns) const {
+SidecarScopeRef SidecarScopeBuilder::Default(const std::string& ns, bool router) const {
   std::shared_ptr<SidecarScope> scope = New(ns);
-  scope->name = "default-sidecar";
+  scope->name = std::string(kDefaultSidecar);
   scope->view_ = services_.DefaultView(ns);
+  if (scope->view_->by_hostname.size() != scope->view_->services.size()) {
+    if (!router && profile_.Has(Change::kOneScope)) return Convert(nullptr, ns);
+    if (profile_.Has(Change::kServicesOfHostMerged)) scope->view_ = Merged(scope->view_->services);
+  }
   EgressListener& listener = scope->egress_listeners.emplace_back();
   listener.services = std::shared_ptr<const std::vector<ServiceRef>>(scope->view_, &scope->view_->services);
   listener.virtual_services = virtual_services_.ForGateway(ns, kMeshGateway);
@@ -260,7 +314,7 @@ SidecarScopeRef SidecarScopeBuilder::Default(const std::string& ns) const {
   AddDestinationRules(*scope, ruled_.services);
   AddVirtualServiceDependencies(*scope, listener);
   // Also of namespaces without Sidecar.
-  if (profile_.Has(Change::kDestinationsImported)) ImportDestinations(*scope, listener);
+  if (!router && profile_.Has(Change::kDestinationsImported)) ImportDestinations(*scope, listener);
   return scope;
 }
 
@@ -273,24 +327,33 @@ EgressListener SidecarScopeBuilder::Listener(const config::SidecarEgressListener
                    ParseProtocol(listener->port->protocol) != Protocol::kHttpProxy;
   const HostsByNamespace by_namespace = ParseHosts(hosts, ns);
   out.virtual_services = virtual_services_.Select(ns, by_namespace);
-  out.services = SelectServices(services_.ExportedTo(ns), by_namespace, out, ns);
+  out.services = SelectServices(services_.ExportedTo(ns), by_namespace, out, ns, profile_.Has(Change::kOneScope));
   return out;
 }
 
 // The services of all egress listeners and of their VirtualServices' destinations, each host name once: the first
-// namespace wins, and ports of the same service seen at other listeners are added to it.
+// namespace wins, and ports of the same service seen at other listeners are added to it. `merged`: Kubernetes' Services
+// win, and ports of services that are alike are added (istiod: appendSidecarServices).
 class SidecarScopeBuilder::Import {
  public:
+  explicit Import(bool merged) : merged_(merged) {}
   void Add(const ServiceRef& service) {
     if (service == nullptr) return;
     const auto [it, added] = index_.try_emplace(service->hostname, view->services.size());
     if (added) {
       view->services.push_back(service);
-      view->Count(*service);
       return;
     }
     ServiceRef& found = view->services[it->second];
-    if (found->attributes.ns != service->attributes.ns) return;
+    if (merged_) {
+      if (!OfKubernetes(*found) && OfKubernetes(*service)) {
+        found = service;
+        return;
+      }
+      if (!CanMerge(*found, *service)) return;
+    } else if (found->attributes.ns != service->attributes.ns) {
+      return;
+    }
     std::vector<Port> missing;
     for (const Port& port : service->ports) {
       if (found->FindPortOfAnyProtocol(port.port) == nullptr) missing.push_back(port);
@@ -301,36 +364,54 @@ class SidecarScopeBuilder::Import {
     found = std::move(merged);
   }
 
-  std::shared_ptr<ServiceView> view = std::make_shared<ServiceView>();
+  std::shared_ptr<ServiceView> Take() {
+    for (const ServiceRef& service : view->services) {
+      view->by_hostname[service->hostname] = service;
+      view->Count(*service);
+    }
+    view->accepted = view->services;
+    return std::move(view);
+  }
 
  private:
+  const bool merged_;
+  std::shared_ptr<ServiceView> view = std::make_shared<ServiceView>();
   absl::flat_hash_map<std::string, size_t> index_;
 };
 
+std::shared_ptr<const ServiceView> SidecarScopeBuilder::Merged(const std::vector<ServiceRef>& services) const {
+  Import import(true);
+  for (const ServiceRef& service : services) import.Add(service);
+  return import.Take();
+}
+
 SidecarScopeRef SidecarScopeBuilder::Convert(const config::SidecarRef& sidecar, const std::string& ns) const {
-  if (sidecar == nullptr) return Default(ns);
   std::shared_ptr<SidecarScope> scope = New(ns);
-  scope->name = sidecar->meta.name;
-  scope->sidecar = sidecar;
-  scope->dependencies_.insert(ConfigHash(ConfigKind::kSidecar, sidecar->meta.name, sidecar->meta.ns));
-  if (sidecar->spec.egress.empty()) {
-    scope->egress_listeners.push_back(Listener(nullptr, {"*/*"}, ns));
+  scope->name = std::string(kDefaultSidecar);
+  static const std::vector<config::SidecarEgressListener>* const none =
+      new std::vector<config::SidecarEgressListener>();
+  const std::vector<config::SidecarEgressListener>& written = sidecar == nullptr ? *none : sidecar->spec.egress;
+  if (sidecar != nullptr) {
+    scope->name = sidecar->meta.name;
+    scope->sidecar = sidecar;
+    scope->dependencies_.insert(ConfigHash(ConfigKind::kSidecar, sidecar->meta.name, sidecar->meta.ns));
   }
-  for (const config::SidecarEgressListener& egress : sidecar->spec.egress) {
+  if (written.empty()) scope->egress_listeners.push_back(Listener(nullptr, {"*/*"}, ns));
+  for (const config::SidecarEgressListener& egress : written) {
     scope->egress_listeners.push_back(Listener(&egress, egress.hosts, ns));
   }
 
-  Import import;
+  Import import(profile_.Has(Change::kServicesOfHostMerged));
   for (const EgressListener& listener : scope->egress_listeners) {
     for (const ServiceRef& service : listener.services) import.Add(service);
     AddVirtualServiceDependencies(*scope, listener);
     // Where routes lead is imported too, even if no host of the listener names it.
     for (const ServiceRef& service : Destinations(listener, ns)) import.Add(service);
   }
-  for (const ServiceRef& service : import.view->services) import.view->by_hostname[service->hostname] = service;
-  scope->view_ = std::move(import.view);
+  scope->view_ = import.Take();
   AddDestinationRules(*scope, scope->view_->services);
-  if (sidecar->spec.outbound_traffic_policy) scope->outbound_traffic_policy = *sidecar->spec.outbound_traffic_policy;
+  if (sidecar != nullptr && sidecar->spec.outbound_traffic_policy)
+    scope->outbound_traffic_policy = *sidecar->spec.outbound_traffic_policy;
   return scope;
 }
 

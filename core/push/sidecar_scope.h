@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -95,6 +96,10 @@ class SidecarScope {
   // The rule that applies to traffic of `proxy` to (or, inbound, at) `hostname`; null if none.
   ConsolidatedDestRuleRef DestinationRule(TrafficDirection direction, const Proxy& proxy,
                                           std::string_view hostname) const;
+  // The host of the rule of that name, if it holds for a service of the scope. istiod: DestinationRuleByName.
+  std::optional<std::string> HostOfRule(const ConfigKey& rule) const;
+  // Of the host, or of all that a wildcard matches. istiod: ServicesForHostname.
+  std::vector<ServiceRef> ServicesFor(std::string_view host) const;
   // istiod: SidecarScope.DependsOnConfig.
   bool DependsOnConfig(const ConfigKey& key) const;
 

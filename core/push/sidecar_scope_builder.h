@@ -38,9 +38,10 @@ class SidecarScopeBuilder {
         version_(std::move(version)),
         profile_(profile) {}
 
-  // Everything that the namespace may see.
-  SidecarScopeRef Default(const std::string& ns) const;
-  // What the Sidecar imports for proxies of `ns`, which is not the Sidecar's own namespace when it is the mesh's.
+  // Everything that the namespace may see. `router`: of gateways, to which no namespace is nearer than others.
+  SidecarScopeRef Default(const std::string& ns, bool router) const;
+  // What the Sidecar imports for proxies of `ns`, which is not the Sidecar's own namespace when it is the mesh's. Null:
+  // what one without hosts would.
   SidecarScopeRef Convert(const config::SidecarRef& sidecar, const std::string& ns) const;
 
  private:
@@ -49,6 +50,9 @@ class SidecarScopeBuilder {
                           const std::string& ns) const;
   // Where the listener's VirtualServices lead, with the ports that they name.
   std::vector<ServiceRef> Destinations(const EgressListener& listener, const std::string& ns) const;
+  // Of services with one host the one that is taken for proxies of another namespace; null if they may see none.
+  ServiceRef VisibleOf(const std::map<std::string, ServiceRef, std::less<>>& by_namespace, const std::string& ns) const;
+  std::shared_ptr<const ServiceView> Merged(const std::vector<ServiceRef>& services) const;
   // Those that the scope does not see yet; what it shares with others is copied then.
   void ImportDestinations(SidecarScope& scope, const EgressListener& listener) const;
   std::shared_ptr<SidecarScope> New(const std::string& ns) const;

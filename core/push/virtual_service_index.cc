@@ -50,6 +50,17 @@ void ForEachName(Spec& spec, const Host& host, const Gateway& gateway) {
   }
 }
 
+// Of its matches that name a source namespace one names this one, or the last that names any does not.
+bool IsForOthers(const config::HttpRoute& route, std::string_view source) {
+  bool others = false;
+  for (const config::HttpMatchRequest& match : route.match) {
+    if (match.source_namespace.empty()) continue;
+    if (match.source_namespace == source) return false;
+    others = true;
+  }
+  return others;
+}
+
 // Some name may not be in full: a rule with full names alone need not be copied.
 bool HasShortNames(const config::VirtualService& spec) {
   bool out = false;
@@ -77,20 +88,20 @@ void ResolveShortnames(config::VirtualService& spec, std::string_view ns, std::s
       });
 }
 
-std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec, bool mirrors) {
+std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec, bool mirrors,
+                                                                std::string_view source) {
   std::map<std::string, std::set<int>> out;
   const auto add = [&](const config::Destination& to) { out[to.host].insert(static_cast<int>(to.port)); };
-  const auto routes = [&](const auto& all) {
-    for (const auto& route : all) {
-      for (const auto& weighted : route.route) {
-        if (weighted.has_destination) add(weighted.destination);
-      }
+  const auto add_route = [&](const auto& route) {
+    for (const auto& weighted : route.route) {
+      if (weighted.has_destination) add(weighted.destination);
     }
   };
-  routes(spec.http);
-  routes(spec.tcp);
-  routes(spec.tls);
+  std::for_each(spec.tcp.begin(), spec.tcp.end(), add_route);
+  std::for_each(spec.tls.begin(), spec.tls.end(), add_route);
   for (const config::HttpRoute& route : spec.http) {
+    if (!source.empty() && IsForOthers(route, source)) continue;
+    add_route(route);
     if (route.mirror) add(*route.mirror);
     for (const config::HttpMirrorPolicy& mirror : route.mirrors) {
       if (mirrors && mirror.destination) add(*mirror.destination);

@@ -48,8 +48,11 @@ class VirtualServiceIndex {
 bool OfGatewayApi(const config::TypedConfig<config::VirtualService>& rule);
 
 // Hosts that the routes send to, with the ports they name; 0 among them: no port was named.
-// `mirrors`: also those of the list (Change::kSeveralMirrors). istiod: virtualServiceDestinations.
-std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec, bool mirrors);
+// `mirrors`: also those of the list (Change::kSeveralMirrors). `source`: without HTTP routes that are for other
+// namespaces than this; empty: all. istiod: virtualServiceDestinations,
+// virtualServiceDestinationsFilteredBySourceNamespace.
+std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec, bool mirrors,
+                                                                std::string_view source = {});
 
 // Short names of hosts, destinations and gateways in full. istiod: resolveVirtualServiceShortnames.
 void ResolveShortnames(config::VirtualService& spec, std::string_view ns, std::string_view domain_suffix);

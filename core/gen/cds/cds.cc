@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,7 +21,7 @@
 #include "core/gen/view/common_tls.h"
 #include "core/gen/view/needs_push.h"
 #include "core/model/gateway.h"
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "core/xds/cache.h"
 #include "core/xds/resource_pool.h"
@@ -34,6 +35,11 @@ bool OnlyServices(const PushRequest& request) {
     if (key.kind != ConfigKind::kServiceEntry) return false;
   }
   return true;
+}
+
+bool TellsDeltas(ConfigKind kind) {
+  return kind == ConfigKind::kServiceEntry || kind == ConfigKind::kDestinationRule ||
+         kind == ConfigKind::kVirtualService || kind == ConfigKind::kPeerAuthentication || kind == ConfigKind::kSidecar;
 }
 
 // What is made once for many proxies; seen from outside is only how long it takes.
@@ -317,6 +323,7 @@ class CdsGenerator final : public Generator {
   GeneratedResources GenerateDeltas(const Proxy& proxy, const WatchedResource& watched,
                                     const PushRequest& request) override {
     if (!NeedsPush(proxy, request)) return NothingToSend();
+    if (request.push->profile().Has(Change::kDeltasOfScopes)) return DeltasOfScopes(proxy, watched, request);
     if (!OnlyServices(request)) return Everything(proxy, request);
 
     // Names on record by host; of the clusters of one port (its subsets) the last. istiod forgets the others when a
@@ -356,8 +363,101 @@ class CdsGenerator final : public Generator {
 
  private:
   static bool NeedsPush(const Proxy& proxy, const PushRequest& request) {
-    return request.full && AnyConcerns(XdsType::kCds, request.configs_updated, proxy);
+    return request.full && (AnyConcerns(XdsType::kCds, request.configs_updated, proxy) || OfGateways(proxy, request));
   }
+  // istiod: pilot/pkg/xds/cds.go, pushCdsGatewayConfig.
+  static bool OfGateways(const Proxy& proxy, const PushRequest& request) {
+    return proxy.IsRouter() && request.push->profile().Has(Change::kGatewaysConcernClusters) &&
+           request.HasConfigsOfKind(ConfigKind::kGateway);
+  }
+  // istiod since 1.30: BuildDeltaClusters.
+  GeneratedResources DeltasOfScopes(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) {
+    if (OfGateways(proxy, request)) return Everything(proxy, request);
+    std::vector<const ConfigKey*> updates;
+    for (const ConfigKey& key : request.configs_updated) {
+      if (!Concerns(XdsType::kCds, key.kind, proxy)) continue;
+      const bool everybodys =
+          key.kind == ConfigKind::kPeerAuthentication && key.ns == request.push->mesh().root_namespace;
+      if (!TellsDeltas(key.kind) || everybodys) return Everything(proxy, request);
+      updates.push_back(&key);
+    }
+    if (updates.empty() || proxy.sidecar_scope == nullptr) return Everything(proxy, request);
+    const SidecarScope& scope = *proxy.sidecar_scope;
+
+    // Names on record by host; of the clusters of one port the last, as above.
+    struct OnRecord {
+      std::vector<std::string_view> clusters, subsets;
+      std::map<int, std::string_view> by_port;
+    };
+    std::map<std::string_view, OnRecord> on_record;
+    std::set<std::string, std::less<>> removed;
+    for (const std::string& name : watched.resource_names) {
+      if (name.starts_with("inbound|")) {
+        removed.insert(name);  // unless it is made again, as all of them are
+        continue;
+      }
+      const SubsetKey key = ParseSubsetKey(name).value_or(SubsetKey{});
+      OnRecord& host = on_record[key.hostname];
+      (key.subset.empty() ? host.clusters : host.subsets).push_back(name);
+      host.by_port[key.port] = name;
+    }
+    const auto remove = [&](const std::vector<std::string_view>& names) { removed.insert(names.begin(), names.end()); };
+    const auto remove_host = [&](const OnRecord& host) {
+      remove(host.clusters);
+      remove(host.subsets);
+    };
+
+    std::vector<ServiceRef> services;
+    absl::flat_hash_set<std::string> have;
+    const auto add = [&](const ServiceRef& service) {
+      if (have.insert(service->hostname).second) services.push_back(service);
+    };
+    bool compared = false;
+    for (const ConfigKey* key : updates) {
+      if (key->kind == ConfigKind::kServiceEntry) {
+        const auto known = on_record.find(key->name);
+        const ServiceRef service = request.push->ServiceForHostname(proxy, key->name);
+        if (service != nullptr) add(service);
+        if (known == on_record.end()) continue;
+        if (service == nullptr) remove_host(known->second);
+        for (const auto& [port, cluster] : known->second.by_port) {
+          if (service != nullptr && service->FindPort(port) == nullptr) removed.emplace(cluster);
+        }
+      } else if (key->kind == ConfigKind::kDestinationRule) {
+        const std::optional<std::string> now = scope.HostOfRule(*key);
+        const std::optional<std::string> before =
+            proxy.prev_sidecar_scope == nullptr ? std::nullopt : proxy.prev_sidecar_scope->HostOfRule(*key);
+        for (const std::optional<std::string>& host : {now, before}) {
+          if (!host) continue;
+          for (const ServiceRef& service : scope.ServicesFor(*host)) {
+            add(service);
+            if (const auto known = on_record.find(service->hostname); known != on_record.end()) {
+              remove(known->second.subsets);
+            }
+          }
+        }
+      } else if (key->kind == ConfigKind::kPeerAuthentication) {
+        for (const ServiceRef& service : scope.services()) {
+          if (service->attributes.ns == key->ns) add(service);
+        }
+      } else if (!compared && proxy.prev_sidecar_scope != nullptr) {
+        compared = true;
+        for (const ServiceRef& service : scope.services()) {
+          const auto known = on_record.find(service->hostname);
+          if (known == on_record.end() || known->second.clusters.empty()) add(service);
+        }
+        for (const auto& [host, known] : on_record) {
+          if (!known.clusters.empty() && scope.GetService(host) == nullptr) remove_host(known);
+        }
+      }
+    }
+    GeneratedResources out = Generation(proxy, request, cache_, SharedOf(request.push)).Run(services);
+    for (const Resource& made : out.resources) removed.erase(std::string(made.name));
+    out.removed.assign(removed.begin(), removed.end());
+    out.used_delta = true;
+    return out;
+  }
+
   static GeneratedResources NothingToSend() {
     GeneratedResources out;
     out.send = false;

@@ -348,6 +348,9 @@ std::vector<InboundCluster> ClusterBuilder::InboundForIngressListeners() const {
   };
   std::vector<const ServiceInstance*> all;
   for (const ServiceInstance& i : proxy_.service_instances) all.push_back(&i);
+  // Whom the metadata tells: all, none, or the listener's own.
+  const bool tells_own = push_.profile().Has(Change::kIngressClustersTellService);
+  const bool tells_none = push_.profile().Has(Change::kNoMetadataOfNoService);
 
   for (const config::SidecarIngressListener& listener : scope.sidecar->spec.ingress) {
     std::string address;  // empty: wherever the request was going to
@@ -387,7 +390,13 @@ std::vector<InboundCluster> ClusterBuilder::InboundForIngressListeners() const {
     }
     instance.service_port = {listener.port.name, static_cast<int>(listener.port.number),
                              ParseProtocol(listener.port.protocol)};
-    out.push_back({InboundFor(static_cast<int>(listener.port.number), address, port, instance, all),
+    std::vector<const ServiceInstance*> told;
+    if (tells_own) {
+      if (known != all.end()) told = {&instance};
+    } else if (!tells_none) {
+      told = all;
+    }
+    out.push_back({InboundFor(static_cast<int>(listener.port.number), address, port, instance, told),
                    {instance.service->hostname}});
   }
   return out;

@@ -26,7 +26,13 @@ class Builder {
   Builder(const Proxy& proxy, const PushContext& push) : proxy_(proxy), push_(push) {}
 
   NameTable Build() {
-    for (const ServiceRef& service : proxy_.sidecar_scope->services()) Add(*service);
+    if (push_.profile().Has(Change::kNamesByListener)) {
+      for (const EgressListener& egress : proxy_.sidecar_scope->egress_listeners) {
+        for (const ServiceRef& service : egress.services) Add(*service);
+      }
+    } else {
+      for (const ServiceRef& service : proxy_.sidecar_scope->services()) Add(*service);
+    }
     return std::move(out_);
   }
 

@@ -173,15 +173,15 @@ struct RoutePaths {
 constexpr std::string_view kPrefixMark = "%PREFIX()%", kFullMark = "%FULLREPLACE()%";
 
 // `separated`: a prefix ends where a path segment does, as Ingresses and Gateway API's routes have it
-// (istiod: route.go, TranslateRouteMatch).
-RoutePaths WritePath(const std::optional<StringMatch>& uri, bool separated, wire::Writer& w) {
+// (istiod: route.go, TranslateRouteMatch). `any`: the regex of all paths.
+RoutePaths WritePath(const std::optional<StringMatch>& uri, bool separated, std::string_view any, wire::Writer& w) {
   switch (uri ? uri->kind : StringMatch::Kind::kNone) {
     case StringMatch::Kind::kExact:
       w.Bytes(RouteMatchPb::kPathFieldNumber, uri->value);
       return {uri->value};
     case StringMatch::Kind::kRegex:
       WriteRegex(RouteMatchPb::kSafeRegexFieldNumber, uri->value, w);
-      return {uri->value, false, uri->value == "*"};
+      return {uri->value, false, uri->value == any};
     case StringMatch::Kind::kPrefix:
       if (separated && uri->value != "/") {
         std::string_view path = uri->value;
@@ -207,6 +207,7 @@ bool PathsAreSeparated(const config::ConfigMeta& meta) {
 // How istiods of several releases write what a match says.
 struct MatchRules {
   bool headers_as_today = false, jwt_payload = false, brackets = false;
+  std::string_view any_path = "*";  // as a regex, in isCatchAllRoute
 };
 
 // What Route.match says, of a rule's match or of none.
@@ -220,10 +221,10 @@ RouteMatch WriteMatch(const config::HttpMatchRequest* match, bool separated, con
   RouteMatch out;
   w.Message(RoutePb::kMatchFieldNumber, [&] {
     if (match == nullptr) {
-      out.paths = WritePath(std::nullopt, separated, w);
+      out.paths = WritePath(std::nullopt, separated, rules.any_path, w);
       return;
     }
-    out.paths = WritePath(match->uri, separated, w);
+    out.paths = WritePath(match->uri, separated, rules.any_path, w);
     w.BoolValue(RouteMatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
     const bool today = rules.headers_as_today;
     const bool no_claims = WriteHeaderMatches(match->headers, match->without_headers, today, rules.brackets, w);
@@ -413,7 +414,7 @@ class Translator {
         rule_(rule),
         gateway_api_(OfGatewayApi(rule)),
         match_rules_{Has(Change::kHeadersAsToday), DoneFor(scope.proxy, scope.push.profile(), Change::kJwtPayload),
-                     Has(Change::kClaimsInBrackets)} {}
+                     Has(Change::kClaimsInBrackets), Has(Change::kRegexCatchesAll) ? ".*" : "*"} {}
 
   std::vector<EncodedRouteRef> Build() {
     for (const config::HttpRoute& route : rule_.spec.http) {
@@ -593,7 +594,9 @@ class Translator {
   }
 
   std::string ClusterOf(const config::Destination& destination) const {
-    const Service* service = destination.port == 0 ? scope_.service(destination.host) : nullptr;
+    // Looked up for its only port, or for what an alias stands for.
+    const bool asked = destination.port == 0 || Has(Change::kExternalNameAliases);
+    const Service* service = asked ? scope_.service(destination.host) : nullptr;
     return DestinationCluster(destination, service, [&] { return scope_.listener.port(); });
   }
 
@@ -638,7 +641,8 @@ class Translator {
   }
 
   // Null if several have a share, or none.
-  static const config::HttpRouteDestination* OnlyDestination(const config::HttpRoute& in) {
+  const config::HttpRouteDestination* OnlyDestination(const config::HttpRoute& in) const {
+    if (in.route.size() > 1 && Has(Change::kWeightsAsWritten)) return nullptr;
     const config::HttpRouteDestination* only = nullptr;
     for (const config::HttpRouteDestination& to : in.route) {
       if (HasNoShare(in, to)) continue;

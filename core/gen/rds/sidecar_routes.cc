@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <optional>
 #include <set>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/containers/text_arena.h"
@@ -36,8 +38,9 @@ bool CarriesHttp(const Port& port) { return IsHttp(port.protocol) || IsUnsupport
 // A service of the egress listener, with those of its ports that the route configuration is about.
 struct RoutedService {
   const Service* service = nullptr;
-  const Port* only_port = nullptr;  // null: all of them
-  size_t place = 0;                 // among the egress listener's, from 0 on
+  const Service* registered = nullptr;  // the same as its registry has it, whose changes count
+  const Port* only_port = nullptr;      // null: all of them
+  size_t place = 0;                     // among the egress listener's, from 0 on
 };
 
 // A service without VirtualService is a group of its own; so are most.
@@ -66,6 +69,10 @@ bool DependsOnSource(const config::VirtualService& rule) {
   return false;
 }
 
+bool HasCapitals(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
 template <typename Visit>
 void ForEachPort(const RoutedService& routed, Visit visit) {
   if (routed.only_port != nullptr) {
@@ -81,10 +88,17 @@ struct SidecarRoutes::Inputs {
   std::string route_name;
   int listen_port = 0;  // 0: the HTTP proxy's or a unix socket's
   bool sniffed = false;
+  bool small_letters = false;                                 // Change::kHostsInSmallLetters
+  std::deque<Service> written;                                // services that are not written so, as they are then
   absl::btree_map<std::string_view, RoutedService> services;  // by host
   const std::vector<config::VirtualServiceRef>* all_rules = nullptr;
+  // The first rule with each host, all but wildcards and wildcards; filled when a wildcard asks.
+  using RuleByHost = std::map<std::string_view, const config::TypedConfig<config::VirtualService>*>;
+  mutable std::optional<std::pair<RuleByHost, RuleByHost>> rules_by_host;
   std::vector<const config::TypedConfig<config::VirtualService>*> rules;  // those with a say in these services
   std::vector<ConsolidatedDestRuleRef> hash_rules;                        // DestinationRules that routes hash by
+
+  std::string AsCompared(const std::string& host) const { return small_letters ? absl::AsciiStrToLower(host) : host; }
 
   void Take(const EgressListener& egress) {
     const bool http_proxy = egress.listener != nullptr && egress.listener->port &&
@@ -93,9 +107,16 @@ struct SidecarRoutes::Inputs {
     for (const ServiceRef& service : egress.services) {
       const Port* port = listen_port == 0 ? nullptr : service->FindPort(listen_port);
       if (listen_port != 0 && port == nullptr) continue;
+      const Service* named = service.get();
+      if (small_letters && HasCapitals(named->hostname)) {
+        Service& copy = written.emplace_back(*named);
+        copy.hostname = absl::AsciiStrToLower(copy.hostname);
+        named = &copy;
+      }
       RoutedService& routed =
-          services.try_emplace(service->hostname, RoutedService{.place = services.size()}).first->second;
-      routed.service = service.get();
+          services.try_emplace(named->hostname, RoutedService{.place = services.size()}).first->second;
+      routed.service = named;
+      routed.registered = service.get();
       routed.only_port = port;
     }
     all_rules = &egress.virtual_services.list();
@@ -105,7 +126,8 @@ struct SidecarRoutes::Inputs {
   // istiod: selectVirtualServices. On port 80 every rule counts, hosts without service included.
   void SelectRules() {
     for (const config::VirtualServiceRef& rule : *all_rules) {
-      const auto concerns = [&](const std::string& host) {
+      const auto concerns = [&](const std::string& as_written) {
+        const std::string host = AsCompared(as_written);
         if (services.contains(host)) return true;
         const bool any = IsWildcard(host);
         return std::any_of(services.begin(), services.end(), [&](const auto& service) {
@@ -116,6 +138,29 @@ struct SidecarRoutes::Inputs {
         rules.push_back(rule.get());
       }
     }
+  }
+
+  // The rule that names the host best. istiod: computeWildcardHostVirtualServiceIndex, MostSpecificHostMatch.
+  const config::TypedConfig<config::VirtualService>* BestRuleFor(std::string_view host) const {
+    if (!rules_by_host) {
+      rules_by_host.emplace();
+      for (const config::VirtualServiceRef& rule : *all_rules) {
+        for (const std::string& name : rule->spec.hosts) {
+          (IsWildcard(name) ? rules_by_host->second : rules_by_host->first).try_emplace(name, rule.get());
+        }
+      }
+    }
+    const auto& [exact, wildcards] = *rules_by_host;
+    const bool any = IsWildcard(host);
+    const RuleByHost& same = any ? wildcards : exact;
+    if (const auto it = same.find(host); it != same.end()) return it->second;
+    if (any) host.remove_prefix(1);
+    RuleByHost::const_iterator best = wildcards.end();
+    for (auto it = wildcards.begin(); it != wildcards.end(); ++it) {
+      const bool longer = best == wildcards.end() || it->first.size() > best->first.size();
+      if (longer && host.ends_with(it->first.substr(1))) best = it;
+    }
+    return best == wildcards.end() ? nullptr : best->second;
   }
 
   void CollectHashRules(const Proxy& proxy) {
@@ -189,7 +234,7 @@ class HostBuilder {
     if (routes.empty()) return;
     std::vector<std::string> hosts;
     std::vector<const RoutedService*> services;
-    SplitHosts(rule.spec, hosts, services);
+    SplitHosts(rule, hosts, services);
     // A route of the Gateway API is for clients of its namespace, or for services of its namespace.
     if (OfGatewayApi(rule) && std::none_of(services.begin(), services.end(), [&](const RoutedService* routed) {
           return routed->service->attributes.ns == rule.meta.ns || proxy_.config_namespace == rule.meta.ns;
@@ -231,13 +276,15 @@ class HostBuilder {
   }
 
   // istiod: separateVSHostsAndServices.
-  void SplitHosts(const config::VirtualService& rule, std::vector<std::string>& hosts,
+  void SplitHosts(const Rule& written, std::vector<std::string>& hosts,
                   std::vector<const RoutedService*>& services) const {
+    const config::VirtualService& rule = written.spec;
+    const bool best_alone = push_.profile().Has(Change::kMostSpecificWildcard);
     for (const std::string& host : rule.hosts) {
       if (IsWildcard(host)) continue;
-      const auto it = inputs_.services.find(host);
+      const auto it = inputs_.services.find(inputs_.AsCompared(host));
       if (it == inputs_.services.end()) {
-        hosts.push_back(host);
+        hosts.push_back(inputs_.AsCompared(host));
       } else {
         services.push_back(&it->second);
       }
@@ -247,10 +294,11 @@ class HostBuilder {
       bool found = false;
       for (const RoutedService* routed : by_place_) {
         if (!HostMatches(routed->service->hostname, host)) continue;
-        services.push_back(routed);
         found = true;
+        if (best_alone && inputs_.BestRuleFor(routed->service->hostname) != &written) continue;
+        services.push_back(routed);
       }
-      if (!found) hosts.push_back(host);
+      if (!found) hosts.push_back(inputs_.AsCompared(host));
     }
   }
 
@@ -412,7 +460,7 @@ RouteCacheEntry SidecarRoutes::CacheEntry(const Inputs& inputs) const {
   out.dns_auto_allocate = metadata.dns_auto_allocate;
   out.allow_any = IsAllowAnyOutbound(proxy_);
   out.services.reserve(inputs.services.size());
-  for (const auto& [host, routed] : inputs.services) out.services.push_back(routed.service);
+  for (const auto& [host, routed] : inputs.services) out.services.push_back(routed.registered);
   out.rules = *inputs.all_rules;
   for (const auto& rule : *inputs.all_rules) {
     for (const ConfigKey& delegate : push_.DelegatesOf(rule->meta)) out.delegates.push_back(&delegate);
@@ -428,6 +476,7 @@ Resource SidecarRoutes::BuildForPort(const std::string& route_name, int port) {
   out.bare = true;
   Inputs inputs;
   inputs.route_name = route_name;
+  inputs.small_letters = push_.profile().Has(Change::kHostsInSmallLetters);
   inputs.listen_port = port;
   const EgressListener* egress =
       proxy_.sidecar_scope == nullptr ? nullptr : proxy_.sidecar_scope->GetEgressListenerForRds(port, route_name);
@@ -468,6 +517,7 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
   const auto encode = [&] { return Resource(route_name, EncodeRouteConfiguration(out)); };
   Inputs inputs;
   inputs.route_name = route_name;
+  inputs.small_letters = push_.profile().Has(Change::kHostsInSmallLetters);
   const bool unix_socket = route_name.starts_with(kUnixPrefix);
   if (!unix_socket && route_name != kRdsHttpProxy) {
     const size_t colon = route_name.find(':');

@@ -47,7 +47,7 @@ struct ServicesDiff {
 };
 
 // By host name; of several services of one host the last counts for the comparison, as in istiod's maps.
-ServicesDiff Diff(const std::vector<ServiceRef>& old, const std::vector<ServiceRef>& now) {
+ServicesDiff Diff(const std::vector<ServiceRef>& old, const std::vector<ServiceRef>& now, bool resolution_counts) {
   std::map<std::string_view, const ServiceRef*> old_hosts, new_hosts;
   for (const ServiceRef& service : old) old_hosts[service->hostname] = &service;
   for (const ServiceRef& service : now) new_hosts[service->hostname] = &service;
@@ -57,7 +57,9 @@ ServicesDiff Diff(const std::vector<ServiceRef>& old, const std::vector<ServiceR
     if (it == new_hosts.end()) {
       out.deleted.push_back(service);
     } else {
-      (SameService(*service, **it->second) ? out.unchanged : out.updated).push_back(*it->second);
+      const bool same = SameService(*service, **it->second) &&
+                        (!resolution_counts || service->resolution == (*it->second)->resolution);
+      (same ? out.unchanged : out.updated).push_back(*it->second);
     }
   }
   for (const ServiceRef& service : now) {
@@ -78,8 +80,13 @@ ServiceEntryController::ServiceEntryController(config::ConfigStore& store, XdsUp
     : updater_(updater),
       options_(std::move(options)),
       shard_{options_.cluster, Provider::kExternal},
-      converter_{options_.cluster, options_.trust_domain, options_.network,
-                 options_.profile.Has(Change::kEntryEndpointsNamed)} {
+      converter_{options_.cluster,
+                 options_.trust_domain,
+                 options_.network,
+                 options_.profile.Has(Change::kEntryEndpointsNamed),
+                 options_.profile.Has(Change::kLocalityLabelOfEntries),
+                 options_.profile.Has(Change::kWorkloadNamesOfEntries)},
+      derived_(options_.profile.Has(Change::kEntriesDerived)) {
   store.AddHandler(config::Kind::kWorkloadEntry,
                    [this](config::ConfigEvent event, const config::AnyConfigRef* old, const config::AnyConfigRef& now) {
                      OnWorkloadEntry(old == nullptr ? nullptr : &std::get<config::WorkloadEntryRef>(*old),
@@ -218,7 +225,8 @@ const std::vector<ServiceRef>& ServiceEntryController::ServicesOf(const EntryNam
 
 std::vector<ServiceInstance> ServiceEntryController::InstancesByPort(const Service& service, int port) const {
   std::vector<ServiceInstance> out;
-  for (const InstanceRef& instance : instances_.ByService(HostKeyOf(service))) {
+  const HostKey key = HostKeyOf(service);
+  for (const InstanceRef& instance : derived_ ? derived_instances_.ByService(key) : instances_.ByService(key)) {
     if (port == 0 || port == instance->service_port.port) out.push_back(*instance);
   }
   return out;
@@ -228,7 +236,7 @@ std::vector<ServiceInstance> ServiceEntryController::InstancesByPort(const Servi
 std::vector<ServiceInstance> ServiceEntryController::GetProxyServiceInstances(const Proxy& proxy) const {
   std::vector<ServiceInstance> out;
   for (const std::string& ip : proxy.ip_addresses) {
-    for (const InstanceRef& instance : instances_.ByIp(ip)) {
+    for (const InstanceRef& instance : derived_ ? derived_instances_.ByIp(ip) : instances_.ByIp(ip)) {
       if (proxy.metadata.ns.empty() || instance->service->attributes.ns == proxy.metadata.ns) out.push_back(*instance);
     }
   }
@@ -237,7 +245,7 @@ std::vector<ServiceInstance> ServiceEntryController::GetProxyServiceInstances(co
 
 std::optional<Labels> ServiceEntryController::GetProxyWorkloadLabels(const Proxy& proxy) const {
   for (const std::string& ip : proxy.ip_addresses) {
-    for (const InstanceRef& instance : instances_.ByIp(ip)) {
+    for (const InstanceRef& instance : derived_ ? derived_instances_.ByIp(ip) : instances_.ByIp(ip)) {
       if (!proxy.metadata.ns.empty() && instance->service->attributes.ns != proxy.metadata.ns) continue;
       // Go's nil map of an instance without labels is an answer "not known" to the aggregate.
       if (instance->endpoint.p().labels.empty()) return std::nullopt;
@@ -304,7 +312,7 @@ void ServiceEntryController::OnServiceEntry(const config::ServiceEntryRef& entry
                           options_.namespace_annotations ? options_.namespace_annotations(entry->meta.ns) : Labels());
   ServicesDiff diff;
   if (event == Event::kUpdate) {
-    diff = Diff(ServicesOf(name), services);
+    diff = Diff(ServicesOf(name), services, options_.profile.Has(Change::kResolutionCounts));
   } else {
     (event == Event::kDelete ? diff.deleted : diff.added) = services;
   }
@@ -319,6 +327,7 @@ void ServiceEntryController::OnServiceEntry(const config::ServiceEntryRef& entry
     KeepAddresses(name, services);
   }
   published_.reset();
+  if (derived_) return Derive(name);
 
   InstancesBySource by_source = BuildInstances(*entry, services);
   HostKeys keys;
@@ -388,6 +397,7 @@ void ServiceEntryController::OnWorkloadEntry(const config::WorkloadEntryRef* old
   const config::WorkloadEntry entry = Merged(*now);
   const InstanceSource source{InstanceSource::Kind::kWorkloadEntry, meta.name, meta.ns};
   const auto made = std::make_shared<const WorkloadInstance>(converter_.Workload(meta, entry));
+  if (derived_) return OnDerivedWorkloadEntry(made, event);
   const WorkloadInstance& workload = *made;
   if (!workload.dns_service_entry_only) {
     for (const WorkloadHandler& handler : workload_handlers_) handler(made, event);
@@ -454,6 +464,14 @@ void ServiceEntryController::OnWorkloadEntry(const config::WorkloadEntryRef* old
 
 void ServiceEntryController::OnWorkloadInstance(const WorkloadRef& told, Event event) {
   const WorkloadInstance& workload = *told;
+  if (derived_) {
+    if (event == Event::kDelete) {
+      workloads_.Erase(told->ns, told->name);
+    } else {
+      workloads_.Put(told);
+    }
+    return DeriveSelecting(told->ns);
+  }
   // One kind for both, also where BuildInstances names a WorkloadEntry's instances otherwise: 1.18.2 then leaves them
   // behind when the WorkloadEntry of a remote cluster goes. istiod: WorkloadInstanceHandler.
   const InstanceSource source{InstanceSource::Kind::kPod, workload.name, workload.ns};
@@ -517,6 +535,98 @@ void ServiceEntryController::OnWorkloadInstance(const WorkloadRef& told, Event e
   AddKeys(deleted, keys);
   SendEndpoints(keys, true);
   if (full) FullPush(std::move(configs), TriggerReason::kEndpoint);
+}
+
+// --- What there is, and nothing else: istiod since 1.30 ---
+
+std::vector<DerivedService> ServiceEntryController::DeriveServices(
+    const config::TypedConfig<config::ServiceEntry>& entry, const std::vector<ServiceRef>& services) const {
+  const config::ServiceEntry& spec = entry.spec;
+  std::vector<WorkloadRef> selected;
+  if (spec.workload_selector) {
+    const Labels& selector = *spec.workload_selector;
+    const auto take = [&](const WorkloadRef& workload) {
+      const Labels& labels = workload->endpoint.p().labels;
+      const bool matches = std::all_of(selector.begin(), selector.end(), [&](const auto& wanted) {
+        const auto it = labels.find(wanted.first);
+        return it != labels.end() && it->second == wanted.second;
+      });
+      if (matches && (!workload->dns_service_entry_only || IsDns(spec))) selected.push_back(workload);
+    };
+    for (const WorkloadRef& own : own_workloads_.In(entry.meta.ns)) take(own);
+    for (const WorkloadRef& other : workloads_.In(entry.meta.ns)) {
+      if (!own_workloads_.Contains(other->ns, other->name)) take(other);
+    }
+    std::stable_sort(selected.begin(), selected.end(), [](const WorkloadRef& a, const WorkloadRef& b) {
+      return std::tie(a->kind, a->name) < std::tie(b->kind, b->name);
+    });
+  }
+  std::vector<DerivedService> out;
+  for (const ServiceRef& service : services) {
+    DerivedService& derived = out.emplace_back();
+    derived.service = service;
+    for (const config::PortSpec& port : spec.ports) derived.target_ports.push_back(port.target_port);
+    if (!spec.workload_selector) {
+      derived.instances = converter_.InstancesOf(entry, {service});
+      continue;
+    }
+    for (const WorkloadRef& workload : selected) {
+      InstanceList on_workload = InstancesOnWorkload(*workload, {service}, spec);
+      derived.instances.insert(derived.instances.end(), on_workload.begin(), on_workload.end());
+    }
+  }
+  return out;
+}
+
+void ServiceEntryController::Derive(const EntryName& name) {
+  const auto entry = entries_.find(name);
+  const DerivedInstances::Changes changes = derived_instances_.Set(
+      name, entry == entries_.end() ? std::vector<DerivedService>() : DeriveServices(*entry->second, ServicesOf(name)));
+  using What = DerivedInstances::What;
+  std::set<ConfigKey> full;
+  for (const auto& [key, what] : changes.hosts) {
+    const InstanceList& instances = derived_instances_.ByService(key);
+    EndpointList endpoints;
+    for (const InstanceRef& instance : instances) endpoints.push_back(instance->endpoint);
+    if (what == What::kGone) updater_.SvcUpdate(shard_, key.hostname, key.ns, Event::kDelete);
+    updater_.EdsUpdate(shard_, key.hostname, key.ns, std::move(endpoints));
+    // Endpoints with host names are part of clusters.
+    const bool by_dns = std::any_of(instances.begin(), instances.end(), [](const InstanceRef& instance) {
+      return instance->service->resolution == Resolution::kDnsLb ||
+             instance->service->resolution == Resolution::kDnsRoundRobinLb;
+    });
+    if (by_dns && what == What::kChanged) full.insert({ConfigKind::kServiceEntry, key.hostname, key.ns});
+  }
+  if (!full.empty()) FullPush(std::move(full), TriggerReason::kEndpoint);
+  std::set<ConfigKey> configs;
+  for (const auto& [service, what] : changes.services) {
+    configs.insert(KeyOf(*service));
+    if (what == What::kGone) continue;
+    updater_.SvcUpdate(shard_, service->hostname, service->attributes.ns,
+                       what == What::kAdded ? Event::kAdd : Event::kUpdate);
+  }
+  if (!configs.empty()) FullPush(std::move(configs), TriggerReason::kService);
+}
+
+void ServiceEntryController::DeriveSelecting(std::string_view ns) {
+  for (const auto& [name, entry] : SelectingEntries(ns)) Derive(name);
+}
+
+void ServiceEntryController::OnDerivedWorkloadEntry(const WorkloadRef& workload, Event event) {
+  const WorkloadRef old =
+      event == Event::kDelete ? own_workloads_.Erase(workload->ns, workload->name) : own_workloads_.Put(workload);
+  if (event == Event::kDelete && old == nullptr) return;
+  const bool same = event != Event::kDelete && old != nullptr && SameWorkload(*old, *workload) &&
+                    old->endpoint.p() == workload->endpoint.p();
+  if (same) return;
+  if (!workload->dns_service_entry_only) {
+    for (const WorkloadHandler& handler : workload_handlers_) handler(workload, event);
+  }
+  // The sidecar of a workload learns what it serves.
+  if (event != Event::kDelete && (old == nullptr || old->endpoint.p().labels != workload->endpoint.p().labels)) {
+    updater_.ProxyUpdate(options_.cluster, workload->endpoint.address);
+  }
+  DeriveSelecting(workload->ns);
 }
 
 }  // namespace wavetank::pilot

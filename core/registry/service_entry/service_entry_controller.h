@@ -20,6 +20,7 @@
 #include "core/profile/profile.h"
 #include "core/registry/registry.h"
 #include "core/registry/service_entry/address_keeper.h"
+#include "core/registry/service_entry/derived_instances.h"
 #include "core/registry/service_entry/service_entry_conversion.h"
 
 namespace wavetank::pilot {
@@ -80,6 +81,13 @@ class ServiceEntryController final : public Registry {
   void SendEndpoints(const HostKeys& keys, bool push);
   void FullPush(std::set<ConfigKey> configs, TriggerReason reason);
 
+  // With Change::kEntriesDerived: the entry anew, and whoever selects workloads of the namespace.
+  void Derive(const EntryName& entry);
+  void DeriveSelecting(std::string_view ns);
+  std::vector<DerivedService> DeriveServices(const config::TypedConfig<config::ServiceEntry>& entry,
+                                             const std::vector<ServiceRef>& services) const;
+  void OnDerivedWorkloadEntry(const WorkloadRef& workload, Event event);
+
   struct Published {
     std::vector<ServiceRef> services;
     std::map<std::string, ServiceRef, std::less<>> by_host;
@@ -104,6 +112,9 @@ class ServiceEntryController final : public Registry {
   bool kept_read_ = false;
   ServiceInstanceStore instances_;
   WorkloadSet workloads_;  // pods and WorkloadEntries, one name space
+  const bool derived_;
+  DerivedInstances derived_instances_;
+  WorkloadSet own_workloads_;  // WorkloadEntries of the registry itself, which hide others of their names
   std::vector<WorkloadHandler> workload_handlers_;
 };
 

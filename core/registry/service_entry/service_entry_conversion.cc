@@ -111,9 +111,18 @@ EndpointProfile EndpointConverter::Profile(const config::WorkloadEntry& workload
   out.network = NetworkId(workload.network);
   NetworkId labelled = out.network;
   if (labelled.empty() && network) labelled = network(workload.address, workload.labels);
-  out.locality = {workload.locality, cluster};
+  std::string locality = workload.locality;
+  if (locality.empty() && locality_by_label) {
+    for (const char* label : {"topology.istio.io/locality", "istio-locality"}) {
+      const auto it = workload.labels.find(label);
+      if (it == workload.labels.end()) continue;
+      locality = LocalityFromLabel(it->second);
+      break;
+    }
+  }
+  out.locality = {locality, cluster};
   out.labels = workload.labels;
-  AugmentLabels(out.labels, cluster, workload.locality, "", labelled);
+  AugmentLabels(out.labels, cluster, locality, "", labelled);
   return out;
 }
 
@@ -196,6 +205,15 @@ WorkloadInstance EndpointConverter::Workload(const config::ConfigMeta& meta,
   out.dns_service_entry_only = !IsIpAddress(workload.address);
   auto profile = std::make_shared<EndpointProfile>(Profile(workload, meta.ns));
   profile->workload_name = meta.name;
+  if (names_by_group) {
+    const auto group = meta.annotations.find("istio.io/autoRegistrationGroup");
+    const auto label = meta.labels.find("service.istio.io/workload-name");
+    if (group != meta.annotations.end()) {
+      profile->workload_name = group->second;
+    } else if (label != meta.labels.end()) {
+      profile->workload_name = label->second;
+    }
+  }
   profile->ns = meta.ns;
   out.endpoint.address = workload.address;
   out.endpoint.lb_weight = workload.weight;

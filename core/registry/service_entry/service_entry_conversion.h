@@ -27,6 +27,8 @@ struct EndpointConverter {
   std::function<NetworkId(std::string_view ip, const Labels& labels)> network;
   // Endpoints written into a ServiceEntry are workloads of its namespace and name (Change::kEntryEndpointsNamed).
   bool names_endpoints = false;
+  bool locality_by_label = false;  // Change::kLocalityLabelOfEntries
+  bool names_by_group = false;     // Change::kWorkloadNamesOfEntries
 
   // Instances of every service and port on one workload. `source` names the WorkloadEntry, empty for an endpoint
   // written into the ServiceEntry.

@@ -1,3 +1,4 @@
+#include "core/profile/changes.h"
 #include "tests/core/push/mesh_fixture.h"
 
 namespace wavetank::pilot {
@@ -114,6 +115,43 @@ TEST_F(DestinationRulesTest, MostSpecificHostWins) {
   Put("DestinationRule", "client", "wide", "host: \"*\"\nsubsets: [{name: wide}]");
   Put("DestinationRule", "client", "narrow", "host: \"*.ns.svc.cluster.local\"\nsubsets: [{name: narrow}]");
   EXPECT_EQ(Subsets("client", *service), Lists({{"narrow"}}));
+}
+
+TEST_F(DestinationRulesTest, RulesOfOneHostAreMergedByWhomTheyAreExportedToByProfile) {
+  const auto service = AddService("a", "x");
+  const auto rule = [](const char* subset, const char* to) {
+    return std::string("host: a.x.svc.cluster.local\nsubsets: [{name: ") + subset + "}]\nexportTo: " + to;
+  };
+  Put("DestinationRule", "x", "first", rule("first", "[y]"), 1);
+  Put("DestinationRule", "x", "second", rule("second", "[z]"), 2);
+  Put("DestinationRule", "x", "third", rule("third", "[y, z]"), 3);
+  const auto subsets = [&](const char* client) {
+    std::vector<std::string> out;
+    for (const ConsolidatedDestRuleRef& found : Push()->DestinationRules(client, *service)) {
+      for (const config::Subset& subset : found->rule->spec.subsets) out.push_back(subset.name);
+    }
+    return out;
+  };
+  EXPECT_THAT(subsets("y"), ElementsAre("first", "second", "third"));
+  EXPECT_THAT(subsets("z"), IsEmpty());
+  Profile profile;
+  profile.Set(Change::kRulesMergedByExport);
+  env.profile = &profile;
+  EXPECT_THAT(subsets("y"), ElementsAre("first", "third"));
+  EXPECT_THAT(subsets("z"), ElementsAre("second", "third"));
+  EXPECT_THAT(subsets("w"), IsEmpty());
+}
+
+TEST_F(DestinationRulesTest, RulesWithASelectorComeFirstByProfile) {
+  const auto service = AddService("a", "x");
+  Put("DestinationRule", "x", "all", "host: a.x.svc.cluster.local", 1);
+  Put("DestinationRule", "x", "some", "{host: a.x.svc.cluster.local, workloadSelector: {matchLabels: {app: b}}}", 2);
+  const auto first = [&] { return Push()->DestinationRules("x", *service)[0]->rule->meta.name; };
+  EXPECT_EQ(first(), "all");
+  Profile profile;
+  profile.Set(Change::kSelectorsFirst);
+  env.profile = &profile;
+  EXPECT_EQ(first(), "some");
 }
 
 }  // namespace

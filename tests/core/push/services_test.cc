@@ -142,5 +142,25 @@ TEST_F(ServicesTest, AnAliasIsAnotherNameOfWhatItLeadsToAtLast) {
   EXPECT_EQ(changed.size(), 1u);
 }
 
+TEST_F(ServicesTest, OfOneHostAndNamespaceTheLatestCountsOrTheOldestByProfile) {
+  const auto add = [&](int second, Provider registry, int port) {
+    const auto service = AddService("a", "ns", {port}, {}, second);
+    service->attributes.registry = registry;
+    service->service_accounts = {"account-" + std::to_string(second)};
+    return service;
+  };
+  const auto first = add(1, Provider::kExternal, 80), second = add(2, Provider::kExternal, 81);
+  const auto known = [&] { return Push()->ServiceInNamespace(first->hostname, "ns"); };
+  EXPECT_EQ(known(), second);
+  Profile profile;
+  profile.Set(Change::kOldestServiceStays);
+  env.profile = &profile;
+  EXPECT_EQ(known(), first);
+  EXPECT_THAT(Push()->ServiceAccounts(first->hostname, "ns", 80), ElementsAre("account-2")) << "whichever port";
+  const auto kube = add(3, Provider::kKubernetes, 82);
+  add(4, Provider::kKubernetes, 83);
+  EXPECT_EQ(known(), kube);
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

@@ -179,5 +179,89 @@ TEST_F(SidecarScopeTest, ANewPeerAuthenticationMakesScopesAnewByProfile) {
   }
 }
 
+// --- Several services of one host, by profile ---
+
+class SharedHosts : public SidecarScopeTest {
+ protected:
+  void Since(std::initializer_list<Change> changes) {
+    for (const Change change : changes) profile_.Set(change);
+    env.profile = &profile_;
+  }
+  // Of host shared.example.
+  std::shared_ptr<Service> Shared(const std::string& name, const std::string& ns, Provider registry, int second,
+                                  std::vector<int> ports = {80}) {
+    auto service = AddService(name, ns, std::move(ports), {}, second);
+    service->hostname = "shared.example";
+    service->attributes.registry = registry;
+    return service;
+  }
+  Profile profile_;
+};
+
+TEST_F(SharedHosts, WithoutSidecarTheOwnNamespacesCountsThenKubernetes) {
+  Shared("old", "x", Provider::kExternal, 1);
+  Shared("kube", "y", Provider::kKubernetes, 2);
+  Shared("own", "z", Provider::kExternal, 3);
+  EXPECT_THAT(Names(Scope("z")->services()), ElementsAre("old.x", "kube.y", "own.z"));
+  Since({Change::kServicesOfHostMerged, Change::kOneScope});
+  EXPECT_THAT(Names(Scope("z")->services()), ElementsAre("own.z"));
+  EXPECT_THAT(Names(Scope("z")->egress_listeners[0].services), ElementsAre("own.z"));
+  EXPECT_EQ(Scope("z")->name, "default-sidecar");
+  EXPECT_THAT(Names(Scope("elsewhere")->services()), ElementsAre("kube.y"));
+  EXPECT_FALSE(Scope("elsewhere")->DependsOnConfig({ConfigKind::kServiceEntry, "shared.example", "x"}));
+}
+
+TEST_F(SharedHosts, RoutersPreferNoNamespaceButKubernetes) {
+  Shared("old", "x", Provider::kExternal, 1);
+  Shared("own", "z", Provider::kExternal, 3);
+  Since({Change::kServicesOfHostMerged, Change::kOneScope});
+  Proxy router = Router("z");
+  SetSidecarScope(router, *(push = Push()));
+  EXPECT_THAT(Names(router.sidecar_scope->services()), ElementsAre("old.x"));
+  Shared("kube", "y", Provider::kKubernetes, 2);
+  SetSidecarScope(router, *(push = Push()));
+  EXPECT_THAT(Names(router.sidecar_scope->services()), ElementsAre("kube.y"));
+}
+
+TEST_F(SharedHosts, PortsOfThoseThatAreAlikeAreTheOldestsToo) {
+  Shared("old", "x", Provider::kExternal, 1, {80});
+  Shared("like", "x", Provider::kExternal, 2, {80, 81});
+  Shared("dns", "x", Provider::kExternal, 3, {82})->resolution = Resolution::kDnsLb;
+  Shared("labelled", "x", Provider::kExternal, 4, {83})->attributes.labels = {{"a", "b"}};
+  Since({Change::kServicesOfHostMerged});
+  EXPECT_THAT(Names(Scope("x")->services()), ElementsAre("old.x:80,81"));
+  EXPECT_EQ(Names(Scope("x")->egress_listeners[0].services), Names(Scope("x")->services()));
+  Since({Change::kOneScope});
+  EXPECT_THAT(Names(Scope("x")->services()), ElementsAre("old.x:80,81"));
+  EXPECT_EQ(Scope("x")->egress_listeners[0].services.size(), 4u) << "listeners have all of them";
+}
+
+TEST_F(SharedHosts, ADestinationOfSeveralNamespacesIsTheFirstOnesOrKubernetesOrTheOldest) {
+  AddService("front", "z");
+  Put("VirtualService", "z", "vs", R"(hosts: [front]
+http: [{route: [{destination: {host: shared.example}}]}])");
+  Put("Sidecar", "z", "sc", "egress: [{hosts: [\"./*\"]}]");
+  Shared("new", "a", Provider::kExternal, 9);
+  Shared("old", "b", Provider::kExternal, 1);
+  EXPECT_THAT(Names(Scope("z")->services()), ElementsAre("front.z", "new.a"));
+  Since({Change::kBestNamespace});
+  EXPECT_THAT(Names(Scope("z")->services()), ElementsAre("front.z", "old.b"));
+  Shared("kube", "c", Provider::kKubernetes, 5);
+  EXPECT_THAT(Names(Scope("z")->services()), ElementsAre("front.z", "kube.c"));
+}
+
+TEST_F(SharedHosts, RoutesForOtherSourceNamespacesImportNothing) {
+  AddService("front", "z");
+  AddService("back", "y");
+  AddService("both", "y");
+  Put("VirtualService", "z", "vs", R"(hosts: [front]
+http: [{match: [{sourceNamespace: y}], route: [{destination: {host: back.y.svc.cluster.local}}]},
+       {match: [{sourceNamespace: y}, {sourceNamespace: z}], route: [{destination: {host: both.y.svc.cluster.local}}]}])");
+  Put("Sidecar", "z", "sc", "egress: [{hosts: [\"./*\"]}]");
+  EXPECT_THAT(Names(Scope("z")->services()), ElementsAre("front.z", "back.y", "both.y"));
+  Since({Change::kDestinationsBySource});
+  EXPECT_THAT(Names(Scope("z")->services()), ElementsAre("front.z", "both.y"));
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

@@ -20,8 +20,8 @@ const std::vector<std::string>& Corpus() {
 
 // What only later releases know: for istio-1.30 and a pilot-discovery of it.
 const std::vector<std::string>& LaterCorpus() {
-  static const auto* const names = new std::vector<std::string>{
-      "allowed", "gateway-api", "newer", "observed", "outside", "patched", "scoped", "tls", "traffic"};
+  static const auto* const names = new std::vector<std::string>{"allowed", "gateway-api", "hosts",  "newer", "observed",
+                                                                "outside", "patched",     "scoped", "tls",   "traffic"};
   return *names;
 }
 
@@ -61,9 +61,11 @@ TEST(ControlPlaneCorpus, ARealIstiodOf130HoldsWhatOursHoldsOfNewerFields) {
   options.profile = "istio-1.30";
   options.control_plane.program = program;
   options.control_plane.environment["KUBE_FEATURE_WatchListClient"] = "false";
-  const auto result = DiffControlPlanes(*Load("newer"), options);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_TRUE(result->Judged() && result->Equal()) << DifferencesText(*result);
+  for (const char* name : {"newer", "hosts"}) {
+    const auto result = DiffControlPlanes(*Load(name), options);
+    ASSERT_TRUE(result.ok()) << name << ": " << result.status();
+    EXPECT_TRUE(result->Judged() && result->Equal()) << name << "\n" << DifferencesText(*result);
+  }
 }
 
 }  // namespace

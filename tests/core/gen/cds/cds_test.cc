@@ -405,6 +405,55 @@ TEST_F(CdsTest, DeltaForAServiceHasItsClustersAndRemovesThoseOfLostPorts) {
   EXPECT_THAT(out.removed, testing::UnorderedElementsAre("outbound|81||" + kHost, "outbound|80||gone.example"));
 }
 
+TEST_F(CdsTest, DeltasOfScopesTellServicesThatCameOrWentByNameByProfile) {
+  world_.AddService("web");
+  world_.AddService("api");
+  push_ = world_.Push();
+  PushRequest request = GenWorld::Request(push_);
+  request.configs_updated = {{ConfigKind::kSidecar, "default", "shop"}};
+  watched_.resource_names = std::vector<std::string>{kWeb,
+                                                     "outbound|81||" + kHost,
+                                                     "outbound|80||gone.example",
+                                                     "outbound|80|v1|gone.example",
+                                                     "inbound|7000||",
+                                                     "BlackHoleCluster"};
+  const auto generate = [&](Proxy proxy) {
+    proxy.prev_sidecar_scope = proxy.sidecar_scope;
+    return MakeCdsGenerator({})->GenerateDeltas(proxy, watched_, request);
+  };
+  EXPECT_FALSE(generate(GenWorld::Connect(*push_, "c1")).used_delta);
+  world_.profile.Set(Change::kDeltasOfScopes);
+  request.push = push_ = world_.Push();
+  const auto out = generate(GenWorld::Connect(*push_, "c1"));
+  EXPECT_TRUE(out.used_delta);
+  EXPECT_THAT(Names(out), ElementsAre("outbound|80||api.shop.svc.cluster.local", "BlackHoleCluster",
+                                      "PassthroughCluster", "InboundPassthroughClusterIpv4"));
+  EXPECT_THAT(out.removed, testing::UnorderedElementsAre("outbound|80||gone.example", "outbound|80|v1|gone.example",
+                                                         "inbound|7000||"))
+      << "port 81 that web lost stays";
+  request.configs_updated = {{ConfigKind::kPeerAuthentication, "p", "shop"}, {ConfigKind::kDestinationRule, "r", "x"}};
+  EXPECT_THAT(Names(generate(GenWorld::Connect(*push_, "c1"))), testing::Contains(kWeb));
+  request.configs_updated = {{ConfigKind::kPeerAuthentication, "p", "istio-system"}};
+  EXPECT_FALSE(generate(GenWorld::Connect(*push_, "c1")).used_delta) << "everybody's";
+}
+
+TEST_F(CdsTest, AChangedGatewayIsAPushOfClustersToRoutersByProfile) {
+  world_.AddService("web");
+  const auto sent = [&](NodeType type) {
+    push_ = world_.Push();
+    PushRequest request = GenWorld::Request(push_);
+    request.configs_updated = {{ConfigKind::kGateway, "door", "shop"}};
+    Proxy proxy = GenWorld::Connect(*push_, "c1");
+    proxy.type = type;
+    return MakeCdsGenerator({})->GenerateDeltas(proxy, watched_, request).send;
+  };
+  EXPECT_FALSE(sent(NodeType::kRouter));
+  world_.profile.Set(Change::kGatewaysConcernClusters);
+  world_.profile.Set(Change::kDeltasOfScopes);
+  EXPECT_TRUE(sent(NodeType::kRouter));
+  EXPECT_FALSE(sent(NodeType::kSidecarProxy));
+}
+
 TEST_F(CdsTest, CacheServesAPortOnlyWithAllItsSubsets) {
   world_.AddService("web");
   config::Subset subset;
@@ -526,6 +575,35 @@ TEST_F(CdsTest, ASubsetHasTheRulesRetryBudgetSinceTheReleaseThatInheritsIt) {
   EXPECT_EQ(budget(), 0);
   world_.profile.Set(Change::kRetryBudgetsInherited);
   EXPECT_EQ(budget(), 7);
+}
+
+TEST_F(CdsTest, IngressClustersOfSidecarsTellAllServicesOfTheirPortOrNoneOrTheirOwnByProfile) {
+  OwnInstance(world_.AddService("web"), 8080);
+  auto sidecar = std::make_shared<config::TypedConfig<config::Sidecar>>();
+  sidecar->meta.kind = config::Kind::kSidecar;
+  sidecar->meta.name = "default";
+  sidecar->meta.ns = "shop";
+  for (const uint32_t port : {80u, 8080u, 9080u}) {
+    config::SidecarIngressListener listener;
+    listener.port = {port, "HTTP", "http", 0};
+    listener.default_endpoint = "127.0.0.1:9999";
+    sidecar->spec.ingress.push_back(listener);
+  }
+  world_.configs.Put(config::SidecarRef(sidecar));
+  const auto told = [&](const char* name) {
+    const Cluster cluster = Get(name);
+    const auto istio = cluster.metadata().filter_metadata().find("istio");
+    return istio == cluster.metadata().filter_metadata().end()
+               ? -1
+               : istio->second.fields().at("services").list_value().values_size();
+  };
+  EXPECT_EQ(told("inbound|80||"), 1) << "by the service's port";
+  EXPECT_EQ(told("inbound|8080||"), 0);
+  world_.profile.Set(Change::kNoMetadataOfNoService);
+  EXPECT_EQ(told("inbound|80||"), -1);
+  world_.profile.Set(Change::kIngressClustersTellService);
+  EXPECT_EQ(told("inbound|8080||"), 1) << "by the workload's port";
+  EXPECT_EQ(told("inbound|9080||"), -1);
 }
 
 }  // namespace

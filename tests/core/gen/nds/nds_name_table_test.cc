@@ -146,5 +146,22 @@ TEST_F(NdsNameTable, PartialPushesCountOnlyWhenHeadlessEndpointsChange) {
       MakeNdsGenerator()->Generate(world_.Connect(*push, "c1", NodeType::kRouter), {}, world_.Request(push)).send);
 }
 
+TEST_F(NdsNameTable, NamesAreThoseOfEgressListenersByProfile) {
+  for (const char* address : {"192.0.2.0/24", "198.51.100.7"}) {
+    auto service = world_.AddService("far");
+    service->hostname = "far.example";
+    service->attributes.registry = Provider::kExternal;
+    service->default_address = address;
+  }
+  auto sidecar = std::make_shared<config::TypedConfig<config::Sidecar>>();
+  sidecar->meta.kind = config::Kind::kSidecar;
+  sidecar->meta.name = "default";
+  sidecar->meta.ns = "shop";
+  world_.configs.Put(config::SidecarRef(sidecar));
+  EXPECT_FALSE(Build().hosts.contains("far.example")) << "a scope has the first service of a host, here a range";
+  world_.profile.Set(Change::kNamesByListener);
+  EXPECT_THAT(Build().hosts.at("far.example").ips, ElementsAre("198.51.100.7"));
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

@@ -605,5 +605,78 @@ TEST(AlternativeDomains, ForeignHostsAreNotShortenedInsideKubernetes) {
   EXPECT_TRUE(AlternativeDomains("api.example.com", 80, "shop.svc.cluster.local").empty());
 }
 
+TEST_F(Rds, OfSeveralDestinationsOneThatHasAllTheWeightStaysWeightedByProfile) {
+  world_.AddService("web");
+  config::VirtualService rule = To("elsewhere.example");
+  auto& route = rule.http[0].route;
+  route[0].destination.host = "web.shop.svc.cluster.local";
+  route[0].weight = 100;
+  route.push_back(route[0]);
+  route[1].weight = 0;
+  AddVirtualService(rule);
+  const auto action = [&] { return Find(Generate("80"), "elsewhere.example:80").routes(0).route(); };
+  EXPECT_EQ(action().cluster(), "outbound|80||web.shop.svc.cluster.local");
+  Since({Change::kWeightsAsWritten});
+  ASSERT_EQ(action().weighted_clusters().clusters_size(), 1);
+  EXPECT_EQ(action().weighted_clusters().clusters(0).weight().value(), 100u);
+}
+
+TEST_F(Rds, TheRegexOfAllPathsEndsTheListByProfile) {
+  world_.AddService("web");
+  config::VirtualService rule = To("elsewhere.example");
+  rule.http[0].match.emplace_back().uri = config::StringMatch{config::StringMatch::Kind::kRegex, ".*"};
+  rule.http.push_back(rule.http[0]);
+  AddVirtualService(rule);
+  const auto routes = [&] { return Find(Generate("80"), "elsewhere.example:80").routes_size(); };
+  EXPECT_EQ(routes(), 2);
+  Since({Change::kRegexCatchesAll});
+  EXPECT_EQ(routes(), 1);
+}
+
+TEST_F(Rds, AServiceFollowsTheRuleThatNamesItBestByProfile) {
+  world_.AddService("web");
+  world_.AddService("api");
+  const auto add = [&](const std::string& host, const std::string& destination) {
+    config::VirtualService rule = To(host);
+    rule.http[0].route[0].destination.host = destination;
+    AddVirtualService(rule, destination);
+  };
+  add("*.svc.cluster.local", "far");
+  add("*.shop.svc.cluster.local", "near");
+  add("api.shop.svc.cluster.local", "for-api");
+  const auto cluster = [&](const std::string& service) {
+    return Find(Generate("80"), service + ".shop.svc.cluster.local:80").routes(0).route().cluster();
+  };
+  EXPECT_EQ(cluster("web"), "outbound|80||far.shop.svc.cluster.local") << "the oldest";
+  Since({Change::kMostSpecificWildcard});
+  EXPECT_EQ(cluster("web"), "outbound|80||near.shop.svc.cluster.local");
+  EXPECT_EQ(cluster("api"), "outbound|80||for-api.shop.svc.cluster.local");
+}
+
+TEST_F(Rds, HostsAreSmallLettersByProfile) {
+  world_.AddService("web")->hostname = "Web.example";
+  config::VirtualService rule = To("WEB.Example");
+  rule.hosts.push_back("Elsewhere.Example");
+  AddVirtualService(rule);
+  EXPECT_EQ(Find(Generate("80"), "Elsewhere.Example:80").domains(0), "Elsewhere.Example");
+  EXPECT_EQ(Find(Generate("80"), "Web.example:80").routes(0).route().cluster(), "outbound|80||Web.example");
+  Since({Change::kHostsInSmallLetters});
+  EXPECT_EQ(Find(Generate("80"), "elsewhere.example:80").domains(0), "elsewhere.example");
+  EXPECT_EQ(Find(Generate("80"), "web.example:80").routes(0).route().cluster(), "outbound|80||WEB.Example");
+}
+
+TEST_F(Rds, ADestinationWithAPortThatIsAnAliasLeadsToWhatItStandsFor) {
+  world_.AddService("web");
+  const auto alias = world_.AddService("old");
+  alias->resolution = Resolution::kAlias;
+  alias->attributes.external_name = "web.shop.svc.cluster.local";
+  config::VirtualService rule = To("elsewhere.example");
+  rule.http[0].route[0].destination = {"old.shop.svc.cluster.local", "v1", 80};
+  AddVirtualService(rule);
+  Since({Change::kExternalNameAliases});
+  EXPECT_EQ(Find(Generate("80"), "elsewhere.example:80").routes(0).route().cluster(),
+            "outbound|80|v1|web.shop.svc.cluster.local");
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

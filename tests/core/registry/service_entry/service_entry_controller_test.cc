@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/profile/changes.h"
 #include "core/registry/service_entry/auto_allocate.h"
 
 namespace wavetank::pilot {
@@ -365,6 +366,114 @@ TEST(AutoAllocateTest, WildcardsAndFixedAddressesGetNone) {
   auto original = std::make_shared<Service>(*Named("none.test"));
   original->resolution = Resolution::kPassthrough;
   EXPECT_THAT(AutoAllocateIps({Named("*.wild.test"), fixed, original}), ElementsAre("", "", ""));
+}
+
+// --- Derived from what there is, by profile ---
+
+class DerivedEntriesTest : public ServiceEntryControllerTest {
+ protected:
+  static Profile Of130() {
+    Profile profile;
+    profile.Set(Change::kEntriesDerived);
+    profile.Set(Change::kDnsEndpointsInShards);
+    return profile;
+  }
+  config::ConfigStore store130_;
+  Recorder updater130_;
+  ServiceEntryController derived_{store130_, updater130_, {.cluster = ClusterId("cluster1"), .profile = Of130()}};
+  void Put130(const Entry& entry) { store130_.Put(std::make_shared<const Entry>(entry)); }
+  void Put130(const Workload& entry) { store130_.Put(std::make_shared<const Workload>(entry)); }
+};
+
+TEST_F(DerivedEntriesTest, EndpointsThatAllGoAreGone) {
+  Entry entry = MakeEntry("db", "db.test", kStatic);
+  entry.spec.endpoints = {At("10.0.0.1")};
+  Put130(entry);
+  EXPECT_THAT(updater130_.Take(), ElementsAre("eds db.test", "service db.test add", "full db.test"));
+  entry.spec.endpoints = {};
+  Put130(entry);
+  EXPECT_THAT(updater130_.Take(), ElementsAre("eds db.test"));
+  EXPECT_THAT(updater130_.Addresses("db.test"), IsEmpty());
+}
+
+TEST_F(DerivedEntriesTest, EntriesOfOneHostAddUpAndTheHostGoesWithTheLast) {
+  Entry one = MakeEntry("one", "db.test", kStatic), two = MakeEntry("two", "db.test", kStatic);
+  one.meta.creation_unix_seconds = 2;
+  one.spec.endpoints = {At("10.0.0.1")};
+  two.meta.creation_unix_seconds = 1;
+  two.spec.endpoints = {At("10.0.0.2")};
+  Put130(one);
+  Put130(two);
+  EXPECT_THAT(updater130_.Addresses("db.test"), ElementsAre("10.0.0.2:8080", "10.0.0.1:8080")) << "the oldest first";
+  store130_.Delete(config::Kind::kServiceEntry, "two", "shop");
+  EXPECT_THAT(updater130_.Addresses("db.test"), ElementsAre("10.0.0.1:8080"));
+  updater130_.Take();
+  store130_.Delete(config::Kind::kServiceEntry, "one", "shop");
+  EXPECT_THAT(updater130_.Take(), ElementsAre("service db.test delete", "eds db.test", "full db.test"));
+}
+
+TEST_F(DerivedEntriesTest, AWorkloadThatLeavesTakesNobodyElsesInstancesAlong) {
+  Entry entry = MakeEntry("vms", "vms.test", kStatic), fixed = MakeEntry("fixed", "fixed.test", kStatic);
+  entry.spec.workload_selector = kube::Labels{{"app", "vm"}};
+  fixed.spec.endpoints = {At("10.0.0.1")};
+  Put130(entry);
+  Put130(fixed);
+  Put130(MakeWorkload("vm", "10.0.0.1", {{"app", "vm"}}));
+  Proxy proxy;
+  proxy.ip_addresses = {"10.0.0.1"};
+  proxy.metadata.ns = "shop";
+  EXPECT_EQ(derived_.GetProxyServiceInstances(proxy).size(), 2u);
+  store130_.Delete(config::Kind::kWorkloadEntry, "vm", "shop");
+  EXPECT_EQ(derived_.GetProxyServiceInstances(proxy).size(), 1u);
+  EXPECT_THAT(updater130_.Addresses("vms.test"), IsEmpty());
+}
+
+TEST_F(DerivedEntriesTest, AWorkloadEntryOfAnotherClusterLeavesEntirelyAndOwnOnesHideIt) {
+  Entry entry = MakeEntry("vms", "vms.test", kStatic);
+  entry.spec.workload_selector = kube::Labels{{"app", "vm"}};
+  Put130(entry);
+  WorkloadInstance far = *MakePod("vm", "10.9.0.1", {{"app", "vm"}});
+  far.kind = WorkloadInstance::Kind::kWorkloadEntry;
+  const auto told = std::make_shared<const WorkloadInstance>(far);
+  derived_.OnWorkloadInstance(told, Event::kAdd);
+  EXPECT_THAT(updater130_.Addresses("vms.test"), ElementsAre("10.9.0.1:8080"));
+  Put130(MakeWorkload("vm", "10.0.0.1", {{"app", "vm"}}));
+  EXPECT_THAT(updater130_.Addresses("vms.test"), ElementsAre("10.0.0.1:8080"));
+  store130_.Delete(config::Kind::kWorkloadEntry, "vm", "shop");
+  EXPECT_THAT(updater130_.Addresses("vms.test"), ElementsAre("10.9.0.1:8080"));
+  derived_.OnWorkloadInstance(told, Event::kDelete);
+  EXPECT_THAT(updater130_.Addresses("vms.test"), IsEmpty());
+}
+
+TEST_F(DerivedEntriesTest, AnotherTargetPortIsAFullPush) {
+  Entry entry = MakeEntry("db", "db.test", kStatic);
+  entry.spec.endpoints = {At("10.0.0.1")};
+  Put130(entry);
+  updater130_.Take();
+  entry.spec.ports[0].target_port = 9090;
+  Put130(entry);
+  EXPECT_THAT(updater130_.Take(), ElementsAre("eds db.test", "service db.test update", "full db.test"));
+}
+
+TEST(WorkloadEntriesTest, LocalityAndNameMayBeLabelsByProfile) {
+  config::WorkloadEntry entry;
+  entry.address = "10.0.0.1";
+  entry.labels = {{"istio-locality", "a.b.c"}};
+  config::ConfigMeta meta;
+  meta.name = "vm-1";
+  meta.ns = "shop";
+  meta.labels = {{"service.istio.io/workload-name", "vm"}};
+  EndpointConverter converter{ClusterId("c"), {}, {}, true};
+  EXPECT_EQ(converter.Workload(meta, entry).endpoint.p().locality.label, "");
+  EXPECT_EQ(converter.Workload(meta, entry).endpoint.p().workload_name, "vm-1");
+  converter.locality_by_label = converter.names_by_group = true;
+  EXPECT_EQ(converter.Workload(meta, entry).endpoint.p().locality.label, "a/b/c");
+  EXPECT_EQ(converter.Workload(meta, entry).endpoint.p().workload_name, "vm");
+  entry.labels["topology.istio.io/locality"] = "x/y";
+  entry.locality = "r";
+  EXPECT_EQ(converter.Workload(meta, entry).endpoint.p().locality.label, "r");
+  meta.annotations = {{"istio.io/autoRegistrationGroup", "group"}};
+  EXPECT_EQ(converter.Workload(meta, entry).endpoint.p().workload_name, "group");
 }
 
 }  // namespace
