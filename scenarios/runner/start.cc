@@ -78,6 +78,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     if (!objects.ok()) return objects.status();
     absl::StatusOr<ClusterRanges> ranges = ReadRanges(cluster);
     if (!ranges.ok()) return ranges.status();
+    for (const std::string& note : ranges->notes) out.notes.push_back(note);
     for (const auto& [said, taken, field] :
          {std::tuple(ranges->pods, cluster.pod_cidr, "pods"),
           std::tuple(ranges->services, cluster.service_cidr, "services"),
