@@ -309,6 +309,20 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
   return out;
 }
 
+AddressRanges RangesOf(const Scenario& scenario, size_t index) {
+  const ClusterSpec& cluster = scenario.clusters[index];
+  AddressRanges out{cluster.pod_cidr, cluster.service_cidr, cluster.load_balancer_cidr};
+  if (!out.pods.empty() && !out.services.empty() && !out.load_balancers.empty()) return out;
+  const ClusterRanges files = ReadRanges(cluster).value_or(ClusterRanges());
+  const auto take = [](std::string* range, const std::string& of_files, std::string usual) {
+    if (range->empty()) *range = of_files.empty() ? std::move(usual) : of_files;
+  };
+  take(&out.pods, files.pods, fmt::format("10.{}.0.0/16", index + 1));
+  take(&out.services, files.services, fmt::format("10.{}.0.0/16", 96 + index));
+  take(&out.load_balancers, files.load_balancers, fmt::format("172.30.{}.0/24", index + 1));
+  return out;
+}
+
 bool SameRange(const std::string& a, const std::string& b) {
   if (a == b) return true;
   const auto one = Bounds(a), other = Bounds(b);
@@ -317,11 +331,8 @@ bool SameRange(const std::string& a, const std::string& b) {
 
 std::vector<std::string> SharedRanges(const Scenario& scenario) {
   std::vector<std::string> out;
-  struct Ranges {
-    std::string pods, services, load_balancers;
-  };
-  std::vector<Ranges> ranges;
-  for (const ClusterSpec& c : scenario.clusters) ranges.push_back({c.pod_cidr, c.service_cidr, c.load_balancer_cidr});
+  std::vector<AddressRanges> ranges;
+  for (size_t i = 0; i < scenario.clusters.size(); ++i) ranges.push_back(RangesOf(scenario, i));
   const auto meet = [](const std::string& a, const std::string& b) {
     // Of two IP families that of IPv4, which stands first.
     const auto one = Bounds(FirstRange(a)), other = Bounds(FirstRange(b));
@@ -329,7 +340,7 @@ std::vector<std::string> SharedRanges(const Scenario& scenario) {
   };
   for (size_t i = 0; i < ranges.size(); ++i) {
     const std::string& name = scenario.clusters[i].name;
-    const Ranges& own = ranges[i];
+    const AddressRanges& own = ranges[i];
     if (meet(own.pods, own.services)) {
       out.push_back(fmt::format(
           "the ranges of pods and Services of {0} overlap ({1}, {2}): a pod with an address that a Service has too is "

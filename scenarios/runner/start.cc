@@ -83,7 +83,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
          {std::tuple(ranges->pods, cluster.pod_cidr, "pods"),
           std::tuple(ranges->services, cluster.service_cidr, "services"),
           std::tuple(ranges->load_balancers, cluster.load_balancer_cidr, "loadBalancers")}) {
-      if (said.empty() || SameRange(said, taken)) continue;
+      if (said.empty() || taken.empty() || SameRange(said, taken)) continue;
       out.notes.push_back(
           fmt::format("{}: its files give {} the range {}, and the scenario {}; say `{}: {}` to have it", cluster.name,
                       field, said, taken, field, said));

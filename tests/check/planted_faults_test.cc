@@ -397,6 +397,8 @@ constexpr PlantedFault kFaults[] = {
     {"filter-application-protocols", "WT531"},
     {"extension-unused", "WT531"},
     {"extension-missing", "WT594"},
+    {"metal-lb-services", "WT729"},
+    {"kind-subnets", "WT729"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
