@@ -18,6 +18,7 @@
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/store/rbac.h"
 #include "fmt/format.h"
+#include "sim/agent/image_reference.h"
 #include "sim/agent/pod_files.h"
 #include "sim/remote/client_bucket.h"
 #include "sim/remote/own_account.h"
@@ -393,6 +394,11 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
     }
     return out;
   };
+  if (pod != nullptr && !config_.observed) {
+    std::string image = InvalidImage(At(pod->body, "spec"));
+    if (image.empty()) image = UnpublishedImage(At(pod->body, "spec"));
+    if (!image.empty()) return absl::NotFoundError(std::move(image));
+  }
   absl::StatusOr<pilot::ContainerSettings> said =
       pilot::ReadContainerSettings(pod == nullptr ? Null() : pod->body, "discovery", keys_of);
   if (!said.ok()) return said.status();

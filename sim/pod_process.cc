@@ -89,14 +89,8 @@ void PodProcess::Start(std::function<void(bool)> ready) {
     failure_ = absl::InvalidArgumentError(std::move(invalid));
     return;
   }
-  // What istiod's webhook puts in place of the word has not been put: no registry has such an image.
-  for (const nlohmann::json& container : Items(At(pod_->body, {"spec", "containers"}))) {
-    if (Text(container, "image") != "auto") continue;
-    failure_ = absl::NotFoundError(
-        "Failed to pull image \"auto\": rpc error: code = Unknown desc = failed to pull and unpack image "
-        "\"docker.io/library/auto:latest\": failed to resolve reference \"docker.io/library/auto:latest\": pull access "
-        "denied, repository does not exist or may require authorization: server message: insufficient_scope: "
-        "authorization failed");
+  if (std::string missing = site_.observed ? "" : UnpublishedImage(At(pod_->body, "spec")); !missing.empty()) {
+    failure_ = absl::NotFoundError(std::move(missing));
     return;
   }
   ready_ = std::move(ready);

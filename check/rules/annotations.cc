@@ -19,6 +19,7 @@
 #include "core/inject/annotation_validation.h"
 #include "core/kube/quantity.h"
 #include "core/profile/image_release.h"
+#include "core/profile/published_images.h"
 #include "core/profile/releases.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -306,6 +307,33 @@ void ProxyImageOfAnotherRelease(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// A private copy of Istio's images may have any name; one that is a letter from Istio's own is hardly meant.
+void HubAlmostIstios(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::set<std::string> told;  // workload and image
+    for (const kube::ObjectRef& pod : mesh.List(*cluster, "Pod")) {
+      for (const char* list : {"initContainers", "containers"}) {
+        for (const json& container : Items(At(pod->body, {"spec", list}))) {
+          const std::string image = Text(container, "image");
+          const std::string_view meant = pilot::HubMeant(image);
+          const bool half = pilot::HasHalfARelease(image);
+          if (meant.empty() && !half) continue;
+          const kube::ObjectRef owner = OwnerOf(mesh, *cluster, pod);
+          if (!told.insert(NameOf(*owner) + " " + image).second) continue;
+          if (half) {
+            findings.Add(
+                *cluster, *owner,
+                fmt::format("tag {} of its image {} is no release: those are X.Y.Z", pilot::TagOf(image), image));
+            findings.Explain({}, "write the whole release, in quotes: YAML reads tag: 1.20 as the number 1.2");
+            continue;
+          }
+          findings.Add(*cluster, *owner, fmt::format("its image {} is almost of {}, Istio's own hub", image, meant));
+        }
+      }
+    }
+  }
+}
+
 // iptables lead nothing to a sidecar of that mode: it listens where a Sidecar with captureMode NONE tells it to.
 void InterceptionNone(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
@@ -538,6 +566,10 @@ const std::vector<Rule>& WorkloadRules() {
        "create the Secret (kubectl create secret docker-registry), or mend the name", "", ReferencesMissing, false},
       {"WT724", "IstiodOfAnotherRelease", Level::kWarning, "a mesh is judged by the release of its profile",
        "choose the profile of its release", "", IstiodOfAnotherRelease, false},
+      {"WT726", "HubAlmostIstios", Level::kWarning,
+       "where no registry has that name, the pod stays in ImagePullBackOff; what other registries have is not known "
+       "here",
+       "mend the hub: docker.io/istio, gcr.io/istio-release or registry.istio.io/release", "", HubAlmostIstios, false},
   };
   return *rules;
 }

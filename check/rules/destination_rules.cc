@@ -608,7 +608,7 @@ const std::vector<Rule>& DestinationRuleRules() {
       {"WT550", "CredentialOfSidecars", Level::kError, "Secrets by credentialName are for gateways",
        "give the rule a workloadSelector, or mount the files and name them (clientCertificate, privateKey, "
        "caCertificates)",
-       "", CredentialOfSidecars},
+       "istio/istio#31738", CredentialOfSidecars},
   };
   return *rules;
 }

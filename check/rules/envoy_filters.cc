@@ -1,6 +1,7 @@
 // EnvoyFilters whose patches reach nothing, or may not do what they seem to.
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -84,55 +85,13 @@ bool ClusterFits(const EnvoyFilter::ClusterMatch& match, const std::string& name
   return match.port_number == 0 || static_cast<int>(match.port_number) == key->port;
 }
 
-// What the patch looks for and no proxy has; empty: some proxy has it, or it cannot be told from outside. What is
-// removed is no proxy's any more: of that only a host that nobody has is told.
-std::string MissingCluster(const MeshCluster& cluster, const EnvoyFilter::ClusterMatch& match, Operation op,
-                           const std::vector<const sim::PodProcess*>& proxies) {
+// What the patch looks for and no proxy has; empty: some proxy has it.
+std::string MissingCluster(const EnvoyFilter::ClusterMatch& match, const std::vector<std::string>& names) {
   if (match.name.empty() && match.service.empty() && match.subset.empty() && match.port_number == 0) return {};
-  const bool missing = std::none_of(proxies.begin(), proxies.end(), [&](const sim::PodProcess* pod) {
-    const auto names = pod->envoy()->ClusterNames();
-    return std::any_of(names.begin(), names.end(), [&](const auto& name) { return ClusterFits(match, name); });
-  });
-  if (!missing || (op == Operation::kRemove && (match.service.empty() || KnowsHost(cluster, match.service)))) return {};
+  if (std::any_of(names.begin(), names.end(), [&](const auto& name) { return ClusterFits(match, name); })) return {};
   return fmt::format("no proxy has a cluster {}{}{}", match.name, match.service,
                      match.subset.empty() ? "" : " subset " + match.subset) +
          (match.port_number == 0 ? "" : fmt::format(" port {}", match.port_number));
-}
-
-// Filters that istiod 1.18.2 generates, each for some proxies (pilot/pkg/networking/core/v1alpha3,
-// pilot/pkg/xds/filters, pkg/wasm): one of them that is nowhere may be what a REMOVE has taken.
-constexpr std::string_view kGenerated[] = {"envoy.filters.network.http_connection_manager",
-                                           "envoy.filters.network.tcp_proxy",
-                                           "envoy.filters.network.sni_cluster",
-                                           "envoy.filters.network.mongo_proxy",
-                                           "envoy.filters.network.mysql_proxy",
-                                           "envoy.filters.network.redis_proxy",
-                                           "envoy.filters.network.rbac",
-                                           "envoy.filters.network.wasm",
-                                           "envoy.filters.http.router",
-                                           "envoy.filters.http.fault",
-                                           "envoy.filters.http.cors",
-                                           "envoy.filters.http.grpc_stats",
-                                           "envoy.filters.http.grpc_web",
-                                           "envoy.filters.http.rbac",
-                                           "envoy.filters.http.ext_authz",
-                                           "envoy.filters.http.jwt_authn",
-                                           "envoy.filters.http.alpn",
-                                           "envoy.filters.http.wasm",
-                                           "istio.alpn",
-                                           "istio_authn",
-                                           "istio.metadata_exchange",
-                                           "istio.stats",
-                                           "istio.stackdriver",
-                                           "envoy.filters.listener.tls_inspector",
-                                           "envoy.filters.listener.http_inspector",
-                                           "envoy.filters.listener.original_dst",
-                                           "envoy.filters.listener.original_src",
-                                           "envoy.filters.listener.proxy_protocol"};
-
-bool MayBeGenerated(const std::string& name) {
-  return std::any_of(std::begin(kGenerated), std::end(kGenerated),
-                     [&](std::string_view each) { return pilot::patch::NameMatches(name, each); });
 }
 
 // How far into what istiod generates a patch's match leads, and what is missing there.
@@ -188,11 +147,9 @@ std::string ChainText(const EnvoyFilter::ListenerMatch& match) {
   return out;
 }
 
-// The filter that the patch names is among `filters`, or what it puts in its place is; what it takes away may have
-// been.
+// The filter that the patch names is among `filters`, or what it puts in its place is.
 bool HasNamed(const EnvoyFilter::ConfigPatch& patch, const json& filters, const std::string& name) {
   const Operation op = OperationOf(patch);
-  if (op == Operation::kRemove && MayBeGenerated(name)) return true;
   const std::string put = op == Operation::kReplace ? Text(patch.patch->value, "name") : std::string();
   return std::any_of(filters.begin(), filters.end(), [&](const json& filter) {
     const std::string has = Text(filter, "name");
@@ -259,7 +216,7 @@ void LookAtRoutes(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::Rout
       return reach.Fails(0, "no proxy has a route configuration " + wanted);
   }
   const Operation op = OperationOf(patch);
-  const bool goes = patch.apply_to == ApplyTo::kVirtualHost && (op == Operation::kRemove || op == Operation::kReplace);
+  const bool goes = patch.apply_to == ApplyTo::kVirtualHost && op == Operation::kReplace;
   const bool comes = patch.apply_to == ApplyTo::kVirtualHost && op == Operation::kAdd;
   if (patch.apply_to == ApplyTo::kRouteConfiguration || goes || comes || !match.vhost) return reach.Found();
   for (const json& host : At(routes, "virtualHosts")) {
@@ -278,55 +235,62 @@ void LookAtRoutes(const EnvoyFilter::ConfigPatch& patch, const EnvoyFilter::Rout
   }
 }
 
-// What istiod would send to proxies now, with every EnvoyFilter applied. Each is asked about once.
+// What istiod would send to proxies now, with every EnvoyFilter applied; and before, which is what a patch that takes
+// something away meets. Each is asked about once.
 class Sending {
  public:
   struct Sent {
     const sim::PodProcess* pod;
     std::vector<json> listeners, routes;
+    std::vector<std::string> clusters;
   };
 
   // Of replicas of one application the first, as they are sent the same; without those that are not connected.
-  std::vector<const Sent*> To(const MeshCluster& cluster, const std::vector<const sim::PodProcess*>& proxies) {
+  std::vector<const Sent*> To(const MeshCluster& cluster, const std::vector<const sim::PodProcess*>& proxies,
+                              bool patched) {
     std::vector<const Sent*> out;
     std::set<std::pair<std::string, std::string>> alike;
     for (const sim::PodProcess* pod : proxies) {
       if (cluster.istiod == nullptr || !alike.emplace(pod->pod()->meta.ns, pod->app()).second) continue;
-      const auto [sent, fresh] = sent_.try_emplace(pod->name());
-      if (fresh) sent->second = Of(*cluster.istiod, *pod);
+      const auto [sent, fresh] = sent_.try_emplace({pod->name(), patched});
+      if (fresh) sent->second = Of(*cluster.istiod, *pod, patched);
       if (sent->second) out.push_back(&*sent->second);
     }
     return out;
   }
 
  private:
-  static std::optional<Sent> Of(const pilot::Istiod& istiod, const sim::PodProcess& pod) {
+  std::optional<Sent> Of(const pilot::Istiod& istiod, const sim::PodProcess& pod, bool patched) {
     const pilot::Connection* connection =
         debug::FindConnection(istiod, fmt::format("{}.{}", pod.pod()->meta.name, pod.pod()->meta.ns));
     if (connection == nullptr) return std::nullopt;
-    Sent out{&pod, {}, {}};
-    for (debug::Generated& each : debug::Generate(istiod, *connection, pilot::XdsType::kLds))
-      out.listeners.emplace_back(each.json);
-    for (debug::Generated& each : debug::Generate(istiod, *connection, pilot::XdsType::kRds))
-      out.routes.emplace_back(each.json);
+    std::unique_ptr<debug::Unpatched>& before = before_[&istiod];
+    if (!patched && before == nullptr) before = std::make_unique<debug::Unpatched>(istiod);
+    const auto generate = [&](pilot::XdsType type) {
+      return patched ? debug::Generate(istiod, *connection, type) : before->Generate(*connection, type);
+    };
+    Sent out{&pod, {}, {}, {}};
+    for (debug::Generated& each : generate(pilot::XdsType::kLds)) out.listeners.emplace_back(each.json);
+    for (debug::Generated& each : generate(pilot::XdsType::kRds)) out.routes.emplace_back(each.json);
+    for (debug::Generated& each : generate(pilot::XdsType::kCds)) out.clusters.push_back(std::move(each.name));
     return out;
   }
 
-  std::map<std::string, std::optional<Sent>> sent_;  // by the pod's name
+  std::map<std::pair<std::string, bool>, std::optional<Sent>> sent_;  // by the pod's name
+  std::map<const pilot::Istiod*, std::unique_ptr<debug::Unpatched>> before_;
 };
 
-std::string Missing(const MeshCluster& cluster, const EnvoyFilter::ConfigPatch& patch,
-                    const std::vector<const sim::PodProcess*>& proxies, Sending& sending) {
-  const Operation op = OperationOf(patch);
-  if (const auto* match = std::get_if<EnvoyFilter::ClusterMatch>(&patch.match.object); match != nullptr)
-    return MissingCluster(cluster, *match, op, proxies);
+std::string MissingIn(const EnvoyFilter::ConfigPatch& patch, const std::vector<const Sending::Sent*>& all) {
+  if (const auto* match = std::get_if<EnvoyFilter::ClusterMatch>(&patch.match.object); match != nullptr) {
+    std::vector<std::string> names;
+    for (const Sending::Sent* sent : all) names.insert(names.end(), sent->clusters.begin(), sent->clusters.end());
+    return all.empty() ? std::string() : MissingCluster(*match, names);
+  }
   const auto* of_listener = std::get_if<EnvoyFilter::ListenerMatch>(&patch.match.object);
   const auto* of_routes = std::get_if<EnvoyFilter::RouteConfigurationMatch>(&patch.match.object);
-  const bool whole = patch.apply_to == ApplyTo::kListener || patch.apply_to == ApplyTo::kFilterChain;
-  if (whole && (op == Operation::kRemove || (patch.apply_to == ApplyTo::kListener && op == Operation::kAdd))) return {};
   if (of_listener == nullptr && of_routes == nullptr) return {};
   Reach reach;
-  for (const Sending::Sent* sent : sending.To(cluster, proxies)) {
+  for (const Sending::Sent* sent : all) {
     for (const json& listener : sent->listeners) {
       const bool inbound = Text(listener, "trafficDirection") == "INBOUND";
       if (!InContextOf(patch.match, *sent->pod, inbound)) continue;
@@ -347,6 +311,81 @@ std::string Missing(const MeshCluster& cluster, const EnvoyFilter::ConfigPatch& 
   return reach.Missing();
 }
 
+// What another patch puts there for this one to take away.
+bool PutByAnother(const MeshCluster& cluster, const EnvoyFilter::ConfigPatch& patch) {
+  std::set<std::string> wanted;
+  if (const auto* match = std::get_if<EnvoyFilter::ClusterMatch>(&patch.match.object)) wanted.insert(match->name);
+  if (const auto* match = std::get_if<EnvoyFilter::ListenerMatch>(&patch.match.object)) {
+    wanted.insert({match->name, match->listener_filter});
+    if (match->filter_chain) wanted.insert(match->filter_chain->name);
+    if (match->filter_chain && match->filter_chain->filter)
+      wanted.insert({match->filter_chain->filter->name, match->filter_chain->filter->sub_filter.value_or("")});
+  }
+  if (const auto* match = std::get_if<EnvoyFilter::RouteConfigurationMatch>(&patch.match.object); match && match->vhost)
+    wanted.insert(match->vhost->name);
+  wanted.erase("");
+  for (const config::EnvoyFilterRef& filter : cluster.configs.EnvoyFilters()) {
+    for (const EnvoyFilter::ConfigPatch& other : filter->spec.config_patches) {
+      const Operation op = OperationOf(other);
+      if (op == Operation::kRemove || op == Operation::kMerge || op == Operation::kInvalid) continue;
+      if (wanted.contains(Text(other.patch->value, "name"))) return true;
+    }
+  }
+  return false;
+}
+
+std::string Missing(const MeshCluster& cluster, const EnvoyFilter::ConfigPatch& patch,
+                    const std::vector<const sim::PodProcess*>& proxies, Sending& sending) {
+  const Operation op = OperationOf(patch);
+  const bool adds_listener = patch.apply_to == ApplyTo::kListener && op == Operation::kAdd;
+  if (adds_listener || (op == Operation::kRemove && PutByAnother(cluster, patch))) return {};
+  return MissingIn(patch, sending.To(cluster, proxies, op != Operation::kRemove));
+}
+
+// Node metadata that a patch asks for (istiod: pilot/pkg/model/envoyfilter.go, proxyMatch).
+bool MetadataFits(const EnvoyFilter::Match& match, const sim::PodProcess& pod) {
+  if (!match.proxy) return true;
+  const json& metadata = pod.node().metadata;
+  return std::all_of(match.proxy->metadata.begin(), match.proxy->metadata.end(), [&](const auto& wanted) {
+    const json& has = At(metadata, wanted.first);
+    return has.is_string() && TextOf(has) == wanted.second;
+  });
+}
+
+// Names of extension configurations that filters of some EnvoyFilter ask the ADS stream for, and those that are given.
+std::set<std::string> ExtensionsAsked(const json& value) {
+  std::set<std::string> out;
+  const json& source = At(At(value, "config_discovery"), "config_source");
+  const json& camel = At(At(value, "configDiscovery"), "configSource");
+  if (!At(source, "ads").is_null() || !At(camel, "ads").is_null()) out.insert(Text(value, "name"));
+  return out;
+}
+std::set<std::string> ExtensionsGiven(const MeshCluster& cluster) {
+  std::set<std::string> out;
+  for (const config::EnvoyFilterRef& filter : cluster.configs.EnvoyFilters()) {
+    for (const EnvoyFilter::ConfigPatch& patch : filter->spec.config_patches) {
+      if (patch.apply_to == ApplyTo::kExtensionConfig && patch.patch) out.insert(Text(patch.patch->value, "name"));
+    }
+  }
+  for (const config::WasmPluginRef& plugin : cluster.configs.WasmPlugins())
+    out.insert(fmt::format("{}.{}", plugin->meta.ns, plugin->meta.name));
+  return out;
+}
+
+// istiod: pilot/pkg/networking/core/v1alpha3/extension: ECDS answers for what some EnvoyFilter or WasmPlugin gives.
+void ExtensionsMissing(const Mesh& mesh, Findings& findings) {
+  EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
+    if (!patch.patch || patch.apply_to == ApplyTo::kExtensionConfig) return;
+    for (const std::string& name : ExtensionsAsked(patch.patch->value)) {
+      if (ExtensionsGiven(cluster).contains(name)) continue;
+      findings.Add(cluster, filter.meta,
+                   fmt::format("patch {}: its filter waits for the extension configuration {}, which no EnvoyFilter "
+                               "(EXTENSION_CONFIG) and no WasmPlugin gives",
+                               number, name));
+    }
+  });
+}
+
 void WithoutEffect(const Mesh& mesh, Findings& findings) {
   Sending sending;
   EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
@@ -355,7 +394,38 @@ void WithoutEffect(const Mesh& mesh, Findings& findings) {
                           fmt::format("patch {}: proxyVersion '{}' fits no proxy of this release ({})", number,
                                       patch.match.proxy->proxy_version, fmt::join(versions, ", ")));
     }
-    const auto proxies = Proxies(mesh, cluster, filter, patch);
+    auto proxies = Proxies(mesh, cluster, filter, patch);
+    if (!proxies.empty()) {
+      std::erase_if(proxies, [&](const sim::PodProcess* pod) { return !MetadataFits(patch.match, *pod); });
+      if (proxies.empty()) {
+        std::vector<std::string> wanted;
+        for (const auto& [key, value] : patch.match.proxy->metadata) wanted.push_back(key + "=" + value);
+        return findings.Add(
+            cluster, filter.meta,
+            fmt::format("patch {}: no proxy of its context has the metadata {}", number, fmt::join(wanted, ", ")));
+      }
+    }
+    if (patch.apply_to == ApplyTo::kExtensionConfig) {
+      const std::string name = patch.patch ? Text(patch.patch->value, "name") : std::string();
+      bool asked = false;
+      for (const config::EnvoyFilterRef& other : cluster.configs.EnvoyFilters()) {
+        for (const EnvoyFilter::ConfigPatch& each : other->spec.config_patches)
+          asked = asked || (each.patch && ExtensionsAsked(each.patch->value).contains(name));
+      }
+      if (!asked)
+        findings.Add(cluster, filter.meta,
+                     fmt::format("patch {}: no filter asks for the extension configuration {} (config_discovery)",
+                                 number, name));
+      return;
+    }
+    if (const auto* match = std::get_if<EnvoyFilter::ListenerMatch>(&patch.match.object);
+        match != nullptr && match->filter_chain && !match->filter_chain->application_protocols.empty()) {
+      // istiod: envoyfilter/listener_patch.go, filterChainMatch.
+      findings.Add(cluster, filter.meta,
+                   fmt::format("patch {}: filterChain.applicationProtocols is read by no istiod: the patch holds for "
+                               "chains of any",
+                               number));
+    }
     if (proxies.empty()) {
       // Without any pod for its selector at all it is IST0127.
       const auto pods = mesh.ServedPods(cluster);
@@ -421,6 +491,9 @@ const std::vector<Rule>& EnvoyFilterRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT531", "EnvoyFilterWithoutEffect", Level::kWarning, "istiod passes such a patch over without a word",
        "mend the match: version, context, cluster, listener", "istio/istio#19185", WithoutEffect},
+      {"WT594", "ExtensionConfigMissing", Level::kError,
+       "a listener waits for all that its filters ask the ADS stream for, or answers 500 meanwhile",
+       "add the EXTENSION_CONFIG, with the filter's name", "", ExtensionsMissing},
       {"IST0151", "EnvoyFilterUsesRelativeOperation", Level::kWarning, "EnvoyFilters are applied by priority, then age",
        "set a priority, or use INSERT_FIRST or ADD", "istio/istio#38214", RelativeOperation},
       {"IST0152", "EnvoyFilterUsesReplaceOperationIncorrectly", Level::kError, "the patch does nothing",

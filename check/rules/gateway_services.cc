@@ -56,8 +56,11 @@ void GatewayWithoutAddress(const Mesh& mesh, Findings& findings) {
     const fakekube::BalancerWish wish = fakekube::WishOf(mesh.world().cluster(cluster.name).api(), object);
     if (!pending || !wish.refused) return;
     findings.Explain(
-        "MetalLB gives nothing to a Service that asks for a pool, or an address, that it does not have",
-        "mend spec.loadBalancerIP or MetalLB's annotations (address-pool, loadBalancerIPs), or add the pool");
+        "MetalLB gives nothing to a Service that asks for a pool, an address or a class (loadBalancerClass) that it "
+        "does "
+        "not have, or whose pool is for others (serviceAllocation)",
+        "mend spec.loadBalancerIP, loadBalancerClass or MetalLB's annotations (address-pool, loadBalancerIPs), or the "
+        "pool");
   });
 }
 
@@ -152,7 +155,8 @@ void BalancerAddressUnannounced(const Mesh& mesh, Findings& findings) {
     if (fakekube::AnnouncesByMetalLb(api, address)) return;
     const kube::ObjectRef pool = fakekube::PoolOf(api, address);
     findings.Add(cluster, *object,
-                 fmt::format("MetalLB gave it {}, and no L2Advertisement or BGPAdvertisement in {} names its pool {}: "
+                 fmt::format("MetalLB gave it {}, and no L2Advertisement of a node that is there, nor BGPAdvertisement "
+                             "with a BGPPeer, names in {} its pool {}: "
                              "outside the cluster nothing answers for the address",
                              address, pool->meta.ns, pool->meta.name));
   });
@@ -597,6 +601,25 @@ void LoadBalancerOpensTls(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// Clouds whose load balancers ask a Service's first port for its health (istio: manifests/charts/gateways/*/values.yaml
+// has status-port first for that).
+constexpr int kStatusPort = 15021;
+
+void HealthPortNotFirst(const Mesh& mesh, Findings& findings) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
+    if (service.type != "LoadBalancer" || service.ports.size() < 2) return;
+    if (service.ports.front().port == kStatusPort) return;
+    findings.Add(cluster, object,
+                 fmt::format("its first port is {}, {}: a load balancer that asks the first port for its health (AWS) "
+                             "meets no health check there",
+                             service.ports.front().port,
+                             std::any_of(service.ports.begin(), service.ports.end(),
+                                         [](const auto& port) { return port.port == kStatusPort; })
+                                 ? "and 15021 (status-port) stands behind it"
+                                 : "and it has no 15021 (status-port)"));
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& GatewayServiceRules() {
@@ -631,6 +654,9 @@ const std::vector<Rule>& GatewayServiceRules() {
        "MetalLB's controller gives addresses, and its speakers tell the network of advertised pools alone",
        "create an L2Advertisement in MetalLB's namespace; without ipAddressPools it is for all of them",
        "metallb/metallb#1561", BalancerAddressUnannounced},
+      {"WT137", "GatewayHealthPort", Level::kInfo, "nodes that the load balancer takes for sick get no connections",
+       "put status-port (15021) first among the ports, as Istio's charts do", "istio/istio#12503", HealthPortNotFirst,
+       false},
       {"WT102", "GatewayWithoutAddress", Level::kError, "without an address a gateway counts as none",
        "make it a LoadBalancer that gets an address, or set spec.externalIPs", "istio/istio#31453, #45516",
        GatewayWithoutAddress},

@@ -2,9 +2,6 @@
 #include <map>
 #include <set>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
@@ -155,15 +152,6 @@ void OptedOutUnevenly(const Mesh& mesh, Findings& findings) {
   }
 }
 
-std::set<int> PortList(const std::string& text) {
-  std::set<int> out;
-  for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    int port = 0;
-    if (absl::SimpleAtoi(absl::StripAsciiWhitespace(part), &port)) out.insert(port);
-  }
-  return out;
-}
-
 // Target ports of the Services of the pod's cluster that select it.
 std::set<int> ServedPorts(const Mesh& mesh, const sim::PodProcess& pod) {
   std::set<int> out;
@@ -171,6 +159,13 @@ std::set<int> ServedPorts(const Mesh& mesh, const sim::PodProcess& pod) {
     for (const kube::ServicePort& port : kube::ParseService(*object).ports) out.insert(port.Target());
   }
   return out;
+}
+
+// istio.io, application requirements: ports used by Istio. Of 1.18.2's sidecar.
+constexpr int kSidecarPorts[] = {15000, 15001, 15004, 15006, 15008, 15020, 15021, 15053, 15090};
+
+bool IsSidecarPort(int port) {
+  return std::find(std::begin(kSidecarPorts), std::end(kSidecarPorts), port) != std::end(kSidecarPorts);
 }
 
 // What iptables leave to the application, mesh TLS does not reach.
@@ -187,66 +182,62 @@ void PortsBypassed(const Mesh& mesh, Findings& findings) {
       if (!IsApplication(*pod) || !pod->bootstrap()) continue;
       const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
       if (!told.insert(NameOf(*owner)).second) continue;
-      const auto given = [&](const char* name) -> const std::string* {
-        const auto it = pod->pod()->meta.annotations.find(std::string("traffic.sidecar.istio.io/") + name);
-        return it == pod->pod()->meta.annotations.end() ? nullptr : &it->second;
+      if (!pod->bootstrap()->interception) continue;  // WT608
+      const pilot::Interception& taken = *pod->bootstrap()->interception;
+      // Of a pod that says nothing itself, the injector's values do.
+      const auto tell = [&](const char* name, const char* value, const std::string& message) {
+        const std::string annotation = std::string("traffic.sidecar.istio.io/") + name;
+        if (pod->pod()->meta.annotations.contains(annotation) ||
+            (owner->kind != "Pod" &&
+             At(owner->body, {"spec", "template", "metadata", "annotations"}).contains(annotation))) {
+          findings.Add(*cluster, *owner, fmt::format("{} {}", name, message));
+          return;
+        }
+        findings.Add(*cluster, *owner, fmt::format("global.proxy.{} of the injector's values {}", value, message));
+        findings.Explain(
+            {}, fmt::format("mend values.global.proxy.{} of the installation, which all its sidecars have", value));
       };
       const std::set<int> served = ServedPorts(mesh, *pod);
-      if (const std::string* excluded = given("excludeInboundPorts")) {
-        for (const int port : PortList(*excluded)) {
-          if (served.contains(port))
-            findings.Add(
-                *cluster, *owner,
-                fmt::format("excludeInboundPorts has {}, a Service's port: its sidecar takes no mesh TLS there, "
-                            "and what comes through gateways fails",
-                            port));
-        }
+      for (const int port : served) {
+        const auto number = static_cast<uint16_t>(port);
+        if (taken.TakesInbound({IpAddress::V4(0), number}) || IsSidecarPort(port)) continue;
+        tell(
+            taken.all_inbound_ports ? "excludeInboundPorts" : "includeInboundPorts",
+            taken.all_inbound_ports ? "excludeInboundPorts" : "includeInboundPorts",
+            fmt::format("{} {}, a Service's port: its sidecar takes no mesh TLS there, and what comes through gateways "
+                        "fails",
+                        taken.all_inbound_ports ? "has" : "lacks", port));
       }
-      if (const std::string* included = given("includeInboundPorts"); included != nullptr && *included != "*") {
-        for (const int port : served) {
-          if (!PortList(*included).contains(port))
-            findings.Add(
-                *cluster, *owner,
-                fmt::format("includeInboundPorts lacks {}, a Service's port: its sidecar takes no mesh TLS there, "
-                            "and what comes through gateways fails",
-                            port));
-        }
+      for (const auto& [port, service] : ports) {
+        if (!taken.excluded_outbound_ports.contains(static_cast<uint16_t>(port))) continue;
+        tell("excludeOutboundPorts", "excludeOutboundPorts",
+             fmt::format(
+                 "has {}, the port of Service {}: requests there pass the sidecar by, without mesh TLS, and reach "
+                 "no other cluster",
+                 port, service));
       }
-      if (const std::string* excluded = given("excludeOutboundPorts")) {
-        for (const int port : PortList(*excluded)) {
-          if (const auto it = ports.find(port); it != ports.end())
-            findings.Add(*cluster, *owner,
-                         fmt::format("excludeOutboundPorts has {}, the port of Service {}: requests there pass the "
-                                     "sidecar by, without mesh TLS, and reach no other cluster",
-                                     port, it->second));
-        }
-      }
-      if (const std::string* included = given("includeOutboundIPRanges"); included != nullptr && *included != "*") {
-        for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
-          if (IsSystemNamespace(mesh, object->meta.ns) || object->meta.ns == "default") continue;
-          const std::string& ip = kube::ParseService(*object).cluster_ip;
-          if (ip.empty() || ip == "None" || AnyCovers(*included, ip)) continue;
-          findings.Add(
-              *cluster, *owner,
-              fmt::format("includeOutboundIPRanges '{}' leaves out the address of Service {}/{}: requests there pass "
-                          "the sidecar by, without mesh TLS, and reach no other cluster",
-                          *included, object->meta.ns, object->meta.name));
-          findings.Explain({}, "add the range of the cluster's Services, or leave the annotation out");
+      for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+        if (IsSystemNamespace(mesh, object->meta.ns) || object->meta.ns == "default") continue;
+        const absl::StatusOr<IpAddress> ip = IpAddress::Parse(kube::ParseService(*object).cluster_ip);
+        if (!ip.ok() || !ip->is_v4()) continue;
+        const auto holds = [&](const IpPrefix& prefix) { return prefix.Contains(*ip); };
+        const auto& out = taken.excluded_outbound_ips;
+        const bool excluded = std::any_of(out.begin(), out.end(), holds);
+        const auto& in = taken.outbound_ips;
+        const bool included = taken.all_outbound_ips || std::any_of(in.begin(), in.end(), holds);
+        if (excluded) {
+          tell("excludeOutboundIPRanges", "excludeIPRanges",
+               fmt::format("covers {}, the address of Service {}/{}: requests there pass the sidecar by",
+                           ip->ToString(), object->meta.ns, object->meta.name));
           break;
         }
-      }
-      if (const std::string* excluded = given("excludeOutboundIPRanges")) {
-        for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
-          if (IsSystemNamespace(mesh, object->meta.ns) || object->meta.ns == "default") continue;
-          const std::string& ip = kube::ParseService(*object).cluster_ip;
-          if (!AnyCovers(*excluded, ip)) continue;
-          findings.Add(
-              *cluster, *owner,
-              fmt::format("excludeOutboundIPRanges {} covers the address of Service {}/{}: requests there pass "
-                          "the sidecar by",
-                          *excluded, object->meta.ns, object->meta.name));
-          break;
-        }
+        if (included) continue;
+        tell(
+            "includeOutboundIPRanges", "includeIPRanges",
+            fmt::format("leaves out {}, the address of Service {}/{}: requests there pass the sidecar by, without mesh "
+                        "TLS, and reach no other cluster",
+                        ip->ToString(), object->meta.ns, object->meta.name));
+        break;
       }
     }
   }
@@ -268,16 +259,13 @@ void UserOfTheProxy(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// istio.io, application requirements: ports used by Istio. Of 1.18.2's sidecar.
-constexpr int kSidecarPorts[] = {15000, 15001, 15004, 15006, 15008, 15020, 15021, 15053, 15090};
-
 void PortsOfTheSidecar(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
       if (IsSystemNamespace(mesh, object->meta.ns)) continue;
       for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
         const int target = port.Target();
-        if (std::find(std::begin(kSidecarPorts), std::end(kSidecarPorts), target) == std::end(kSidecarPorts)) continue;
+        if (!IsSidecarPort(target)) continue;
         const auto pods = Behind(mesh, *cluster, *object);
         const bool sidecar =
             std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return pod->bootstrap() && !pod->router(); });

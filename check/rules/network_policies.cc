@@ -6,6 +6,7 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/kube/label_selector.h"
 #include "core/model/labels.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -17,19 +18,14 @@ using nlohmann::json;
 
 // Label selectors as policies have them; nothing: an expression that is not read here.
 std::optional<bool> SelectorTakes(const json& selector, const kube::Labels& labels) {
-  if (!Items(At(selector, "matchExpressions")).empty()) return std::nullopt;
-  const json& wanted = At(selector, "matchLabels");
-  if (!wanted.is_object()) return true;
-  for (const auto& [key, value] : wanted.items()) {
-    const auto it = labels.find(key);
-    if (it == labels.end() || it->second != TextOf(value)) return false;
-  }
-  return true;
+  const auto read = kube::LabelSelector::FromJson(selector);
+  if (!read.ok()) return std::nullopt;
+  return read->Matches(labels);
 }
 
 bool IsOfDirection(const json& spec, const char* type, const char* field) {
   const json& types = Items(At(spec, "policyTypes"));
-  if (types.empty()) return std::string_view(type) == "Ingress" || !At(spec, field).is_null();
+  if (types.empty()) return std::string_view(type) == "Ingress" || !Items(At(spec, field)).empty();
   return std::any_of(types.begin(), types.end(), [&](const json& t) { return TextOf(t) == type; });
 }
 

@@ -13,9 +13,11 @@
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/label_selector.h"
 #include "core/model/host_name.h"
+#include "core/settings/istiod_settings.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "scenarios/mesh/installer_files.h"
 
 namespace wavetank::check {
 namespace {
@@ -320,6 +322,25 @@ void NoWorkloads(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pkg/env/var.go: a variable that it does not know, or whose value it cannot read, is as if it were not there.
+void IstiodSaysNothing(const Mesh& mesh, Findings& findings) {
+  EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
+    if (object.meta.ns != cluster.system_namespace) return;
+    for (const std::string& text : pilot::UnheededSettings(pod)) {
+      const bool unknown = text.find("which pilot-discovery 1.18.2 does not know") != text.npos;
+      const bool unread = text.find("where istiod expects") != text.npos;
+      if ((!unknown && !unread) || !text.starts_with("variable ")) continue;
+      findings.Add(cluster, object,
+                   fmt::format("{}, is as if it were not there", text.substr(0, text.find_last_not_of(',') + 1)));
+    }
+  });
+}
+
+// kind's and MetalLB's files, or a scenario, give addresses twice.
+void RangesOverlap(const Mesh& mesh, Findings& findings) {
+  for (const std::string& text : scenario::SharedRanges(mesh.scenario())) findings.Add("", "", {}, text);
+}
+
 }  // namespace
 
 const std::vector<Rule>& SettingRules() {
@@ -329,8 +350,15 @@ const std::vector<Rule>& SettingRules() {
       {"WT705", "DrainsBlocked", Level::kWarning,
        "a node's upgrade stands still until somebody deletes the pods or the budget",
        "keep minAvailable below the replicas, or maxUnavailable at 1 or more", "istio/istio#12602", DrainsBlocked},
+      {"WT727", "IstiodVariable", Level::kWarning, "istiod goes on with the variable's default, and says nothing",
+       "mend its name or value: `wavetank istiod-variables` lists them; Go writes durations as 100ms or 1m30s", "",
+       IstiodSaysNothing, false},
+      {"WT729", "RangesOverlap", Level::kWarning, "an address that two things have leads to one of them",
+       "give each a range of its own: podSubnet and serviceSubnet of kind, addresses of IPAddressPools",
+       "vexxhost/magnum-cluster-api#70", RangesOverlap, false},
       {"WT722", "BudgetOfNobody", Level::kWarning, "a drain takes all of the pods that were meant at once",
-       "mend the selector or the pods' labels", "", BudgetsOfNobody, false},
+       "mend the selector or the pods' labels", "bank-vaults/vault-operator#1064, bitnami/charts#34544",
+       BudgetsOfNobody, false},
       {"WT715", "AutoMtlsOff", Level::kError, "between networks there is nothing but mesh TLS",
        "leave meshConfig.enableAutoMtls out, or write a DestinationRule of ISTIO_MUTUAL for *.local", "", AutoMtlsOff},
       {"WT578", "WasmOutOfReach", Level::kWarning,

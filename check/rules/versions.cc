@@ -11,6 +11,7 @@
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
 #include "core/base/text/parse_bool.h"
+#include "core/profile/published_images.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -265,6 +266,15 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
       findings.Add(*at, *object, complaint.substr(cluster.size() + 2));
     } else {
       findings.Add("", "", {}, complaint);
+    }
+    constexpr std::string_view kPull = "Failed to pull image \"";
+    if (const size_t at = complaint.find(kPull); at != complaint.npos) {
+      const size_t from = at + kPull.size();
+      const std::string why = pilot::NeverPublished(complaint.substr(from, complaint.find('"', from) - from));
+      if (!why.empty())
+        findings.Explain(why,
+                         "mend hub and tag where they come from: the pod's template, sidecar.istio.io/proxyImage, "
+                         "global.hub and global.tag of the injector's values, or hub and tag of the IstioOperator");
     }
     if (const auto why = cause.find(cluster); why != cause.end())
       findings.Explain(why->second, "mend that first: this follows from it");

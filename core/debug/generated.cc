@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "core/config/store/store.h"
 #include "core/debug/go_text.h"
 #include "core/envoyapi/json_printer.h"
 #include "core/istiod/istiod.h"
+#include "core/push/push_context.h"
 #include "core/xds/discovery_server.h"
 
 namespace wavetank::debug {
@@ -89,13 +91,17 @@ constexpr std::pair<pilot::XdsCache::Type, XdsType> kCached[] = {{pilot::XdsCach
                                                                  {pilot::XdsCache::Type::kRds, XdsType::kRds},
                                                                  {pilot::XdsCache::Type::kSds, XdsType::kSds}};
 
-pilot::GeneratedResources Ask(const pilot::Istiod& istiod, const Connection& connection, XdsType type) {
+// `push`: null for what the proxy was last served from.
+pilot::GeneratedResources Ask(const pilot::Istiod& istiod, const Connection& connection, XdsType type,
+                              const pilot::PushContextRef& push = nullptr) {
   const pilot::Proxy& proxy = connection.proxy();
   pilot::Generator* const generator = istiod.discovery().FindGenerator(type, proxy);
   const auto watched = proxy.watched_resources.find(type);
   pilot::PushRequest request;
   request.full = true;
-  request.push = connection.last_push() != nullptr ? connection.last_push() : istiod.discovery().last_push_context();
+  request.push = push != nullptr                     ? push
+                 : connection.last_push() != nullptr ? connection.last_push()
+                                                     : istiod.discovery().last_push_context();
   // Without a time of its beginning nothing that is made for it may be cached.
   if (generator == nullptr || request.push == nullptr) return {};
   if (watched == proxy.watched_resources.end()) {
@@ -110,8 +116,9 @@ pilot::GeneratedResources Ask(const pilot::Istiod& istiod, const Connection& con
 
 }  // namespace
 
-std::vector<Generated> Generate(const pilot::Istiod& istiod, const Connection& connection, XdsType type) {
-  const pilot::GeneratedResources generated = Ask(istiod, connection, type);
+namespace {
+
+std::vector<Generated> Opened(XdsType type, const pilot::GeneratedResources& generated) {
   std::vector<std::string_view> bytes;
   for (const pilot::Resource& resource : generated.resources) bytes.emplace_back(*resource.bytes);
   std::vector<Json> json = pilot::EnvoyJson(pilot::TypeUrl(type), bytes);
@@ -123,6 +130,50 @@ std::vector<Generated> Generate(const pilot::Istiod& istiod, const Connection& c
     out.push_back(std::move(one));
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<Generated> Generate(const pilot::Istiod& istiod, const Connection& connection, XdsType type) {
+  return Opened(type, Ask(istiod, connection, type));
+}
+
+struct Unpatched::Impl {
+  const pilot::Istiod& istiod;
+  config::ConfigStore configs;
+  pilot::PushContextRef push;  // null: none is in force
+};
+
+Unpatched::Unpatched(const pilot::Istiod& istiod) : impl_(std::make_unique<Impl>(istiod)) {
+  const pilot::PushContextRef& now = istiod.discovery().last_push_context();
+  if (now == nullptr || now->env().configs == nullptr) return;
+  const config::ConfigStore& all = *now->env().configs;
+  const auto keep = [this](const auto& list) {
+    for (const auto& config : list) impl_->configs.Put(config);
+  };
+  keep(all.AuthorizationPolicies());
+  keep(all.DestinationRules());
+  keep(all.Gateways());
+  keep(all.PeerAuthentications());
+  keep(all.RequestAuthentications());
+  keep(all.ServiceEntries());
+  keep(all.Sidecars());
+  keep(all.Telemetries());
+  keep(all.VirtualServices());
+  keep(all.WasmPlugins());
+  keep(all.WorkloadEntries());
+  pilot::Environment environment = now->env();
+  environment.configs = &impl_->configs;
+  pilot::PushRequest everything;
+  everything.full = true;
+  impl_->push = pilot::PushContext::Create(environment, nullptr, everything, now->version());
+}
+
+Unpatched::~Unpatched() = default;
+
+std::vector<Generated> Unpatched::Generate(const Connection& connection, XdsType type) const {
+  if (impl_->push == nullptr) return {};
+  return Opened(type, Ask(impl_->istiod, connection, type, impl_->push));
 }
 
 // istiod: connectionConfigDump.

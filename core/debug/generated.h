@@ -2,6 +2,7 @@
 // enters a cache, so looking changes no later push.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,5 +37,17 @@ struct Generated {
   nlohmann::ordered_json json;
 };
 std::vector<Generated> Generate(const pilot::Istiod& istiod, const pilot::Connection& connection, pilot::XdsType type);
+
+// The same as if there were no EnvoyFilters: what their patches meet. Making one takes O(services + configs).
+class Unpatched {
+ public:
+  explicit Unpatched(const pilot::Istiod& istiod);
+  ~Unpatched();
+  std::vector<Generated> Generate(const pilot::Connection& connection, pilot::XdsType type) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace wavetank::debug

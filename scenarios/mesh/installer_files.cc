@@ -68,6 +68,57 @@ bool IsMetalLbPool(const json& object) {
   return fakekube::GroupOf(Text(object, "apiVersion")) == "metallb.io" && Text(object, "kind") == "IPAddressPool";
 }
 
+// kind: pkg/apis/config/v1alpha4/types.go, decoded strictly (pkg/internal/apis/config/encoding/load.go): the fields of
+// a kind file, by where they stand.
+constexpr std::string_view kKindFields[] = {
+    "kind", "apiVersion", "name", "nodes", "networking", "featureGates", "runtimeConfig", "kubeadmConfigPatches",
+    "kubeadmConfigPatchesJSON6902", "containerdConfigPatches", "containerdConfigPatchesJSON6902",
+    // networking
+    "networking.ipFamily", "networking.apiServerPort", "networking.apiServerAddress", "networking.podSubnet",
+    "networking.serviceSubnet", "networking.disableDefaultCNI", "networking.kubeProxyMode", "networking.dnsSearch",
+    // nodes
+    "nodes.role", "nodes.image", "nodes.labels", "nodes.extraMounts", "nodes.extraPortMappings",
+    "nodes.kubeadmConfigPatches", "nodes.kubeadmConfigPatchesJSON6902"};
+
+bool HasKindField(const std::string& path) {
+  return std::find(std::begin(kKindFields), std::end(kKindFields), path) != std::end(kKindFields);
+}
+
+// Why `kind create cluster` makes nothing of it; empty: it does. Ranges are looked at where they are read.
+std::string KindRefuses(const json& file) {
+  const std::string version = Text(file, "apiVersion");
+  if (version != "kind.x-k8s.io/v1alpha4")
+    return fmt::format("unknown apiVersion: {}; write kind.x-k8s.io/v1alpha4", version);
+  const auto unknown = [&](const json& object, const std::string& before) -> std::string {
+    if (!object.is_object()) return {};
+    for (const auto& [key, value] : object.items()) {
+      if (!HasKindField(before + key))
+        return fmt::format("unable to decode config: field {} not found{}", key,
+                           before.empty() ? "" : fmt::format(" in {}", before.substr(0, before.size() - 1)));
+    }
+    return {};
+  };
+  if (std::string why = unknown(file, ""); !why.empty()) return why;
+  const json& networking = At(file, "networking");
+  if (std::string why = unknown(networking, "networking."); !why.empty()) return why;
+  // kind: pkg/internal/apis/config/validate.go.
+  if (const std::string mode = Text(networking, "kubeProxyMode", "iptables");
+      mode != "iptables" && mode != "ipvs" && mode != "nftables" && mode != "none")
+    return fmt::format("invalid kubeProxyMode: {}; kind knows iptables, ipvs, nftables and none", mode);
+  const json& port = At(networking, "apiServerPort");
+  if (!port.is_null() && (!port.is_number_integer() || NumberOf(port) < -1 || NumberOf(port) > 65535))
+    return fmt::format("invalid apiServerPort: {}", TextOf(port));
+  bool control_plane = Items(At(file, "nodes")).empty();
+  for (const json& node : Items(At(file, "nodes"))) {
+    if (std::string why = unknown(node, "nodes."); !why.empty()) return why;
+    const std::string role = Text(node, "role", "control-plane");
+    if (role != "control-plane" && role != "worker")
+      return fmt::format("\"{}\" is not a valid node role; there are control-plane and worker", role);
+    control_plane = control_plane || role == "control-plane";
+  }
+  return control_plane ? "" : "must have at least one control-plane node";
+}
+
 // Where MetalLB is: its controller reads the pools of its own namespace alone (metallb: controller/main.go,
 // --namespace). That of a Deployment of its, or the one of its manifests.
 std::string MetalLbNamespace(const json& object, const std::string& otherwise) {
@@ -171,6 +222,8 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
       look_at(manifest.object, spec.ns, fmt::format("{}:{}", manifest.file, manifest.line));
     for (const fakekube::Manifest& other : others.found) {
       if (!IsKindFile(other.object)) continue;
+      if (const std::string why = KindRefuses(other.object); !why.empty())
+        return absl::InvalidArgumentError(fmt::format("{}:{}: a kind file: {}", other.file, other.line, why));
       const json& networking = At(other.object, "networking");
       const std::string family = Text(networking, "ipFamily", "ipv4");
       if (family == "ipv6") {
@@ -198,7 +251,8 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
       }
       if (const size_t nodes = Items(At(other.object, "nodes")).size(); nodes > 1) {
         out.notes.push_back(
-            fmt::format("{}:{}: {} nodes are asked for, and the cluster has one", other.file, other.line, nodes));
+            fmt::format("{}:{}: a kind file: that it asks for {} nodes, where the cluster has one, has no effect here",
+                        other.file, other.line, nodes));
       }
     }
   }
@@ -209,6 +263,25 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
       out.notes.push_back(fmt::format("{}: IPAddressPool {} is in namespace {}, and MetalLB reads those of {} alone",
                                       where, Text(At(pool, "metadata"), "name"), ns, metal_lb));
       ranges.clear();
+    }
+    for (const std::string& range : ranges) {
+      if (range.find(':') != std::string::npos) continue;
+      const auto bounds = Bounds(range);
+      if (!bounds.ok())
+        return absl::InvalidArgumentError(fmt::format("{}: IPAddressPool {}: {}, or as 172.18.255.1-172.18.255.9",
+                                                      where, Text(At(pool, "metadata"), "name"),
+                                                      Message(bounds.status())));
+      // metallb: internal/config/config.go, poolsFor, which its webhook asks.
+      for (const std::string& before : pools) {
+        const auto other = Bounds(before);
+        if (!other.ok() || before.find(':') != std::string::npos || other->second <= bounds->first ||
+            bounds->second <= other->first)
+          continue;
+        return absl::InvalidArgumentError(
+            fmt::format("{}: MetalLB refuses it: CIDR \"{}\" in pool \"{}\" overlaps with already defined CIDR \"{}\"; "
+                        "give each pool addresses of its own",
+                        where, range, Text(At(pool, "metadata"), "name"), before));
+      }
     }
     pending = pending || ranges.empty();
     pools.insert(pools.end(), ranges.begin(), ranges.end());
@@ -236,6 +309,20 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
   return out;
 }
 
+AddressRanges RangesOf(const Scenario& scenario, size_t index) {
+  const ClusterSpec& cluster = scenario.clusters[index];
+  AddressRanges out{cluster.pod_cidr, cluster.service_cidr, cluster.load_balancer_cidr};
+  if (!out.pods.empty() && !out.services.empty() && !out.load_balancers.empty()) return out;
+  const ClusterRanges files = ReadRanges(cluster).value_or(ClusterRanges());
+  const auto take = [](std::string* range, const std::string& of_files, std::string usual) {
+    if (range->empty()) *range = of_files.empty() ? std::move(usual) : of_files;
+  };
+  take(&out.pods, files.pods, fmt::format("10.{}.0.0/16", index + 1));
+  take(&out.services, files.services, fmt::format("10.{}.0.0/16", 96 + index));
+  take(&out.load_balancers, files.load_balancers, fmt::format("172.30.{}.0/24", index + 1));
+  return out;
+}
+
 bool SameRange(const std::string& a, const std::string& b) {
   if (a == b) return true;
   const auto one = Bounds(a), other = Bounds(b);
@@ -244,25 +331,50 @@ bool SameRange(const std::string& a, const std::string& b) {
 
 std::vector<std::string> SharedRanges(const Scenario& scenario) {
   std::vector<std::string> out;
-  for (size_t i = 0; i < scenario.clusters.size(); ++i) {
-    for (size_t j = i + 1; j < scenario.clusters.size(); ++j) {
+  std::vector<AddressRanges> ranges;
+  for (size_t i = 0; i < scenario.clusters.size(); ++i) ranges.push_back(RangesOf(scenario, i));
+  const auto meet = [](const std::string& a, const std::string& b) {
+    // Of two IP families that of IPv4, which stands first.
+    const auto one = Bounds(FirstRange(a)), other = Bounds(FirstRange(b));
+    return one.ok() && other.ok() && other->first < one->second && one->first < other->second;
+  };
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const std::string& name = scenario.clusters[i].name;
+    const AddressRanges& own = ranges[i];
+    if (meet(own.pods, own.services)) {
+      out.push_back(fmt::format(
+          "the ranges of pods and Services of {0} overlap ({1}, {2}): a pod with an address that a Service has too is "
+          "not reached from within {0}; give each a range of its own",
+          name, own.pods, own.services));
+    }
+    for (const auto& [what, range] : {std::pair("pods", own.pods), std::pair("Services", own.services)}) {
+      if (!meet(own.load_balancers, range)) continue;
+      out.push_back(fmt::format(
+          "the range of load balancers of {0} overlaps that of its {1} ({2}, {3}): what other networks send there is "
+          "no load balancer's to the nodes of {0}; give them a range of the nodes' own network that nothing else has",
+          name, what, own.load_balancers, range));
+    }
+    for (size_t j = i + 1; j < ranges.size(); ++j) {
       const ClusterSpec &a = scenario.clusters[i], &b = scenario.clusters[j];
-      const auto first = Bounds(a.load_balancer_cidr), second = Bounds(b.load_balancer_cidr);
-      if (first.ok() && second.ok() && second->first < first->second && first->first < second->second) {
+      if (meet(ranges[i].load_balancers, ranges[j].load_balancers)) {
         out.push_back(fmt::format(
             "the ranges of load balancers of {0} and {1} overlap ({2}, {3}): at an address that both give away each "
             "one's pods reach their own cluster, and all others {0}; give each a range of its own",
-            a.name, b.name, a.load_balancer_cidr, b.load_balancer_cidr));
+            a.name, b.name, ranges[i].load_balancers, ranges[j].load_balancers));
       }
-      // Of two IP families that of IPv4, which stands first.
-      const auto one = Bounds(a.pod_cidr.substr(0, a.pod_cidr.find(','))),
-                 other = Bounds(b.pod_cidr.substr(0, b.pod_cidr.find(',')));
-      if (a.network != b.network || !one.ok() || !other.ok()) continue;
-      if (one->second <= other->first || other->second <= one->first) continue;
+      for (const auto& [of, pods, services] : {std::tuple(std::pair(&a, &b), &ranges[i].pods, &ranges[j].services),
+                                               std::tuple(std::pair(&b, &a), &ranges[j].pods, &ranges[i].services)}) {
+        if (a.network != b.network || !meet(*pods, *services)) continue;
+        out.push_back(fmt::format(
+            "{0} and {1} are on one network, and the pods of {0} have addresses of the Services of {1} ({2}, {3}): "
+            "within {1} they are Services; give each a range of its own, or a network",
+            of.first->name, of.second->name, *pods, *services));
+      }
+      if (a.network != b.network || !meet(ranges[i].pods, ranges[j].pods)) continue;
       out.push_back(fmt::format(
           "{} and {} are on one network, and their pods' ranges overlap ({}, {}): what one sends to a pod of the other "
           "in there stays with its own; give each a range of its own, or a network",
-          a.name, b.name, a.pod_cidr, b.pod_cidr));
+          a.name, b.name, ranges[i].pods, ranges[j].pods));
     }
   }
   return out;

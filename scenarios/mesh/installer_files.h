@@ -27,6 +27,13 @@ struct ClusterRanges {
 // (or the ConfigMap of its older releases) of load balancers. InvalidArgument: a range is none.
 absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster);
 
+// What the scenario's `index`-th cluster is given: what the scenario says, where it says nothing what the cluster's
+// files give (kind, MetalLB), else the usual. Of files that cannot be read ReadRanges() tells.
+struct AddressRanges {
+  std::string pods, services, load_balancers;
+};
+AddressRanges RangesOf(const Scenario& scenario, size_t index);
+
 // The same addresses, however they are written.
 bool SameRange(const std::string& a, const std::string& b);
 

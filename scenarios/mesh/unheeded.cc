@@ -41,8 +41,8 @@ bool WithoutActors(const fakekube::GroupKind& kind) {
   const bool mcs = name == "ServiceExport" || name == "ServiceImport";
   return (group == "multicluster.x-k8s.io" && !mcs) || group == "install.istio.io" ||
          (group == "autoscaling" && name != "HorizontalPodAutoscaler") ||
-         (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement" &&
-          name != "BGPAdvertisement") ||
+         (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement" && name != "BGPAdvertisement" &&
+          name != "BGPPeer") ||
          group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
          (group == "networking.k8s.io" && name == "NetworkPolicy") ||
          (group.empty() && name == "PersistentVolumeClaim");

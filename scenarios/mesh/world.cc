@@ -7,6 +7,7 @@
 #include "core/profile/image_release.h"
 #include "core/profile/releases.h"
 #include "fmt/format.h"
+#include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/retries.h"
 #include "sim/inputs/kinds/traffic.h"
 #include "sim/world.h"
@@ -22,10 +23,17 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
   if (scenario.date) out.start = *scenario.date;
   // JSON is YAML.
   if (!scenario.mesh_config.is_null()) out.mesh_config = JsonText(scenario.mesh_config);
-  for (const ClusterSpec& c : scenario.clusters) {
-    sim::WorldCluster cluster{
-        c.name, c.network, c.control_plane, c.pod_cidr, c.service_cidr, c.load_balancer_cidr, c.load_balancer_hostname,
-        {}};
+  for (size_t i = 0; i < scenario.clusters.size(); ++i) {
+    const ClusterSpec& c = scenario.clusters[i];
+    const AddressRanges ranges = RangesOf(scenario, i);
+    sim::WorldCluster cluster{c.name,
+                              c.network,
+                              c.control_plane,
+                              ranges.pods,
+                              ranges.services,
+                              ranges.load_balancers,
+                              c.load_balancer_hostname,
+                              {}};
     cluster.installed_name = c.installed_name;
     cluster.installed_network = c.installed_network;
     for (const NodeSpec& n : c.nodes) cluster.nodes.push_back({n.name, n.region, n.zone, n.external_ip});

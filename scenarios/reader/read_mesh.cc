@@ -16,7 +16,7 @@ NodeSpec ReadNode(const Field& f) {
 
 }  // namespace
 
-ClusterSpec ReadCluster(const Field& f, size_t index, const std::string& file) {
+ClusterSpec ReadCluster(const Field& f, const std::string& file) {
   CheckMapping(f, MappingNamed("cluster"), nullptr);
   ClusterSpec c;
   c.name = f["name"].RequiredText();
@@ -25,9 +25,10 @@ ClusterSpec ReadCluster(const Field& f, size_t index, const std::string& file) {
   c.installed_name = f["installed"]["clusterName"].Text();
   c.installed_network = f["installed"]["network"].Text();
   if (f["installed"].present()) CheckMapping(f["installed"], MappingNamed("installed"), nullptr);
-  c.pod_cidr = f["pods"].Text(fmt::format("10.{}.0.0/16", index + 1));
-  c.service_cidr = f["services"].Text(fmt::format("10.{}.0.0/16", 96 + index));
-  c.load_balancer_cidr = f["loadBalancers"].Text(fmt::format("172.30.{}.0/24", index + 1));
+  // Those that are not said RangesOf() knows (scenarios/mesh/installer_files.h).
+  c.pod_cidr = f["pods"].Text();
+  c.service_cidr = f["services"].Text();
+  c.load_balancer_cidr = f["loadBalancers"].Text();
   c.load_balancer_hostname = f["loadBalancerHostnames"].Flag(false);
   for (const Field& node : f["nodes"].Items()) c.nodes.push_back(ReadNode(node));
   if (c.nodes.empty()) c.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});

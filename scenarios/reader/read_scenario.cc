@@ -137,7 +137,7 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
     }
   }
   for (const Field& cluster : root["clusters"].Items()) {
-    s.clusters.push_back(ReadCluster(cluster, s.clusters.size(), s.file));
+    s.clusters.push_back(ReadCluster(cluster, s.file));
   }
   s.of_log = !root["clusters"].present() && !mesh.empty();
   if (s.of_log) s.clusters = mesh;

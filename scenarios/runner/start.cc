@@ -78,11 +78,12 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     if (!objects.ok()) return objects.status();
     absl::StatusOr<ClusterRanges> ranges = ReadRanges(cluster);
     if (!ranges.ok()) return ranges.status();
+    for (const std::string& note : ranges->notes) out.notes.push_back(note);
     for (const auto& [said, taken, field] :
          {std::tuple(ranges->pods, cluster.pod_cidr, "pods"),
           std::tuple(ranges->services, cluster.service_cidr, "services"),
           std::tuple(ranges->load_balancers, cluster.load_balancer_cidr, "loadBalancers")}) {
-      if (said.empty() || SameRange(said, taken)) continue;
+      if (said.empty() || taken.empty() || SameRange(said, taken)) continue;
       out.notes.push_back(
           fmt::format("{}: its files give {} the range {}, and the scenario {}; say `{}: {}` to have it", cluster.name,
                       field, said, taken, field, said));

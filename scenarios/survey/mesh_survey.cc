@@ -296,7 +296,6 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     if (!ranges->pods.empty()) spec.pod_cidr = ranges->pods;
     if (!ranges->services.empty()) spec.service_cidr = ranges->services;
     if (!ranges->load_balancers.empty()) spec.load_balancer_cidr = ranges->load_balancers;
-    for (const std::string& note : ranges->notes) notes.push_back(fmt::format("{}: {}", c.name, note));
     bool labelled = false;
     const SystemNamespaceSet system = SystemNamespaces(*objects);
     brings_secrets = brings_secrets || !TakeCutOut(&*objects, system).clusters.empty();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/json_access.h"
+#include "core/profile/published_images.h"
 #include "fmt/format.h"
 #include "re2/re2.h"
 
@@ -58,6 +59,31 @@ std::string InvalidImage(const nlohmann::json& pod_spec) {
       return fmt::format(
           "InvalidImageName: Failed to apply default image tag \"{0}\": couldn't parse image reference \"{0}\": {1}",
           image, error);
+    }
+  }
+  return {};
+}
+
+std::string UnpublishedImage(const nlohmann::json& pod_spec) {
+  for (const char* list : {"initContainers", "containers"}) {
+    for (const nlohmann::json& container : Items(At(pod_spec, list))) {
+      const std::string image = Text(container, "image");
+      // What istiod's webhook puts in place of the word has not been put.
+      if (image == "auto") {
+        return "Failed to pull image \"auto\": rpc error: code = Unknown desc = failed to pull and unpack image "
+               "\"docker.io/library/auto:latest\": failed to resolve reference \"docker.io/library/auto:latest\": pull "
+               "access denied, repository does not exist or may require authorization: server message: "
+               "insufficient_scope: authorization failed";
+      }
+      // Never: it was brought to the node by other means.
+      if (Text(container, "imagePullPolicy") == "Never" || pilot::NeverPublished(image).empty()) continue;
+      // containerd names the registry, which kubelets leave to it.
+      const std::string_view first = std::string_view(image).substr(0, image.find('/'));
+      const std::string whole = first.find('.') == first.npos ? "docker.io/" + image : image;
+      return fmt::format(
+          "Failed to pull image \"{0}\": rpc error: code = NotFound desc = failed to pull and unpack image \"{1}\": "
+          "failed to resolve reference \"{1}\": {1}: not found",
+          image, whole);
     }
   }
   return {};

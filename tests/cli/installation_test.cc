@@ -143,6 +143,28 @@ TEST_F(InstallationTest, APoolOfMetalLbIsWhatLoadBalancersAreGiven) {
   EXPECT_THAT(ran.output, AllOf(HasSubstr("172.18.9.200:15443"), Not(HasSubstr("IPAddressPool"))));
 }
 
+TEST_F(InstallationTest, WhatKindRefusesIsBadInput) {
+  const std::pair<const char*, const char*> kRefused[] = {
+      {"networking: {podSubet: 10.1.0.0/16}", "unable to decode config: field podSubet not found in networking"},
+      {"networking: {kubeProxyMode: nonee}", "invalid kubeProxyMode: nonee"},
+      {"nodes: [{role: wroker}]", "\"wroker\" is not a valid node role"},
+      {"nodes: [{role: worker}]", "must have at least one control-plane node"}};
+  for (const auto& [text, why] : kRefused) {
+    Write("c1/kind.yaml", std::string("kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n") + text + "\n");
+    const Ran ran = Apply("");
+    EXPECT_EQ(ran.code, 2) << text;
+    EXPECT_THAT(ran.error, AllOf(HasSubstr("kind.yaml:1: a kind file: "), HasSubstr(why)));
+  }
+}
+
+TEST_F(InstallationTest, RangesThatMeetAreSaid) {
+  Write("c1/kind.yaml",
+        "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking: {podSubnet: 10.96.0.0/12, serviceSubnet: "
+        "10.98.0.0/16}\n");
+  EXPECT_THAT(Apply("").output,
+              HasSubstr("the ranges of pods and Services of c1 overlap (10.96.0.0/12, 10.98.0.0/16)"));
+}
+
 TEST_F(InstallationTest, ARangeThatIsNoneIsBadInput) {
   Write("c1/kind.yaml", "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking: {podSubnet: 10.77.0.0/77}\n");
   const Ran ran = Apply("");

@@ -52,7 +52,7 @@ LoadBalancerController::LoadBalancerController(ApiServer& api, const ClusterOpti
       const BalancerWish wish = WishOf(api_, *service);
       if (!wish.refused && PoolOf(api_, address) == nullptr) continue;
       const bool kept =
-          !wish.refused && (wish.address.empty() ? GivesByItself(api_, address) : wish.address == address);
+          !wish.refused && (wish.address.empty() ? GivesByItself(api_, address, *service) : wish.address == address);
       if (kept) continue;
       Release(name);
       Assign(name, "");
@@ -80,7 +80,7 @@ void LoadBalancerController::Queue(const NamespacedName& name) {
       }
     } else if (const absl::StatusOr<std::string> address = addresses_.Next(); !address.ok()) {
       without_address_.insert(name);
-    } else if (!GivesByItself(api_, *address)) {
+    } else if (!GivesByItself(api_, *address, *service)) {
       addresses_.Release(*address);
       without_address_.insert(name);
     } else {

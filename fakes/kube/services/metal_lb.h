@@ -27,7 +27,8 @@ struct BalancerWish {
   bool refused = false;
 };
 BalancerWish WishOf(const ApiServer& api, const kube::Object& service);
-// The address is of no pool of MetalLB's, or of one whose addresses go to Services that ask for none (autoAssign).
-bool GivesByItself(const ApiServer& api, std::string_view address);
+// The address is of no pool of MetalLB's, or of one whose addresses go to Services that ask for none (autoAssign), and
+// to this one (serviceAllocation).
+bool GivesByItself(const ApiServer& api, std::string_view address, const kube::Object& service);
 
 }  // namespace wavetank::fakekube

@@ -60,6 +60,86 @@ void CheckIngressPath(const json& path, const std::string& at, FieldErrors* erro
 
 }  // namespace
 
+namespace {
+
+// kubernetes: pkg/apis/networking/validation, ValidateNetworkPolicyPort.
+void CheckPolicyPort(const json& port, const std::string& at, FieldErrors* errors) {
+  CheckWord(At(port, "protocol"), at + ".protocol", {"SCTP", "TCP", "UDP"}, errors);
+  const json &number = At(port, "port"), &end = At(port, "endPort");
+  if (number.is_number_integer() && (NumberOf(number) < 1 || NumberOf(number) > 65535))
+    errors->push_back(InvalidField(at + ".port", number, "must be between 1 and 65535, inclusive"));
+  if (end.is_null()) return;
+  if (number.is_null()) {
+    errors->push_back(InvalidField(at + ".endPort", end, "may not be specified when `port` is not specified"));
+  } else if (number.is_string()) {
+    errors->push_back(InvalidField(at + ".endPort", end, "may not be specified when `port` is non-numeric"));
+  } else if (NumberOf(end) < NumberOf(number)) {
+    errors->push_back(InvalidField(at + ".endPort", end, "must be greater than or equal to `port`"));
+  } else if (NumberOf(end) > 65535) {
+    errors->push_back(InvalidField(at + ".endPort", end, "must be between 1 and 65535, inclusive"));
+  }
+}
+
+// The same, ValidateNetworkPolicyPeer and ValidateIPBlock.
+void CheckPolicyPeer(const json& peer, const std::string& at, FieldErrors* errors) {
+  const json &block = At(peer, "ipBlock"), &pods = At(peer, "podSelector"), &in = At(peer, "namespaceSelector");
+  CheckSelector(pods, at + ".podSelector", errors);
+  CheckSelector(in, at + ".namespaceSelector", errors);
+  if (block.is_null() && pods.is_null() && in.is_null()) errors->push_back(RequiredField(at, "must specify a peer"));
+  if (block.is_null()) return;
+  if (!pods.is_null() || !in.is_null())
+    errors->push_back(ForbiddenField(at, "may not specify both ipBlock and another peer"));
+  const std::string cidr = Text(block, "cidr");
+  if (cidr.empty()) return errors->push_back(RequiredField(at + ".ipBlock.cidr"));
+  const absl::StatusOr<IpPrefix> range = IpPrefix::Parse(cidr);
+  if (!range.ok()) return errors->push_back(InvalidField(at + ".ipBlock.cidr", cidr, "not a valid CIDR"));
+  const json& excepts = Items(At(block, "except"));
+  for (size_t i = 0; i < excepts.size(); ++i) {
+    const std::string field = fmt::format("{}.ipBlock.except[{}]", at, i), text = TextOf(excepts[i]);
+    const absl::StatusOr<IpPrefix> except = IpPrefix::Parse(text);
+    const absl::StatusOr<IpAddress> first = IpAddress::Parse(text.substr(0, text.find('/')));
+    if (!except.ok() || !first.ok()) {
+      errors->push_back(InvalidField(field, text, "not a valid CIDR"));
+    } else if (!range->Contains(*first) ||
+               std::stoi(text.substr(text.find('/') + 1)) <= std::stoi(cidr.substr(cidr.find('/') + 1))) {
+      errors->push_back(InvalidField(field, text, "must be a strict subset of `cidr`"));
+    }
+  }
+}
+
+}  // namespace
+
+void CheckNetworkPolicy(const json& body, FieldErrors* errors) {
+  const json& spec = At(body, "spec");
+  CheckSelector(At(spec, "podSelector"), "spec.podSelector", errors);
+  for (const auto& [list, peers] : {std::pair("ingress", "from"), std::pair("egress", "to")}) {
+    const json& rules = Items(At(spec, list));
+    for (size_t i = 0; i < rules.size(); ++i) {
+      const std::string at = fmt::format("spec.{}[{}]", list, i);
+      const json &ports = Items(At(rules[i], "ports")), &others = Items(At(rules[i], peers));
+      for (size_t j = 0; j < ports.size(); ++j) CheckPolicyPort(ports[j], fmt::format("{}.ports[{}]", at, j), errors);
+      for (size_t j = 0; j < others.size(); ++j)
+        CheckPolicyPeer(others[j], fmt::format("{}.{}[{}]", at, peers, j), errors);
+    }
+  }
+  const json& types = Items(At(spec, "policyTypes"));
+  for (size_t i = 0; i < types.size(); ++i)
+    CheckWord(types[i], fmt::format("spec.policyTypes[{}]", i), {"Egress", "Ingress"}, errors);
+}
+
+// kubernetes: pkg/apis/autoscaling/validation, validateHorizontalPodAutoscalerSpec.
+void CheckAutoscaler(const json& body, FieldErrors* errors) {
+  const json &spec = At(body, "spec"), &least = At(spec, "minReplicas"), &most = At(spec, "maxReplicas");
+  if (least.is_number_integer() && NumberOf(least) < 1)
+    errors->push_back(InvalidField("spec.minReplicas", least, "must be greater than or equal to 1"));
+  if (!most.is_null() && !most.is_number_integer()) return;
+  if (NumberOf(most) < 1) {
+    errors->push_back(InvalidField("spec.maxReplicas", most.is_null() ? json(0) : most, "must be greater than 0"));
+  } else if (least.is_number_integer() && NumberOf(most) < NumberOf(least)) {
+    errors->push_back(InvalidField("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"));
+  }
+}
+
 void CheckDisruptionBudget(const json& body, FieldErrors* errors) {
   const json &spec = At(body, "spec"), &least = At(spec, "minAvailable"), &most = At(spec, "maxUnavailable");
   if (!least.is_null() && !most.is_null())

@@ -1,5 +1,5 @@
-// What limits and leads: PodDisruptionBudgets, Ingresses, LimitRanges, ResourceQuotas, Endpoints, and probes of
-// containers (kubernetes: pkg/apis/{policy,networking,core}/validation).
+// What limits and leads: HorizontalPodAutoscalers, PodDisruptionBudgets, NetworkPolicies, Ingresses, LimitRanges,
+// ResourceQuotas, Endpoints, and probes of containers (kubernetes: pkg/apis/{policy,networking,core}/validation).
 #pragma once
 
 #include "core/kube/object.h"
@@ -7,7 +7,9 @@
 
 namespace wavetank::fakekube {
 
+void CheckAutoscaler(const nlohmann::json& body, FieldErrors* errors);
 void CheckDisruptionBudget(const nlohmann::json& body, FieldErrors* errors);
+void CheckNetworkPolicy(const nlohmann::json& body, FieldErrors* errors);
 void CheckIngress(const nlohmann::json& body, FieldErrors* errors);
 void CheckLimitRange(const nlohmann::json& body, FieldErrors* errors);
 void CheckResourceQuota(const nlohmann::json& body, FieldErrors* errors);

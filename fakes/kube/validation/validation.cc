@@ -642,8 +642,12 @@ Errors Check(const GroupKind& kind, bool own, const json& body, const kube::Obje
                  &errors);
   }
   // It would ask for them again and again.
-  if (name == "HorizontalPodAutoscaler") CheckReplicasAreFew(At(body, "spec"), "minReplicas", "spec", &errors);
+  if (name == "HorizontalPodAutoscaler") {
+    CheckReplicasAreFew(At(body, "spec"), "minReplicas", "spec", &errors);
+    CheckAutoscaler(body, &errors);
+  }
   if (name == "PodDisruptionBudget") CheckDisruptionBudget(body, &errors);
+  if (name == "NetworkPolicy") CheckNetworkPolicy(body, &errors);
   if (name == "Ingress") CheckIngress(body, &errors);
   if (name == "Endpoints") CheckEndpoints(body, &errors);
   if (name == "LimitRange") CheckLimitRange(body, &errors);

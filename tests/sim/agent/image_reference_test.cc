@@ -36,5 +36,19 @@ TEST(ImageReference, OfAPodTheFirstSuchContainerIsTold) {
   EXPECT_EQ(InvalidImage({{"containers", {{{"image", "app"}}}}}), "");
 }
 
+TEST(ImageReference, OfAPodTheFirstImageThatNoRegistryHasIsTold) {
+  const auto pod = [](const char* image, const char* policy = "IfNotPresent") {
+    return nlohmann::json{{"containers", {{{"image", "app"}}, {{"image", image}, {"imagePullPolicy", policy}}}}};
+  };
+  EXPECT_EQ(
+      UnpublishedImage(pod("istio/proxyv2:1.18.9")),
+      "Failed to pull image \"istio/proxyv2:1.18.9\": rpc error: code = NotFound desc = failed to pull and unpack "
+      "image \"docker.io/istio/proxyv2:1.18.9\": failed to resolve reference "
+      "\"docker.io/istio/proxyv2:1.18.9\": docker.io/istio/proxyv2:1.18.9: not found");
+  EXPECT_THAT(UnpublishedImage(pod("auto")), HasSubstr("pull access denied"));
+  EXPECT_EQ(UnpublishedImage(pod("istio/proxyv2:1.18.2")), "");
+  EXPECT_EQ(UnpublishedImage(pod("istio/proxyv2:1.18.9", "Never")), "") << "somebody brought it to the node";
+}
+
 }  // namespace
 }  // namespace wavetank::sim

@@ -101,6 +101,48 @@ TEST(BatchRulesTest, NobodyAsksForMoreReplicasThanAWorkloadMayHave) {
       HasSubstr("spec.replicas: Invalid value: 20001"));
 }
 
+TEST(PolicyRulesTest, AnAutoscalersBoundsAreInOrder) {
+  const auto refusal = [](const json& bounds) {
+    json spec = {{"scaleTargetRef", {{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", "a"}}}};
+    spec.update(bounds);
+    return Refusal("autoscaling/v2", "HorizontalPodAutoscaler", spec);
+  };
+  EXPECT_EQ(refusal({{"minReplicas", 3}, {"maxReplicas", 3}}), "");
+  EXPECT_THAT(refusal({{"minReplicas", 3}, {"maxReplicas", 1}}),
+              HasSubstr("spec.maxReplicas: Invalid value: 1: must be greater than or equal to `minReplicas`"));
+  EXPECT_THAT(refusal({{"minReplicas", 0}, {"maxReplicas", 1}}),
+              HasSubstr("spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"));
+  EXPECT_THAT(refusal(json::object()), HasSubstr("spec.maxReplicas: Invalid value: 0: must be greater than 0"));
+}
+
+TEST(PolicyRulesTest, ANetworkPolicysPeersAndPortsCanBeRead) {
+  const auto refusal = [](const json& rule, const json& more = json::object()) {
+    json spec = {{"podSelector", json::object()}, {"ingress", json::array({rule})}};
+    spec.update(more);
+    return Refusal("networking.k8s.io/v1", "NetworkPolicy", spec);
+  };
+  const auto from = [](const json& peer) { return json{{"from", json::array({peer})}}; };
+  const auto port = [](const json& each) { return json{{"ports", json::array({each})}}; };
+  const json range = {{"cidr", "10.1.0.0/16"}, {"except", {"10.1.2.0/24"}}};
+  EXPECT_EQ(refusal(from({{"ipBlock", range}})), "");
+  EXPECT_EQ(refusal(port({{"port", 80}, {"endPort", 90}})), "");
+  EXPECT_EQ(refusal(json::object()), "");
+  EXPECT_THAT(refusal(from(json::object())), HasSubstr("spec.ingress[0].from[0]: Required value: must specify a peer"));
+  EXPECT_THAT(refusal(from({{"ipBlock", range}, {"podSelector", json::object()}})),
+              HasSubstr("may not specify both ipBlock and another peer"));
+  EXPECT_THAT(refusal(from({{"ipBlock", {{"cidr", "10.1.0.0"}}}})),
+              HasSubstr("spec.ingress[0].from[0].ipBlock.cidr: Invalid value: \"10.1.0.0\": not a valid CIDR"));
+  EXPECT_THAT(refusal(from({{"ipBlock", {{"cidr", "10.1.0.0/16"}, {"except", {"10.2.0.0/24"}}}}})),
+              HasSubstr("except[0]: Invalid value: \"10.2.0.0/24\": must be a strict subset of `cidr`"));
+  EXPECT_THAT(
+      refusal(port({{"port", 80}, {"endPort", 70}})),
+      HasSubstr("spec.ingress[0].ports[0].endPort: Invalid value: 70: must be greater than or equal to `port`"));
+  EXPECT_THAT(refusal(port({{"port", "http"}, {"endPort", 70}})), HasSubstr("when `port` is non-numeric"));
+  EXPECT_THAT(refusal(port({{"port", 80}, {"protocol", "tcp"}})), HasSubstr("Unsupported value: \"tcp\""));
+  EXPECT_THAT(refusal(json::object(), {{"policyTypes", {"ingress"}}}),
+              HasSubstr("spec.policyTypes[0]: Unsupported value: \"ingress\""));
+}
+
 TEST(PolicyRulesTest, ABudgetHasOneBound) {
   EXPECT_EQ(Refusal("policy/v1", "PodDisruptionBudget", {{"minAvailable", "50%"}}), "");
   EXPECT_THAT(Refusal("policy/v1", "PodDisruptionBudget", {{"minAvailable", 1}, {"maxUnavailable", 1}}),
