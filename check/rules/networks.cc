@@ -123,7 +123,7 @@ std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> KeptApar
         if (!address.ok()) continue;
         const sim::MeshNetwork::Obstacle obstacle =
             mesh.world().commons().network->WhyNot({pod->workload(), envoysim::Origin::Who::kProxy, {}}, *address);
-        if (obstacle.why.empty() || obstacle.nobody) continue;
+        if (obstacle.why.empty() || obstacle.nobody || obstacle.by_policy) continue;  // WT121 to WT135
         const auto owner = by_address.find(address->ip.ToString());
         if ((owner != by_address.end()) != pods) continue;
         const std::string far = pods ? owner->second->site().name : address->ip.ToString();
