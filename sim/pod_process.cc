@@ -69,6 +69,7 @@ PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod)
     if (ip.ok() && *ip != workload.ip) workload.more_ips.push_back(*ip);
   }
   workload.name = commons.host->Intern(name_);
+  workload.pod = {pod_->meta.ns, pod_->meta.name};
   workload_ = commons.network->Add(std::move(workload));
   server_ = commons.host->Intern(fmt::format("{}/{}/{}", site_.name, pod_->meta.ns, pod_->meta.name));
   commons.servers[server_] = {site_.name, site_.network_name,       pod_->meta.ns, pod_->meta.name,

@@ -92,6 +92,7 @@ json WorldOptions::ToJson() const {
                                {"loadBalancerHostnames", c.load_balancer_hostname},
                                {"nodes", std::move(nodes_json)}});
     if (c.observed) out["clusters"].back()["observed"] = true;
+    if (!c.enforces_policies) out["clusters"].back()["networkPolicies"] = "ignored";
     if (!c.installed_name.empty()) out["clusters"].back()["installedName"] = c.installed_name;
     if (!c.installed_network.empty()) out["clusters"].back()["installedNetwork"] = c.installed_network;
   }
@@ -130,6 +131,7 @@ absl::StatusOr<WorldOptions> WorldOptions::FromJson(const json& in) {
       cluster.load_balancer_cidr = c.at("loadBalancers").get<std::string>();
       cluster.load_balancer_hostname = c.at("loadBalancerHostnames").get<bool>();
       cluster.observed = c.value("observed", false);
+      cluster.enforces_policies = c.value("networkPolicies", "") != "ignored";
       cluster.installed_name = c.value("installedName", "");
       cluster.installed_network = c.value("installedNetwork", "");
       for (const json& n : c.at("nodes")) {

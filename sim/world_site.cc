@@ -96,6 +96,8 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   place_.nodes = &nodes_;
   place_.api_server_roots = ca_pem();
   place_.observed = config.observed;
+  policies_ = std::make_unique<fakekube::NetworkPolicies>(cluster_->api());
+  if (config.enforces_policies) world.network_->SetPolicies(site, &cluster_->api(), policies_.get());
   if (!config.observed) world.network_->SetPodRange(site, config.pod_cidr);  // a recording does not tell its ranges
   kube_proxy_ = std::make_unique<KubeProxy>(
       *cluster_, *world.network_, site, place_.network, t.kube_proxy,

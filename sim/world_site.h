@@ -129,6 +129,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   Subscriptions validation_;
   std::unique_ptr<ClusterDns> dns_;
   std::unique_ptr<KubeProxy> kube_proxy_;
+  std::unique_ptr<fakekube::NetworkPolicies> policies_;
   NodeHosts nodes_;
   ClusterSite place_;
   WorkloadId api_server_{};

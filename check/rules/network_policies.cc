@@ -1,13 +1,20 @@
-// NetworkPolicies. The simulated network does not enforce them; real ones cut what the mesh needs.
+// NetworkPolicies that cut what the mesh needs, or name nobody: told at the policy, whether requests show it or not.
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
 #include "core/kube/label_selector.h"
 #include "core/model/labels.h"
+#include "fakes/envoy/envoy.h"
+#include "fakes/envoy/lb/endpoint_table.h"
+#include "fakes/kube/services/network_policies.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -21,12 +28,6 @@ std::optional<bool> SelectorTakes(const json& selector, const kube::Labels& labe
   const auto read = kube::LabelSelector::FromJson(selector);
   if (!read.ok()) return std::nullopt;
   return read->Matches(labels);
-}
-
-bool IsOfDirection(const json& spec, const char* type, const char* field) {
-  const json& types = Items(At(spec, "policyTypes"));
-  if (types.empty()) return std::string_view(type) == "Ingress" || !Items(At(spec, field)).empty();
-  return std::any_of(types.begin(), types.end(), [&](const json& t) { return TextOf(t) == type; });
 }
 
 // A rule lets the port through; a name counts as a yes.
@@ -48,10 +49,12 @@ struct Isolation {
 
 Isolation IsolationOf(const std::vector<kube::ObjectRef>& policies, const sim::PodProcess& pod, const char* type,
                       const char* field) {
+  const auto direction =
+      std::string_view(type) == "Ingress" ? fakekube::PolicyDirection::kIngress : fakekube::PolicyDirection::kEgress;
   Isolation out;
   for (const kube::ObjectRef& policy : policies) {
     const json& spec = At(policy->body, "spec");
-    if (policy->meta.ns != pod.pod()->meta.ns || !IsOfDirection(spec, type, field)) continue;
+    if (policy->meta.ns != pod.pod()->meta.ns || !fakekube::IsOfDirection(spec, direction)) continue;
     if (!SelectorTakes(At(spec, "podSelector"), pod.pod()->meta.labels).value_or(false)) continue;
     if (out.policy == nullptr) out.policy = policy;
     for (const json& rule : Items(At(spec, field))) out.rules.push_back(&rule);
@@ -394,6 +397,71 @@ void ClosesApplications(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// What proxies hold as endpoints and a policy drops, where no rule before this one has told the policy.
+void DropsEndpoints(const Mesh& mesh, Findings& findings) {
+  struct Dropped {
+    const MeshCluster* cluster = nullptr;
+    kube::ObjectRef policy;
+    std::set<std::string> proxies;
+    std::string first;
+  };
+  std::map<std::string, Dropped> out;                                              // by cluster and policy
+  std::map<std::string, std::pair<const MeshCluster*, kube::ObjectRef>> policies;  // by how the network calls them
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& policy : mesh.List(*cluster, "NetworkPolicy.networking.k8s.io"))
+      policies[fmt::format("NetworkPolicy {}/{} of {} ", policy->meta.ns, policy->meta.name, cluster->name)] = {
+          cluster.get(), policy};
+  }
+  if (policies.empty()) return;
+  sim::MeshNetwork& network = *mesh.world().commons().network;
+  // Of senders that are one to policies and network each table is asked about once.
+  struct Drop {
+    std::string policy, address;
+  };
+  using Sender = std::tuple<sim::MeshNetwork::SenderKind, std::string, kube::Labels>;
+  std::map<Sender, std::map<const envoysim::EndpointTable*, std::vector<Drop>>> known;
+  const auto drops_of = [&](const sim::PodProcess& pod, const envoysim::EndpointTable& table) {
+    std::vector<Drop> drops;
+    for (const envoysim::LbEndpoint& endpoint : table.endpoints) {
+      const sim::MeshNetwork::Obstacle obstacle =
+          network.WhyNot({pod.workload(), envoysim::Origin::Who::kProxy, {}}, endpoint.address);
+      if (!obstacle.by_policy) continue;
+      std::string policy = obstacle.why.substr(0, obstacle.why.find('('));
+      if (policies.contains(policy)) drops.push_back({std::move(policy), endpoint.address.ToString()});
+    }
+    return drops;
+  };
+  for (const auto& here : mesh.clusters()) {
+    for (const sim::PodProcess* pod : mesh.Pods(*here)) {
+      if (pod->envoy() == nullptr || !IsApplication(*pod)) continue;
+      const kube::ObjectMeta& meta = pod->pod()->meta;
+      auto& tables = known[{network.KindOf(pod->workload()), meta.ns, meta.labels}];
+      for (const envoysim::EndpointsInUse& each : pod->envoy()->EndpointTables()) {
+        if (!each.cluster.starts_with("outbound|") || each.table == nullptr) continue;
+        const auto [drops, fresh] = tables.try_emplace(each.table);
+        if (fresh) drops->second = drops_of(*pod, *each.table);
+        for (const Drop& drop : drops->second) {
+          Dropped& dropped = out[drop.policy];
+          std::tie(dropped.cluster, dropped.policy) = policies.at(drop.policy);
+          dropped.proxies.insert(pod->name());
+          if (dropped.first.empty())
+            dropped.first = fmt::format("{} sends to {} ({})", pod->name(), drop.address, each.cluster);
+        }
+      }
+    }
+  }
+  for (const auto& [name, dropped] : out) {
+    const std::string object = NameOf(*dropped.policy);
+    const bool told = std::any_of(findings.before().begin(), findings.before().end(), [&](const Finding& f) {
+      return f.cluster == dropped.cluster->name && f.object == object && f.rule->fails_requests;
+    });
+    if (told) continue;
+    findings.Add(*dropped.cluster, *dropped.policy,
+                 fmt::format("drops what {} {} of applications send to endpoints that istiod told them: {}",
+                             dropped.proxies.size(), dropped.proxies.size() == 1 ? "proxy" : "proxies", dropped.first));
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& NetworkPolicyRules() {
@@ -412,6 +480,10 @@ const std::vector<Rule>& NetworkPolicyRules() {
       {"WT124", "NetworkPolicyClosesWayOut", Level::kError,
        "pods of another network are reached at its gateway's address, whatever the Service's",
        "let the pods out to the other networks' gateways, port 15443", "", ClosedWayOut},
+      {"WT138", "NetworkPolicyDropsEndpoints", Level::kWarning,
+       "istiod knows no NetworkPolicy, and proxies wait for their connect timeout and try elsewhere",
+       "let the clients through; or keep their Sidecars from such Services; silence this if it is meant so", "",
+       DropsEndpoints},
       {"WT134", "NetworkPolicyNamesNobody", Level::kWarning, "a peer that nobody is lets nobody through",
        "mend the labels: of the pods, and of their namespaces (kubernetes.io/metadata.name is a namespace's own name)",
        "", NamesNobody, false},

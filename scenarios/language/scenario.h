@@ -40,6 +40,7 @@ struct ClusterSpec {
   // What its installation says where that is wrong or otherwise; empty: as `name` and `network`.
   std::string installed_name, installed_network;
   std::string pod_cidr, service_cidr, load_balancer_cidr;
+  std::string network_policies;         // "enforced" or "ignored"; empty: as its network plugin does
   bool load_balancer_hostname = false;  // the cloud gives host names instead of addresses
   std::vector<NodeSpec> nodes;
   std::vector<ManifestSpec> manifests;

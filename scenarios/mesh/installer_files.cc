@@ -201,6 +201,7 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
   std::string metal_lb = "metallb-system";
   const auto look_at = [&](const json& object, const std::string& given, const std::string& where) {
     metal_lb = MetalLbNamespace(object, metal_lb);
+    if (Text(object, "kind") == "DaemonSet" && Text(At(object, "metadata"), "name") == "kindnet") out.kindnet = true;
     if (IsMetalLbPool(object)) {
       const std::string ns = Text(At(object, "metadata"), "namespace", given.empty() ? "default" : given.c_str());
       pool_objects.emplace_back(object, ns, where);
@@ -214,7 +215,7 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
         look_at(object, spec.ns, fmt::format("{}:{}", spec.file, spec.line));
       continue;
     }
-    if (!fakekube::AnyMentions(spec.path, {"kind.x-k8s.io", "metallb"})) continue;  // and is a whole cluster, perhaps
+    if (!fakekube::AnyMentions(spec.path, {"kind.x-k8s.io", "metallb", "kindnet"})) continue;  // and is a whole cluster, perhaps
     fakekube::OtherDocuments others = OfInstallers();
     const absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path, &others);
     if (!manifests.ok()) return manifests.status();
@@ -225,6 +226,7 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
       if (const std::string why = KindRefuses(other.object); !why.empty())
         return absl::InvalidArgumentError(fmt::format("{}:{}: a kind file: {}", other.file, other.line, why));
       const json& networking = At(other.object, "networking");
+      out.kindnet = At(networking, "disableDefaultCNI") != true;
       const std::string family = Text(networking, "ipFamily", "ipv4");
       if (family == "ipv6") {
         return absl::InvalidArgumentError(fmt::format(
@@ -321,6 +323,11 @@ AddressRanges RangesOf(const Scenario& scenario, size_t index) {
   take(&out.services, files.services, fmt::format("10.{}.0.0/16", 96 + index));
   take(&out.load_balancers, files.load_balancers, fmt::format("172.30.{}.0/24", index + 1));
   return out;
+}
+
+bool EnforcesPolicies(const ClusterSpec& cluster) {
+  if (!cluster.network_policies.empty()) return cluster.network_policies == "enforced";
+  return !ReadRanges(cluster).value_or(ClusterRanges()).kindnet;
 }
 
 bool SameRange(const std::string& a, const std::string& b) {

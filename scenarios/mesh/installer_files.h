@@ -21,6 +21,7 @@ absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const std::string& 
 struct ClusterRanges {
   std::string pods, services;  // CIDRs; empty: nothing is said
   std::string load_balancers;  // a CIDR, "from-to", or "none": they wait for ever
+  bool kindnet = false;        // kind's own network plugin is there, which acts upon no NetworkPolicy
   std::vector<std::string> notes;
 };
 // What a kind file (kind.x-k8s.io) says of pods and Services, kind's defaults included, and an IPAddressPool of MetalLB
@@ -33,6 +34,9 @@ struct AddressRanges {
   std::string pods, services, load_balancers;
 };
 AddressRanges RangesOf(const Scenario& scenario, size_t index);
+
+// NetworkPolicies act in the cluster: where the scenario says nothing, unless kind's own network plugin is there.
+bool EnforcesPolicies(const ClusterSpec& cluster);
 
 // The same addresses, however they are written.
 bool SameRange(const std::string& a, const std::string& b);

@@ -44,7 +44,6 @@ bool WithoutActors(const fakekube::GroupKind& kind) {
          (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement" && name != "BGPAdvertisement" &&
           name != "BGPPeer") ||
          group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
-         (group == "networking.k8s.io" && name == "NetworkPolicy") ||
          (group.empty() && name == "PersistentVolumeClaim");
 }
 

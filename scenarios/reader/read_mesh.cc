@@ -29,6 +29,9 @@ ClusterSpec ReadCluster(const Field& f, const std::string& file) {
   c.pod_cidr = f["pods"].Text();
   c.service_cidr = f["services"].Text();
   c.load_balancer_cidr = f["loadBalancers"].Text();
+  c.network_policies = f["networkPolicies"].Text();
+  if (!c.network_policies.empty() && c.network_policies != "enforced" && c.network_policies != "ignored")
+    f["networkPolicies"].Fail("is neither enforced nor ignored", "leave it out, or write one of the two");
   c.load_balancer_hostname = f["loadBalancerHostnames"].Flag(false);
   for (const Field& node : f["nodes"].Items()) c.nodes.push_back(ReadNode(node));
   if (c.nodes.empty()) c.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});

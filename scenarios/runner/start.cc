@@ -88,6 +88,14 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
           fmt::format("{}: its files give {} the range {}, and the scenario {}; say `{}: {}` to have it", cluster.name,
                       field, said, taken, field, said));
     }
+    const bool policies = std::any_of(objects->begin(), objects->end(),
+                                      [](const json& object) { return Text(object, "kind") == "NetworkPolicy"; });
+    if (policies && !EnforcesPolicies(cluster)) {
+      out.notes.push_back(
+          fmt::format("{}: kind's own network plugin acts upon no NetworkPolicy (or the scenario says so), and what "
+                      "they say has no effect here",
+                      cluster.name));
+    }
     const SystemNamespaceSet own = SystemNamespaces(*objects);
     const CutOut cut = TakeCutOut(&*objects, own);
     for (const json& object : *objects) out.certificates.Add(object);

@@ -329,8 +329,60 @@ MeshNetwork::Obstacle MeshNetwork::Unknown(const Workload& from, const SocketAdd
   return {fmt::format("nothing that {} reaches has {}", here, destination.ip.ToString()), true};
 }
 
-Route MeshNetwork::Pass(const Workload& from, Route route, const Way& way, const SocketAddress& wire,
+void MeshNetwork::SetPolicies(SiteId site, const fakekube::ApiServer* api, const fakekube::NetworkPolicies* policies) {
+  const auto index = static_cast<size_t>(site);
+  if (policies_.size() <= index) policies_.resize(index + 1);
+  policies_[index] = {api, policies};
+}
+
+kube::ObjectRef MeshNetwork::PodUnderPolicies(const Workload& workload) const {
+  const auto index = static_cast<size_t>(workload.site);
+  if (index >= policies_.size() || policies_[index].policies == nullptr || !policies_[index].policies->any() ||
+      workload.pod.name.empty())
+    return nullptr;
+  return policies_[index].api->Get("Pod", workload.pod);
+}
+
+std::string MeshNetwork::DroppedByPolicy(const Workload& from, const Route& route, const Way& way,
+                                         const SocketAddress& wire, bool inside) const {
+  const Workload* const to =
+      route.info.acceptor == WorkloadId{} ? nullptr : workloads_[static_cast<uint32_t>(route.info.acceptor)].get();
+  if (to == &from) return {};  // a pod is never kept from itself
+  const kube::ObjectRef sender = PodUnderPolicies(from), receiver = to == nullptr ? nullptr : PodUnderPolicies(*to);
+  // Between two pods of one cluster both are known by their labels, unless a load balancer stands between.
+  const bool home = to != nullptr && to->site == from.site && (inside || way.service == nullptr);
+  const auto told = [&](const Workload& at, const kube::Object& policy, const char* direction) {
+    return fmt::format("NetworkPolicy {}/{} of {} ({}) does not let {} through to {}", policy.meta.ns, policy.meta.name,
+                       links_.sites()[static_cast<size_t>(at.site)], direction, route.info.source.ip.ToString(),
+                       direction == std::string_view("egress") ? wire.ToString() : route.info.destination.ToString());
+  };
+  if (sender != nullptr) {
+    const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(from.site)].policies;
+    if (const kube::ObjectRef policy = policies.Refuses(fakekube::PolicyDirection::kEgress, *sender,
+                                                        {home ? receiver.get() : nullptr, wire.ip}, wire.port);
+        policy != nullptr)
+      return told(from, *policy, "egress");
+  }
+  if (receiver != nullptr) {
+    const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(to->site)].policies;
+    if (const kube::ObjectRef policy =
+            policies.Refuses(fakekube::PolicyDirection::kIngress, *receiver,
+                             {home ? sender.get() : nullptr, route.info.source.ip}, route.info.destination.port);
+        policy != nullptr)
+      return told(*to, *policy, "ingress");
+  }
+  return {};
+}
+
+Route MeshNetwork::Pass(const Workload& from, Route route, const Way& way, const SocketAddress& wire, bool inside,
                         Obstacle* obstacle) {
+  if (!policies_.empty() && (obstacle == nullptr || !obstacle->past_policies)) {
+    if (std::string why = DroppedByPolicy(from, route, way, wire, inside); !why.empty()) {
+      if (obstacle != nullptr) *obstacle = {std::move(why), false, true};
+      route.outcome = Route::Outcome::kBlackholed;
+      return route;
+    }
+  }
   if (underlay_ == nullptr) return route;
   const SiteId* to_cluster = way.service == nullptr ? nullptr : &way.service->site;
   if (route.info.acceptor != WorkloadId{}) to_cluster = &at(route.info.acceptor).site;
@@ -360,8 +412,9 @@ Route MeshNetwork::Pass(const Workload& from, Route route, const Way& way, const
   return route;
 }
 
-MeshNetwork::Obstacle MeshNetwork::WhyNot(const Origin& origin, const SocketAddress& destination) {
+MeshNetwork::Obstacle MeshNetwork::WhyNot(const Origin& origin, const SocketAddress& destination, Heed heed) {
   Obstacle obstacle;
+  obstacle.past_policies = heed == Heed::kRoutes;
   Walk(origin, destination, 0, &obstacle);
   return obstacle;
 }
@@ -396,6 +449,15 @@ bool MeshNetwork::StillPasses(const Origin& origin, const SocketAddress& dialled
 }
 
 bool MeshNetwork::ReachesApiServer(WorkloadId from, SiteId cluster, NetworkIndex site) const {
+  if (const kube::ObjectRef sender = PodUnderPolicies(*workloads_[static_cast<uint32_t>(from)]); sender != nullptr) {
+    // Plugins differ in whether they see the Service's port or the server's own.
+    const Workload& pod = *workloads_[static_cast<uint32_t>(from)];
+    const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(pod.site)].policies;
+    const fakekube::NetworkPolicies::Peer server{nullptr, ApiServerAddress(cluster)};
+    if (policies.Refuses(fakekube::PolicyDirection::kEgress, *sender, server, 6443) != nullptr &&
+        policies.Refuses(fakekube::PolicyDirection::kEgress, *sender, server, 443) != nullptr)
+      return false;
+  }
   if (underlay_ == nullptr) return true;
   constexpr uint16_t kApiPort = 6443;
   const Workload& client = *workloads_[static_cast<uint32_t>(from)];
@@ -467,7 +529,7 @@ Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, 
       if (none || hops > 1) route.outcome = Route::Outcome::kRefused;
       route.info = info;
       route.path = &links_.Between(from.site, service.site);
-      return inside ? route : Pass(from, std::move(route), way, wire, obstacle);
+      return inside ? route : Pass(from, std::move(route), way, wire, false, obstacle);
     }
     info.destination = *backend;
     const bool home = HasPod(service.network, info.destination.ip);
@@ -476,14 +538,14 @@ Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, 
     if (home || next.service == nullptr) {
       // A Service of its own is the sender's node's doing: the pod's address is what leaves it.
       if (inside) wire = info.destination;
-      return Pass(from, ToPod(from, info, service.network, service.site), way, wire, obstacle);
+      return Pass(from, ToPod(from, info, service.network, service.site), way, wire, inside, obstacle);
     }
     way = next;
     wire = info.destination;
     inside = false;
   }
   info.destination = way.to;
-  return Pass(from, ToPod(from, info, way.site, from.site), way, wire, obstacle);
+  return Pass(from, ToPod(from, info, way.site, from.site), way, wire, false, obstacle);
 }
 
 }  // namespace wavetank::sim

@@ -15,7 +15,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/kube/object.h"
 #include "fakes/envoy/tcp/network.h"
+#include "fakes/kube/services/network_policies.h"
 #include "sim/network/links.h"
 #include "sim/network/underlay.h"
 
@@ -40,6 +42,7 @@ struct Workload {
   IpAddress ip;
   std::vector<IpAddress> more_ips;  // of another IP family
   NameId name = kNoName;
+  kube::NamespacedName pod;                           // as its cluster knows it; without a name: it is none
   bool up = true;                                     // false: the node is gone, and nothing answers
   Acceptor* outbound = nullptr;                       // sidecar: where the application's connections are redirected
   Acceptor* inbound = nullptr;                        // sidecar: where connections from elsewhere are redirected
@@ -85,6 +88,9 @@ class MeshNetwork final : public envoysim::Network {
   // cluster on the same network has the range as well. Of two IP families that of IPv4 is looked at.
   void SetPodRange(SiteId site, const std::string& cidr);
 
+  // A cluster whose network plugin acts upon NetworkPolicies. Both outlive this.
+  void SetPolicies(SiteId site, const fakekube::ApiServer* api, const fakekube::NetworkPolicies* policies);
+
   WorkloadId Add(Workload workload);
   Workload& at(WorkloadId id) { return *workloads_[static_cast<uint32_t>(id)]; }
   void Remove(WorkloadId id);  // the address is free again; paths in use stay valid
@@ -113,8 +119,11 @@ class MeshNetwork final : public envoysim::Network {
   struct Obstacle {
     std::string why;
     bool nobody = false;
+    bool by_policy = false;  // a NetworkPolicy
+    bool past_policies = false;  // asked for as if there were none
   };
-  Obstacle WhyNot(const envoysim::Origin& origin, const SocketAddress& destination);
+  enum class Heed : uint8_t { kAll, kRoutes };  // kRoutes: as if there were no NetworkPolicy
+  Obstacle WhyNot(const envoysim::Origin& origin, const SocketAddress& destination, Heed heed = Heed::kAll);
   // What of a workload the network looks at when it sends something: proxies of one kind meet the same obstacles on
   // their way to an address that is not their own.
   struct SenderKind {
@@ -169,11 +178,23 @@ class MeshNetwork final : public envoysim::Network {
   envoysim::Route Walk(const envoysim::Origin& origin, const SocketAddress& destination, uint64_t flow,
                        Obstacle* obstacle);
   // The route as the underlay lets it be. `wire`: the destination as the packet leaves with it.
+  // `inside`: it was a Service of the sender's own cluster, whose node has resolved it.
   envoysim::Route Pass(const Workload& from, envoysim::Route route, const Way& way, const SocketAddress& wire,
-                       Obstacle* obstacle);
+                       bool inside, Obstacle* obstacle);
+  // Which NetworkPolicy drops the connection: "NetworkPolicy sample/closed of cluster2 (ingress): ..."; empty: none.
+  std::string DroppedByPolicy(const Workload& from, const envoysim::Route& route, const Way& way,
+                              const SocketAddress& wire, bool inside) const;
   // The pod that packets of a cluster's nodes come to; none if there is none.
   WorkloadId PodFrom(SiteId site, NetworkIndex network, const IpAddress& ip) const;
   envoysim::Route ToPod(const Workload& from, const envoysim::AcceptInfo& info, NetworkIndex network, SiteId via);
+
+  struct SitePolicies {
+    const fakekube::ApiServer* api = nullptr;
+    const fakekube::NetworkPolicies* policies = nullptr;
+  };
+  std::vector<SitePolicies> policies_;  // by SiteId, as far as they are enforced
+  // The pod, if its cluster enforces policies and has some.
+  kube::ObjectRef PodUnderPolicies(const Workload& workload) const;
 
   Links& links_;
   std::unique_ptr<Underlay> underlay_;

@@ -399,6 +399,7 @@ constexpr PlantedFault kFaults[] = {
     {"extension-missing", "WT594"},
     {"metal-lb-services", "WT729"},
     {"kind-subnets", "WT729"},
+    {"network-policy-egress-pods", "WT138"},
 };
 
 absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {

@@ -143,6 +143,27 @@ TEST_F(InstallationTest, APoolOfMetalLbIsWhatLoadBalancersAreGiven) {
   EXPECT_THAT(ran.output, AllOf(HasSubstr("172.18.9.200:15443"), Not(HasSubstr("IPAddressPool"))));
 }
 
+constexpr const char* kClosedToGateways =
+    "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: closed, namespace: sample}\n"
+    "spec: {podSelector: {matchLabels: {app: helloworld}}, ingress: [{from: [{podSelector: {}}]}]}\n";
+
+TEST_F(InstallationTest, ANetworkPolicyDropsWhatItDoesNotLetIn) {
+  Write("c2/policy.yaml", kClosedToGateways);
+  const Ran ran = Apply("");
+  EXPECT_EQ(ran.code, 1) << ran.error;
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("NetworkPolicy sample/closed of c2 (ingress) does not let "),
+                                testing::ContainsRegex("sleep.sample +c2 +helloworld.sample:5000 +c1 [0-9]+, c2 ")));
+}
+
+TEST_F(InstallationTest, KindsOwnPluginEnforcesNoNetworkPolicy) {
+  Write("c2/policy.yaml", kClosedToGateways);
+  Write("c2/kind.yaml", "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n");
+  const Ran ran = Apply("");
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("c2: kind's own network plugin acts upon no NetworkPolicy"),
+                                Not(HasSubstr("NetworkPolicy sample/closed"))));
+}
+
 TEST_F(InstallationTest, WhatKindRefusesIsBadInput) {
   const std::pair<const char*, const char*> kRefused[] = {
       {"networking: {podSubet: 10.1.0.0/16}", "unable to decode config: field podSubet not found in networking"},

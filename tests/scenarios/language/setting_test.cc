@@ -34,7 +34,7 @@ std::string After(const std::string& path, const std::string& value, const std::
 
 TEST(Setting, PutsAFieldsValue) {
   EXPECT_EQ(After("a.b", "2", "a: {b: 1, c: 3}\n"), R"({"a":{"b":2,"c":3}})");
-  EXPECT_EQ(After("a", "[1, {x: y}]", "a: {b: 1}\n"), R"({"a":[1,{"x":"y"}]})");
+  EXPECT_EQ(After("a", "[1, {x: z}]", "a: {b: 1}\n"), R"({"a":[1,{"x":"z"}]})");
 }
 
 TEST(Setting, MakesFieldsThatAreNotThere) {

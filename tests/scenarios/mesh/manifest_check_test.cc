@@ -54,10 +54,10 @@ TEST(ManifestCheck, KindsThatNothingActsUponAreNotedOnceEach) {
   };
   check(3, "gateway.networking.k8s.io/v1", "UDPRoute");
   check(5, "gateway.networking.k8s.io/v1", "UDPRoute");
-  check(7, "networking.k8s.io/v1", "NetworkPolicy");
+  check(7, "scheduling.k8s.io/v1", "PriorityClass");
   check(9, "networking.istio.io/v1beta1", "Gateway");
   EXPECT_THAT(notes, ElementsAre("mesh.yaml:3: UDPRoute (gateway.networking.k8s.io) is stored here, and has no effect",
-                                 "mesh.yaml:7: NetworkPolicy (networking.k8s.io) is stored here, and has no effect"));
+                                 "mesh.yaml:7: PriorityClass (scheduling.k8s.io) is stored here, and has no effect"));
 }
 
 TEST(ManifestCheck, MisspeltFieldsOfKubernetesAreNotedAndKept) {

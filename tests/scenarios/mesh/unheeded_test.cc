@@ -11,8 +11,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(Unheeded, KindsThatNothingActsUpon) {
-  EXPECT_THAT(UnheededIn({{"apiVersion", "networking.k8s.io/v1"}, {"kind", "NetworkPolicy"}}),
-              ElementsAre("NetworkPolicy (networking.k8s.io) is stored here, and has no effect"));
+  EXPECT_THAT(UnheededIn({{"apiVersion", "scheduling.k8s.io/v1"}, {"kind", "PriorityClass"}}),
+              ElementsAre("PriorityClass (scheduling.k8s.io) is stored here, and has no effect"));
+  EXPECT_THAT(UnheededIn({{"apiVersion", "networking.k8s.io/v1"}, {"kind", "NetworkPolicy"}}), IsEmpty());
 }
 
 TEST(Unheeded, WordsThatAreNoFieldsOfMeshConfigAreToldWithTheNearest) {

@@ -80,7 +80,7 @@ constexpr std::array kEntries = {
     Entry{"LoadBalancerIngress", "ip", "Its address."},
     Entry{"MutatingWebhookConfiguration", "", "Who is asked, and may change, what is written: here, pods alone."},
     Entry{"Namespace", "", "A room for names. Objects of one namespace go when it goes."},
-    Entry{"NetworkPolicy", "", "Which pods may talk with which. Stored here, and not acted upon."},
+    Entry{"NetworkPolicy", "", "Which pods may talk with which."},
     Entry{"Node", "", "A machine that pods run on."},
     Entry{"ObjectMeta", "", "What every object has."},
     Entry{"ObjectMeta", "annotations", "Notes of any form, which nothing selects by."},
