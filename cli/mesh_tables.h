@@ -8,7 +8,8 @@
 namespace wavetank::cli {
 
 void PrintServices(const std::vector<scenario::ServiceRow>& services);
-// One table per proxy; in a mesh of more than 24 one for all that hold the same. What every proxy has of itself (inbound, agent) tells nothing about the mesh: only with `all`.
+// One table per proxy; in a mesh of more than 24 one for all that hold the same. What every proxy has of itself
+// (inbound, agent) tells nothing about the mesh: only with `all`.
 void PrintEndpoints(const std::vector<scenario::EndpointRow>& endpoints, bool all);
 
 }  // namespace wavetank::cli

@@ -149,7 +149,9 @@ class NetworkObstacles {
             std::vector<Kept>* out) {
     if (sim::IsOwnAddress(workload, address.ip)) return;
     const auto [known, fresh] = kind.by_address.try_emplace(address);
-    if (fresh) known->second = network_.WhyNot({pod.workload(), envoysim::Origin::Who::kProxy, {}}, address, sim::MeshNetwork::Heed::kRoutes);
+    if (fresh)
+      known->second = network_.WhyNot({pod.workload(), envoysim::Origin::Who::kProxy, {}}, address,
+                                      sim::MeshNetwork::Heed::kRoutes);
     // Of NetworkPolicies WT121 to WT138 tell.
     if (!known->second.why.empty() && !known->second.nobody) out->push_back({address, &known->second});
   }

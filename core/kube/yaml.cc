@@ -38,7 +38,8 @@ std::optional<YamlTextFault> FindBadBytes(std::string_view text) {
     }
     static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
     if (value < kLeast[width]) return YamlTextFault{line, "invalid length of a UTF-8 sequence"};
-    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return YamlTextFault{line, "invalid Unicode character"};
+    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
+      return YamlTextFault{line, "invalid Unicode character"};
     i += width;
   }
   return std::nullopt;
@@ -328,7 +329,8 @@ class EventReader {
     const std::string_view type = tag.substr(kCore.size());
     if (type == "binary") {
       std::string bytes;
-      if (!absl::Base64Unescape({text.data(), text.size()}, &bytes)) Fail(event, "!!binary value contains invalid base64 data");
+      if (!absl::Base64Unescape({text.data(), text.size()}, &bytes))
+        Fail(event, "!!binary value contains invalid base64 data");
       return bytes;
     }
     json value = ResolveYamlScalar(text);
@@ -380,12 +382,14 @@ class EventReader {
   absl::Status status_;
   YamlDocument document_;
   std::vector<Open> open_;
-  std::list<json> merged_;  // what is being read to be merged, one for each mapping that merges; they stay where they are
+  std::list<json>
+      merged_;  // what is being read to be merged, one for each mapping that merges; they stay where they are
   std::map<std::string, Anchored> anchors_;
   size_t values_ = 0;
 };
 
-absl::StatusOr<std::vector<YamlDocument>> ReadDocuments(std::string_view text, const std::string& file, size_t documents) {
+absl::StatusOr<std::vector<YamlDocument>> ReadDocuments(std::string_view text, const std::string& file,
+                                                        size_t documents) {
   if (const std::optional<YamlTextFault> fault = FaultOfYamlText(text))
     return absl::InvalidArgumentError(fmt::format("{}:{}: not valid YAML: {}", file, fault->line + 1, fault->what));
   std::vector<YamlDocument> out;
@@ -397,9 +401,12 @@ absl::StatusOr<std::vector<YamlDocument>> ReadDocuments(std::string_view text, c
 
 json ResolveYamlScalar(std::string_view text) {
   static constexpr std::string_view kTrue[] = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", "y", "Y"};
-  static constexpr std::string_view kFalse[] = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF", "n", "N"};
+  static constexpr std::string_view kFalse[] = {"false", "False", "FALSE", "no", "No", "NO",
+                                                "off",   "Off",   "OFF",   "n",  "N"};
   static constexpr std::string_view kNull[] = {"", "~", "null", "Null", "NULL"};
-  const auto among = [&](const auto& words) { return std::find(std::begin(words), std::end(words), text) != std::end(words); };
+  const auto among = [&](const auto& words) {
+    return std::find(std::begin(words), std::end(words), text) != std::end(words);
+  };
   constexpr size_t kLongestWord = 5;
   if (text.size() <= kLongestWord) {
     if (among(kNull)) return nullptr;

@@ -13,13 +13,14 @@
 namespace wavetank::kube {
 
 struct YamlDocument {
-  nlohmann::json value;       // never null: a document of nothing is none
-  int line = 0;               // where it begins, from 1
+  nlohmann::json value;         // never null: a document of nothing is none
+  int line = 0;                 // where it begins, from 1
   std::vector<int> item_lines;  // of a mapping's sequence "items": where each begins
 };
 
 // The documents of a text, in O(text). InvalidArgument "<file>:<line>:<column>: what; remedy": it is no YAML, nests
-// deeper than bounds::kDepth, or holds more than bounds::kValues after aliases are expanded, or has keys that are no text.
+// deeper than bounds::kDepth, or holds more than bounds::kValues after aliases are expanded, or has keys that are no
+// text.
 absl::StatusOr<std::vector<YamlDocument>> ParseYamlDocuments(std::string_view text, const std::string& file);
 
 // The first document; an empty text is null.
@@ -29,8 +30,8 @@ absl::StatusOr<nlohmann::json> ParseYaml(std::string_view text, const std::strin
 // are text, as JSON has no word for them.
 nlohmann::json ResolveYamlScalar(std::string_view text);
 
-// What no parser is given: bytes that are no text, in the words of kubectl's reader (readerc.go), and brackets that nest
-// absurdly. O(text).
+// What no parser is given: bytes that are no text, in the words of kubectl's reader (readerc.go), and brackets that
+// nest absurdly. O(text).
 struct YamlTextFault {
   int line = 0;  // from 0
   std::string_view what;

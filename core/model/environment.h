@@ -60,7 +60,8 @@ struct Environment {
   JwksResolver* jwks = nullptr;  // null: no key set is to be had
   std::string domain_suffix = "cluster.local";
   std::string system_namespace = "istio-system";
-  ClusterId cluster_id;  // of istiod itself
+  ClusterId cluster_id;                // of istiod itself
+  bool gateways_by_namespace = false;  // PILOT_SCOPE_GATEWAY_TO_NAMESPACE
 };
 
 }  // namespace wavetank::pilot

@@ -63,7 +63,8 @@ struct ServiceAttributes {
   std::map<ClusterId, std::map<uint32_t, uint32_t>> cluster_external_ports;  // service port -> node port
   std::string kubernetes_service_type;                                       // "ClusterIP", "ExternalName", ...
   std::string external_name;
-  bool node_local = false;  // internalTrafficPolicy: Local
+  std::map<uint32_t, uint32_t> passthrough_target_ports;  // of a ServiceEntry without resolution, where they are given
+  bool node_local = false;                                // internalTrafficPolicy: Local
   TrafficDistribution traffic_distribution = TrafficDistribution::kAny;
   std::vector<kube::NamespacedName> aliases;  // namespaces and host names, sorted; a push context fills them in
 };

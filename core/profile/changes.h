@@ -173,6 +173,7 @@ enum class Change : uint8_t {
   kDeltasOfScopes,
   kHostsInSmallLetters,
   kGatewaysConcernClusters,
+  kPassthroughTargetPorts,
 };
 
 }  // namespace wavetank::pilot

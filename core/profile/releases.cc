@@ -507,6 +507,9 @@ const std::vector<ProfileRow>& ProfileRows() {
       {Change::kGatewaysConcernClusters, "gateways-concern-clusters",
        "a changed Gateway is a push of clusters to gateways, which have those of AUTO_PASSTHROUGH by it", "1.30", "",
        ""},
+      {Change::kPassthroughTargetPorts, "passthrough-target-ports",
+       "targetPort of a ServiceEntry without resolution is where its requests go; before, it was passed over", "1.22",
+       "", ""},
   };
   return *rows;
 }

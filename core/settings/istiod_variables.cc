@@ -115,6 +115,8 @@ constexpr Setter kSetters[] = {
      }},
     {"PILOT_REMOTE_CLUSTER_TIMEOUT",
      [](const Value& v, Settings* s) { s->options.remote_cluster_timeout = v.duration; }},
+    {"PILOT_SCOPE_GATEWAY_TO_NAMESPACE",
+     [](const Value& v, Settings* s) { s->options.gateways_by_namespace = v.flag; }},
     {"PILOT_STATUS_UPDATE_INTERVAL",
      [](const Value& v, Settings* s) { s->options.status_update_interval = std::max<Duration>(v.duration, 1ms); }},
     {"PILOT_USE_ENDPOINT_SLICE", [](const Value& v, Settings* s) { s->options.endpoints_only = !v.flag; }},

@@ -172,7 +172,8 @@ void Places::PlaceInputs() {
 }
 
 // Of those that one burst merges, lines name one: what had come by then came with it.
-void Places::Filled(const InferredInput& input, const std::string& placed, std::set<DumpedPlaces::InCluster>& emptied) const {
+void Places::Filled(const InferredInput& input, const std::string& placed,
+                    std::set<DumpedPlaces::InCluster>& emptied) const {
   emptied.erase({placed, input.host});
   if (dumped_ == nullptr) return;
   std::erase_if(emptied, [&](const DumpedPlaces::InCluster& one) {
@@ -185,7 +186,7 @@ void Places::Filled(const InferredInput& input, const std::string& placed, std::
 
 // How little a dump speaks for it that this happened in that cluster: 0 to 15.
 size_t Places::UnlikelyIn(const std::string& cluster, const InferredInput& input,
-                  const std::set<DumpedPlaces::InCluster>& emptied) const {
+                          const std::set<DumpedPlaces::InCluster>& emptied) const {
   if (dumped_ == nullptr) return 0;
   if (input.kind == Kind::kGateway) return GatewayUnlikelyIn(cluster, input);
   // Of a cluster without a dump nothing speaks for or against it.

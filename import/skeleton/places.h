@@ -1,5 +1,5 @@
-// Where things are: which clusters there are, which have an istiod, and in which of them each change was made, as far as
-// lines, dumps and what several istiods saw of it tell.
+// Where things are: which clusters there are, which have an istiod, and in which of them each change was made, as far
+// as lines, dumps and what several istiods saw of it tell.
 #pragma once
 
 #include <map>

@@ -60,7 +60,8 @@ struct Host {
 class Builder {
  public:
   // `dumped`: null if there are no dumps.
-  Builder(const Evidence& evidence, const DumpedPlaces* dumped) : evidence_(evidence), dumped_(dumped), places_(evidence, dumped) {}
+  Builder(const Evidence& evidence, const DumpedPlaces* dumped)
+      : evidence_(evidence), dumped_(dumped), places_(evidence, dumped) {}
 
   absl::StatusOr<Skeleton> Build() {
     const bool traffic = std::any_of(evidence_.inputs.begin(), evidence_.inputs.end(),
@@ -776,7 +777,7 @@ class Builder {
   const DumpedPlaces* const dumped_;
   const Places places_;
   Skeleton out_;
-  std::map<std::string, NamedGateway> named_gateways_;         // by the istiod's cluster
+  std::map<std::string, NamedGateway> named_gateways_;  // by the istiod's cluster
   // What an istiod printed of its mesh ConfigMap.
   struct MeshText {
     std::string mesh, networks;

@@ -215,7 +215,8 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
         look_at(object, spec.ns, fmt::format("{}:{}", spec.file, spec.line));
       continue;
     }
-    if (!fakekube::AnyMentions(spec.path, {"kind.x-k8s.io", "metallb", "kindnet"})) continue;  // and is a whole cluster, perhaps
+    if (!fakekube::AnyMentions(spec.path, {"kind.x-k8s.io", "metallb", "kindnet"}))
+      continue;  // and is a whole cluster, perhaps
     fakekube::OtherDocuments others = OfInstallers();
     const absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path, &others);
     if (!manifests.ok()) return manifests.status();

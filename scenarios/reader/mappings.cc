@@ -58,7 +58,8 @@ void AddMesh(std::vector<MappingRow>& all) {
         row::Text("pods", "CIDR of pod addresses, or one of each IP family"),
         row::Text("services", "CIDR of cluster VIPs, or one of each IP family"),
         row::Text("loadBalancers", "CIDR of load balancer addresses"),
-        row::Text("networkPolicies", "enforced or ignored; left out: enforced, unless kind's own network plugin is there"),
+        row::Text("networkPolicies",
+                  "enforced or ignored; left out: enforced, unless kind's own network plugin is there"),
         row::Other("loadBalancerHostnames", kFlag, "Load balancers get host names instead of addresses"),
         row::Mappings("nodes", "node", "One node in region1/zone1 if left out"),
         row::Other("manifests", kManifests, "Files or folders, relative to the scenario")}});

@@ -119,7 +119,7 @@ class MeshNetwork final : public envoysim::Network {
   struct Obstacle {
     std::string why;
     bool nobody = false;
-    bool by_policy = false;  // a NetworkPolicy
+    bool by_policy = false;      // a NetworkPolicy
     bool past_policies = false;  // asked for as if there were none
   };
   enum class Heed : uint8_t { kAll, kRoutes };  // kRoutes: as if there were no NetworkPolicy

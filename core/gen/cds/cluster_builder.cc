@@ -167,6 +167,18 @@ std::vector<Resource> ClusterBuilder::WithSubsets(Mode mode, const Service& serv
   return out;
 }
 
+namespace {
+
+// istiod: cluster_builder.go, buildCluster.
+void OverridePort(const Service& service, const Port& port, Cluster& cluster) {
+  if (cluster.type() != Cluster::ORIGINAL_DST) return;
+  const auto& ports = service.attributes.passthrough_target_ports;
+  if (const auto at = ports.find(static_cast<uint32_t>(port.port)); at != ports.end())
+    cluster.mutable_original_dst_lb_config()->mutable_upstream_port_override()->set_value(at->second);
+}
+
+}  // namespace
+
 // istiod: buildDefaultCluster.
 std::unique_ptr<ClusterDraft> ClusterBuilder::NewOutbound(std::string name, Cluster::DiscoveryType type,
                                                           const Service& service, const Port& port,
@@ -191,6 +203,7 @@ std::unique_ptr<ClusterDraft> ClusterBuilder::NewOutbound(std::string name, Clus
   cluster.set_name(std::move(name));
   NameStats(cluster.name(), cluster);
   cluster.set_type(type);
+  OverridePort(service, port, cluster);
   cluster.mutable_common_lb_config();
   draft->tells_v1_paths = push_.profile().Has(Change::kConfigPathsOfV1);
   SetUpstreamProtocol(port, *draft);
@@ -426,6 +439,7 @@ Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, ui
   draft.tells_v1_paths = push_.profile().Has(Change::kConfigPathsOfV1);
   if (bind.empty()) {
     cluster.set_type(Cluster::ORIGINAL_DST);
+    OverridePort(service, port, cluster);
     // As good as never: where requests were going to is the pod itself. istiod: maxSecondsValue.
     constexpr std::chrono::seconds kNever(9'223'372'035);
     if (push_.profile().Has(Change::kInboundClustersStay)) SetDuration(kNever, cluster.mutable_cleanup_interval());

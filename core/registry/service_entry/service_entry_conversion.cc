@@ -66,7 +66,11 @@ std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::Se
   common.creation_unix_seconds = entry.meta.creation_unix_seconds;
   common.mesh_external = spec.location == config::ServiceEntry::Location::kMeshExternal;
   common.resolution = ConvertResolution(spec.resolution);
-  for (const config::PortSpec& port : spec.ports) common.ports.push_back(ConvertPort(port));
+  const bool overrides = common.Passthrough() && profile.Has(Change::kPassthroughTargetPorts);
+  for (const config::PortSpec& port : spec.ports) {
+    common.ports.push_back(ConvertPort(port));
+    if (overrides && port.target_port != 0) common.attributes.passthrough_target_ports[port.number] = port.target_port;
+  }
   common.service_accounts = spec.subject_alt_names;
   common.attributes.registry = Provider::kExternal;
   common.attributes.ns = entry.meta.ns;

@@ -306,6 +306,8 @@ absl::Status SetEndpoints(const cluster_v3::Cluster& cluster, ClusterConfig* out
     if (cluster.has_load_assignment()) {
       return absl::InvalidArgumentError("ORIGINAL_DST clusters must have no load assignment configured");
     }
+    // Envoy: source/extensions/clusters/original_dst/original_dst_cluster.cc, LoadBalancer::chooseHost.
+    out->port_override = static_cast<uint16_t>(cluster.original_dst_lb_config().upstream_port_override().value());
     return absl::OkStatus();
   }
   if (!cluster.has_load_assignment()) {

@@ -78,6 +78,7 @@ struct ClusterConfig {
   Duration initial_fetch_timeout = 15s;  // of EDS; 0: for good
   Duration dns_refresh_rate = 5s;
   Duration cleanup_interval = 5s;  // of hosts of ORIGINAL_DST
+  uint16_t port_override = 0;      // of ORIGINAL_DST: in the place of the destination's; 0: none
   bool respect_dns_ttl = false;
   // An ejected host's connections of tcp_proxies end.
   bool close_on_health_failure = false;

@@ -275,7 +275,11 @@ void ClusterRuntime::Abort(StopKind kind) {
 }
 
 HostRuntime* ClusterRuntime::PickHost(const LoadBalancer::Context& context, const SocketAddress& original_dst) {
-  if (!lb_.has_value()) return original_dst.empty() ? nullptr : OriginalHost(original_dst);
+  if (!lb_.has_value()) {
+    if (original_dst.empty()) return nullptr;
+    const uint16_t port = config().port_override == 0 ? original_dst.port : config().port_override;
+    return OriginalHost({original_dst.ip, port});
+  }
   LoadBalancer::Context timed = context;
   timed.now = context_.process.host().Now();
   const uint64_t panics = lb_->panics();

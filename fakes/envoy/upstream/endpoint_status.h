@@ -13,8 +13,8 @@ namespace wavetank::envoysim {
 struct ClusterConfig;
 struct EndpointTable;
 
-// The endpoints of one cluster without their health, as they are in use: valid until the world goes on. Envoys that were
-// told the same share both.
+// The endpoints of one cluster without their health, as they are in use: valid until the world goes on. Envoys that
+// were told the same share both.
 struct EndpointsInUse {
   std::string_view cluster;
   const ClusterConfig* config = nullptr;

@@ -41,6 +41,14 @@ TEST_F(MergeGatewaysTest, OnlyGatewaysWhoseSelectorMatchesCount) {
   EXPECT_THAT(Listeners(*Merge()), ElementsAre(":2/TCP any"));
 }
 
+TEST_F(MergeGatewaysTest, ScopedToNamespacesAGatewayIsOfItsOwnNamespacesRoutersAlone) {
+  Put("Gateway", "x", "any", "servers: [{name: any, port: {number: 2, protocol: TCP, name: t}, hosts: [\"*\"]}]");
+  Gateway("own", "- {name: own, port: {number: 3, protocol: TCP, name: t}, hosts: [\"*\"]}");
+  EXPECT_THAT(Listeners(*Merge()), ElementsAre(":2/TCP any", ":3/TCP own"));
+  env.gateways_by_namespace = true;
+  EXPECT_THAT(Listeners(*Merge()), ElementsAre(":3/TCP own"));
+}
+
 TEST_F(MergeGatewaysTest, AutoPassthroughIsSeen) {
   Gateway("cross-network",
           "- {name: c, port: {number: 15443, name: tls, protocol: TLS}, tls: {mode: AUTO_PASSTHROUGH}, hosts: "

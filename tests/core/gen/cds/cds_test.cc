@@ -206,6 +206,14 @@ TEST_F(CdsTest, SubsetsFollowTheirServiceWithTheirOwnPolicyAndSni) {
   EXPECT_EQ(cluster.metadata().filter_metadata().at("istio").fields().at("subset").string_value(), "v1");
 }
 
+TEST_F(CdsTest, AServiceWithoutResolutionMayLeadToAnotherPort) {
+  const auto service = world_.AddService("web");
+  service->resolution = Resolution::kPassthrough;
+  service->attributes.passthrough_target_ports[static_cast<uint32_t>(service->ports[0].port)] = 8443;
+  const std::string name = BuildSubsetKey(TrafficDirection::kOutbound, "", service->hostname, service->ports[0].port);
+  EXPECT_EQ(Get(name).original_dst_lb_config().upstream_port_override().value(), 8443u);
+}
+
 TEST_F(CdsTest, HeadlessServiceGoesToTheOriginalDestinationAndGatewaysPickAnEndpoint) {
   world_.AddService("web")->resolution = Resolution::kPassthrough;
   const Cluster cluster = Get(kWeb);
