@@ -47,17 +47,38 @@ struct Isolation {
   std::vector<const json*> rules;
 };
 
-Isolation IsolationOf(const std::vector<kube::ObjectRef>& policies, const sim::PodProcess& pod, const char* type,
-                      const char* field) {
+Isolation IsolationOf(const std::vector<kube::ObjectRef>& policies, const std::string& ns, const kube::Labels& labels,
+                      const char* type, const char* field) {
   const auto direction =
       std::string_view(type) == "Ingress" ? fakekube::PolicyDirection::kIngress : fakekube::PolicyDirection::kEgress;
   Isolation out;
   for (const kube::ObjectRef& policy : policies) {
     const json& spec = At(policy->body, "spec");
-    if (policy->meta.ns != pod.pod()->meta.ns || !fakekube::IsOfDirection(spec, direction)) continue;
-    if (!SelectorTakes(At(spec, "podSelector"), pod.pod()->meta.labels).value_or(false)) continue;
+    if (policy->meta.ns != ns || !fakekube::IsOfDirection(spec, direction)) continue;
+    if (!SelectorTakes(At(spec, "podSelector"), labels).value_or(false)) continue;
     if (out.policy == nullptr) out.policy = policy;
     for (const json& rule : Items(At(spec, field))) out.rules.push_back(&rule);
+  }
+  return out;
+}
+Isolation IsolationOf(const std::vector<kube::ObjectRef>& policies, const sim::PodProcess& pod, const char* type,
+                      const char* field) {
+  return IsolationOf(policies, pod.pod()->meta.ns, pod.pod()->meta.labels, type, field);
+}
+
+// Of the pods behind a Service; of those that are to come, where there are none yet, as a policy that cuts istiod's
+// webhook keeps them out.
+std::vector<kube::Labels> LabelsBehind(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& service) {
+  std::vector<kube::Labels> out;
+  for (const sim::PodProcess* pod : Behind(mesh, cluster, service)) out.push_back(pod->pod()->meta.labels);
+  if (!out.empty()) return out;
+  const kube::Labels& selector = kube::ParseService(service).selector;
+  for (const kube::ObjectRef& deployment : mesh.List(cluster, "Deployment.apps")) {
+    kube::Labels labels;
+    for (const auto& [name, value] : At(deployment->body, {"spec", "template", "metadata", "labels"}).items())
+      labels[name] = TextOf(value);
+    if (deployment->meta.ns == service.meta.ns && !selector.empty() && Selects(selector, labels))
+      out.push_back(std::move(labels));
   }
   return out;
 }
@@ -89,8 +110,8 @@ void ClosedGateways(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     const auto policies = mesh.List(*cluster, "NetworkPolicy.networking.k8s.io");
     for (const kube::ObjectRef& service : NetworkGatewayServices(mesh, *cluster)) {
-      for (const sim::PodProcess* pod : Behind(mesh, *cluster, *service)) {
-        const Isolation in = IsolationOf(policies, *pod, "Ingress", "ingress");
+      for (const kube::Labels& labels : LabelsBehind(mesh, *cluster, *service)) {
+        const Isolation in = IsolationOf(policies, service->meta.ns, labels, "Ingress", "ingress");
         if (in.policy == nullptr) continue;
         const bool open = std::any_of(in.rules.begin(), in.rules.end(),
                                       [](const json* rule) { return OpenToAll(*rule) && HasPort(*rule, 15443); });

@@ -23,6 +23,11 @@ bool TooDeep(const json& value, int left) {
   return false;
 }
 
+// What people write in YAML without knowing it.
+std::string_view QuoteIt(const json& value) {
+  return value.is_boolean() ? "; YAML reads y, n, yes, no, on and off as booleans, put it into quotes" : "";
+}
+
 // Reads fields of one object and keeps the first mistake.
 class Reader {
  public:
@@ -35,7 +40,7 @@ class Reader {
       return {};
     }
     if (!it->is_string()) {
-      Fail(path, key, fmt::format("is {}, expected text", it->type_name()));
+      Fail(path, key, fmt::format("is {}, expected text{}", it->type_name(), QuoteIt(*it)));
       return {};
     }
     return it->get<std::string>();

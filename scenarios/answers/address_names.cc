@@ -5,6 +5,9 @@
 
 #include "core/kube/types.h"
 #include "core/model/labels.h"
+#include "core/model/service.h"
+#include "fakes/envoy/envoy.h"
+#include "fakes/envoy/lb/endpoint_table.h"
 #include "fmt/format.h"
 #include "sim/invariants/look.h"
 #include "sim/world.h"
@@ -40,7 +43,8 @@ const AddressNames::Owner* AddressNames::OwnerOf(const envoysim::SocketAddress& 
   return owner == owners_.end() ? nullptr : &owner->second;
 }
 
-std::string AddressNames::Obstacle(const std::string& pod, const envoysim::SocketAddress& address) const {
+std::string AddressNames::Obstacle(const std::string& pod, const envoysim::SocketAddress& address,
+                                   std::string_view cluster) const {
   const sim::PodProcess* const from = world_.FindPod(pod);
   if (from == nullptr || address.ip.empty()) return {};
   std::string why =
@@ -50,7 +54,36 @@ std::string AddressNames::Obstacle(const std::string& pod, const envoysim::Socke
   if (!why.empty() || owner == nullptr) return why;
   if (sim::LineIsCut(world_, from->site().name, owner->cluster))
     return fmt::format("the line between {} and {} is cut", from->site().name, owner->cluster);
-  return owner->service.empty() ? std::string() : NobodyBehind(*owner);
+  if (owner->service.empty()) return {};
+  why = NobodyBehind(*owner);
+  return why.empty() ? KeptFromGateway(*owner, cluster) : why;
+}
+
+std::string AddressNames::KeptFromGateway(const Owner& owner, std::string_view cluster) const {
+  const auto key = pilot::ParseSubsetKey(cluster);
+  if (!key) return {};
+  Asked& asked = asked_[fmt::format("{} {}", owner.name, cluster)];
+  if (asked.at == world_.Now()) return asked.answer;
+  asked = {world_.Now(), {}};
+  const std::string sni =
+      pilot::BuildDnsSrvSubsetKey(pilot::TrafficDirection::kOutbound, key->subset, key->hostname, key->port);
+  std::string first;
+  for (const sim::PodProcess* gateway : world_.Pods()) {
+    if (gateway->site().name != owner.cluster || gateway->envoy() == nullptr || !gateway->router()) continue;
+    for (const envoysim::EndpointsInUse& each : gateway->envoy()->EndpointTables()) {
+      if (each.cluster != sni || each.table == nullptr) continue;
+      for (const envoysim::LbEndpoint& endpoint : each.table->endpoints) {
+        std::string why =
+            world_.commons()
+                .network->WhyNot({gateway->workload(), envoysim::Origin::Who::kProxy, {}}, endpoint.address)
+                .why;
+        if (why.empty()) return {};  // one is reached
+        if (first.empty()) first = std::move(why);
+      }
+    }
+  }
+  if (!first.empty()) asked.answer = "behind it: " + first;
+  return asked.answer;
 }
 
 std::string AddressNames::NobodyBehind(const Owner& owner) const {

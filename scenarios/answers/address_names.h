@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "core/base/time.h"
 #include "fakes/envoy/tcp/address.h"
@@ -30,14 +31,17 @@ class AddressNames {
   // Null: no owner of it was ever learned.
   const Owner* OwnerOf(const envoysim::SocketAddress& address) const;
   // What the network itself does to connections from that pod's proxy to the address now: "no route leads ...", that
-  // its pod has ended, or that nobody is behind a load balancer's. Empty: nothing, or there is no such pod.
-  std::string Obstacle(const std::string& pod, const envoysim::SocketAddress& address) const;
+  // its pod has ended, or that nobody is behind a load balancer's; of a gateway between networks, what keeps it from
+  // all that it has of the proxy's cluster ("outbound|5000||HOST"). Empty: nothing, or there is no such pod.
+  std::string Obstacle(const std::string& pod, const envoysim::SocketAddress& address,
+                       std::string_view cluster = {}) const;
   // The same of "172.30.2.1:15443".
   std::string Named(const std::string& address) const;
 
  private:
   // Of a load balancer: why nobody takes its connections now. Empty: somebody does.
   std::string NobodyBehind(const Owner& owner) const;
+  std::string KeptFromGateway(const Owner& owner, std::string_view cluster) const;
 
   sim::World& world_;
   struct Asked {

@@ -22,9 +22,9 @@ std::string Code(uint16_t code, envoysim::ResponseFlags flags) {
 }
 
 // The words, and what the network has to do with it.
-std::string WithObstacle(const AddressNames& names, const std::string& client, const envoysim::SocketAddress& upstream,
-                         std::string words) {
-  const std::string obstacle = names.Obstacle(client, upstream);
+std::string WithObstacle(const AddressNames& names, const sim::TrafficRecord& t,
+                         const envoysim::SocketAddress& upstream, std::string words) {
+  const std::string obstacle = names.Obstacle(t.client, upstream, t.record.cluster);
   return obstacle.empty() ? words : fmt::format("{} ({})", words, obstacle);
 }
 
@@ -35,7 +35,7 @@ void TellTries(const AddressNames& names, const sim::TrafficRecord& t, bool fail
       out->tries.push_back(
           {names.Of(each.upstream),
            fmt::format("failed ({}): {}; the route's retry policy allows another", Code(each.code, each.flags),
-                       WithObstacle(names, t.client, each.upstream, FailureInWords(FactsOf(each, r.cluster))))});
+                       WithObstacle(names, t, each.upstream, FailureInWords(FactsOf(each, r.cluster))))});
     }
   }
   if (r.upstream == envoysim::SocketAddress{}) return;
@@ -68,9 +68,10 @@ void TellCandidates(const sim::World& world, const AddressNames& names, const si
     }
     if (const auto address = envoysim::SocketAddress::Parse(e.address); address.ok()) {
       // What is kept from it now is kept from new connections: a firewall lets those that stand go on.
-      const bool stands = candidate.verdict == "answered" && !names.Obstacle(t.client, *address).empty();
+      const bool stands =
+          candidate.verdict == "answered" && !names.Obstacle(t.client, *address, t.record.cluster).empty();
       candidate.verdict =
-          WithObstacle(names, t.client, *address, stands ? "answered, on a connection that stands" : candidate.verdict);
+          WithObstacle(names, t, *address, stands ? "answered, on a connection that stands" : candidate.verdict);
     }
     out->candidates.push_back(std::move(candidate));
   }
@@ -148,7 +149,7 @@ RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim
   out.asked = fmt::format("{} {}:{}{}", t.spec.method, t.spec.host, t.spec.port, t.spec.path);
   out.sent = t.sent;
   out.answer = failed ? fmt::format("{}: {}", Code(r.code, r.flags),
-                                    WithObstacle(names, t.client, r.upstream, FailureInWords(FactsOf(r))))
+                                    WithObstacle(names, t, r.upstream, FailureInWords(FactsOf(r))))
                       : fmt::format("{} from {}@{}", r.code, t.server->name, t.server->cluster);
   out.remark = PortRemark(world, t);
   out.answer += fmt::format(", after {} and {} {}", FormatDuration(t.done - t.sent), r.attempts,

@@ -75,7 +75,8 @@ std::string TrafficAccount::CauseOf(const FailureFacts& facts, const sim::Traffi
   // Of a connection of bytes only its proxy knows where it went.
   const bool told = upstream == envoysim::SocketAddress{};
   const std::string obstacle =
-      unanswered ? addresses_.Obstacle(t.client, told ? AddressToldBy(facts.closer) : upstream) : std::string();
+      unanswered ? addresses_.Obstacle(t.client, told ? AddressToldBy(facts.closer) : upstream, t.record.cluster)
+                 : std::string();
   return obstacle.empty() ? words : words + " (" + obstacle + ")";
 }
 

@@ -124,10 +124,10 @@ TEST_F(ManifestDiffTest, ObjectsCanBeSelectedIgnoredAndRenamed) {
 
 TEST_F(ManifestDiffTest, FoldersNeedTheirOption) {
   Write("old/a.yaml", Deployment("x", "        - {name: A, value: b}\n"));
-  Write("new/a.yaml", Deployment("y", "        - {name: A, value: b}\n"));
+  Write("new/a.yaml", Deployment("z", "        - {name: A, value: b}\n"));
   const std::string folders = (folder_ / "old").string() + " " + (folder_ / "new").string();
   EXPECT_EQ(Call("manifest diff " + folders).code, 2);
-  EXPECT_THAT(Call("manifest diff --directory " + folders).output, HasSubstr("image: x -> y"));
+  EXPECT_THAT(Call("manifest diff --directory " + folders).output, HasSubstr("image: x -> z"));
 }
 
 TEST_F(ManifestDiffTest, APatternThatIsNoneIsBadInput) {

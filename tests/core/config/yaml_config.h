@@ -29,8 +29,9 @@ inline std::string ConfigYaml(std::string_view kind, std::string_view ns, std::s
                     (security              ? "security.istio.io/v1beta1"
                      : kind == "Telemetry" ? "telemetry.istio.io/v1alpha1"
                                            : "networking.istio.io/v1alpha3") +
-                    "\nkind: " + std::string(kind) + "\nmetadata:\n  name: " + std::string(name) +
-                    "\n  namespace: " + std::string(ns) + "\n  uid: " + std::string(ns) + "-" + std::string(name) +
+                    "\nkind: " + std::string(kind) + "\nmetadata:\n  name: \"" + std::string(name) +
+                    "\"\n  namespace: \"" + std::string(ns) + "\"\n  uid: " + std::string(ns) + "-" +
+                    std::string(name) +
                     "\n  resourceVersion: \"1\"\n  creationTimestamp: \"2023-09-01T00:00:" + (second < 10 ? "0" : "") +
                     std::to_string(second) + "Z\"\nspec:";
   if (spec.empty()) return out + " {}\n";

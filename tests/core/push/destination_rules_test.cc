@@ -122,9 +122,9 @@ TEST_F(DestinationRulesTest, RulesOfOneHostAreMergedByWhomTheyAreExportedToByPro
   const auto rule = [](const char* subset, const char* to) {
     return std::string("host: a.x.svc.cluster.local\nsubsets: [{name: ") + subset + "}]\nexportTo: " + to;
   };
-  Put("DestinationRule", "x", "first", rule("first", "[y]"), 1);
+  Put("DestinationRule", "x", "first", rule("first", "['y']"), 1);
   Put("DestinationRule", "x", "second", rule("second", "[z]"), 2);
-  Put("DestinationRule", "x", "third", rule("third", "[y, z]"), 3);
+  Put("DestinationRule", "x", "third", rule("third", "['y', z]"), 3);
   const auto subsets = [&](const char* client) {
     std::vector<std::string> out;
     for (const ConsolidatedDestRuleRef& found : Push()->DestinationRules(client, *service)) {

@@ -87,7 +87,7 @@ std::string_view SpecOf(Kind kind, int variant) {
       "egress: [{port: {number: 80, protocol: HTTP}, hosts: [\"*/*\"]}]"};
   static constexpr std::string_view kGateways[] = {
       "selector: {app: x}\nservers: [{port: {number: 80, name: h, protocol: HTTP}, hosts: [a]}]",
-      "selector: {app: y}\nservers: [{port: {number: 81, name: h, protocol: HTTP}, hosts: [a]}]",
+      "selector: {app: 'y'}\nservers: [{port: {number: 81, name: h, protocol: HTTP}, hosts: [a]}]",
       "servers: [{port: {number: 80, name: h2, protocol: HTTP2}, hosts: [b]}]", ""};
   static constexpr std::string_view kPeers[] = {"mtls: {mode: STRICT}", "mtls: {mode: DISABLE}", "",
                                                 "selector: {matchLabels: {app: x}}\nmtls: {mode: STRICT}"};

@@ -86,7 +86,7 @@ TEST_F(MergeGatewaysTest, AnotherBindIsAnotherListener) {
 TEST_F(MergeGatewaysTest, TlsServersWithAHostThatIsTakenAreSkipped) {
   Gateway("a",
           "- {name: one, port: {number: 443, name: x, protocol: HTTPS}, tls: {mode: SIMPLE}, hosts: [a, b]}\n"
-          "- {name: two, port: {number: 443, name: y, protocol: HTTPS}, tls: {mode: SIMPLE}, hosts: [b, c]}\n"
+          "- {name: two, port: {number: 443, name: 'y', protocol: HTTPS}, tls: {mode: SIMPLE}, hosts: [b, c]}\n"
           "- {name: three, port: {number: 443, name: z, protocol: TLS}, tls: {mode: PASSTHROUGH}, hosts: [c]}");
   const auto merged = Merge();
   EXPECT_THAT(Listeners(*merged), ElementsAre(":443/HTTPS one", ":443/TLS three"));

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "envoy/config/cluster/v3/cluster.pb.h"
 #include "tests/fakes/envoy/mesh.h"
 
 namespace wavetank::envoysim::lab {
@@ -56,6 +57,21 @@ class Plain {
   RequestSpec spec;
   std::vector<EchoApp*> apps;
 };
+
+// --- the original destination
+
+TEST(OriginalDestinationTest, APortOfTheClusterTakesThePlaceOfTheDestinations) {
+  Plain p;
+  p.Start();
+  EXPECT_NE(p.lab.Ask(p.client, "10.1.0.1:9999", p.spec).record.code, 200);  // nobody listens there
+  Plain other;
+  envoy::config::cluster::v3::Cluster cluster;
+  ASSERT_TRUE(cluster.ParseFromString(OriginalDstCluster("PassthroughCluster")));
+  cluster.mutable_original_dst_lb_config()->mutable_upstream_port_override()->set_value(80);
+  other.client.ads->world[XdsType::kCds]["PassthroughCluster"] = cluster.SerializeAsString();
+  other.Start();
+  EXPECT_EQ(other.lab.Ask(other.client, "10.1.0.1:9999", other.spec).record.code, 200);
+}
 
 // --- a host dies (3.5)
 

@@ -212,7 +212,7 @@ TEST_F(WatchersTest, ASharedMeshConfigHoldsWhereTheOwnOneSaysNothing) {
   };
   put_shared(
       "trustDomain: user.example\naccessLogFile: /dev/null\ntrustDomainAliases: [a]\n"
-      "extensionProviders: [{name: z, zipkin: {service: z.sys, port: 1}}, {name: y, zipkin: {service: y.sys, port: "
+      "extensionProviders: [{name: z, zipkin: {service: z.sys, port: 1}}, {name: 'y', zipkin: {service: y.sys, port: "
       "1}}]\n");
   PutMesh({{"mesh",
             "trust_domain: own.example\ntrustDomainAliases: [b]\nextensionProviders: [{name: z, zipkin: {service: "

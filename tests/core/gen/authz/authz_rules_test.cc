@@ -233,7 +233,7 @@ TEST(AuthzTrustDomains, APrincipalInAConditionMultipliesWithTheSources) {
   };
   EXPECT_EQ(count(""), 2);
   EXPECT_EQ(count("from: [{source: {namespaces: [x]}}], "), 2);
-  EXPECT_EQ(count("from: [{source: {namespaces: [x]}}, {source: {namespaces: [y]}}], "), 4);
+  EXPECT_EQ(count("from: [{source: {namespaces: [x]}}, {source: {namespaces: ['y']}}], "), 4);
 }
 
 }  // namespace

@@ -110,9 +110,9 @@ TEST_F(ValidationTest, ContainersNeedNamesImagesAndTheVolumesTheyMount) {
       "Pod \"p\" is invalid: [spec.containers[0].image: Required value, spec.containers[1].name: Duplicate value: "
       "\"a\", spec.containers[1].volumeMounts[0].name: Not found: \"v\"]");
   EXPECT_EQ(Refusal(pod("{containers: [{name: a, image: x}]}")), "");
-  EXPECT_EQ(Refusal(pod("{containers: [{name: a, image: y}]}")), "");
+  EXPECT_EQ(Refusal(pod("{containers: [{name: a, image: z}]}")), "");
   EXPECT_THAT(
-      Refusal(pod("{containers: [{name: a, image: y, args: [b]}]}")),
+      Refusal(pod("{containers: [{name: a, image: z, args: [b]}]}")),
       testing::StartsWith("Pod \"p\" is invalid: spec: Forbidden: pod updates may not change fields other than"));
 }
 
@@ -180,7 +180,7 @@ TEST_F(ValidationTest, SecretsAndConfigMapsCanBeImmutable) {
             "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at input byte 0");
   EXPECT_THAT(Refusal(secret("stringData: {'a b': x}\n")), testing::HasSubstr("data[a b]: Invalid value: \"a b\""));
   EXPECT_EQ(Refusal(secret("stringData: {a: x}\nimmutable: true\n")), "");
-  EXPECT_EQ(Refusal(secret("stringData: {a: y}\nimmutable: true\n")),
+  EXPECT_EQ(Refusal(secret("stringData: {a: z}\nimmutable: true\n")),
             "Secret \"s\" is invalid: data: Forbidden: field is immutable when `immutable` is set");
   EXPECT_EQ(Refusal(secret("stringData: {a: x}\nimmutable: true\ntype: other\n")),
             "Secret \"s\" is invalid: type: Invalid value: \"other\": field is immutable");
