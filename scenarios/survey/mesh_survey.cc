@@ -232,7 +232,11 @@ class Surveyor {
       ++way.tries;
       if (!failed) return;
       ++way.failed;
-      if (way.cause.empty()) way.cause = FailureInWords(facts);
+      if (way.cause.empty()) {
+        way.cause = FailureInWords(facts);
+        if (const std::string obstacle = addresses_->Obstacle(t.client, upstream, r.cluster); !obstacle.empty())
+          way.cause += " (" + obstacle + ")";
+      }
       if (way.reason.empty()) way.reason = facts.transport_failure;
     };
     if (r.failed_tries != nullptr) {

@@ -255,8 +255,8 @@ TEST_F(SharedHosts, RoutesForOtherSourceNamespacesImportNothing) {
   AddService("back", "y");
   AddService("both", "y");
   Put("VirtualService", "z", "vs", R"(hosts: [front]
-http: [{match: [{sourceNamespace: y}], route: [{destination: {host: back.y.svc.cluster.local}}]},
-       {match: [{sourceNamespace: y}, {sourceNamespace: z}], route: [{destination: {host: both.y.svc.cluster.local}}]}])");
+http: [{match: [{sourceNamespace: 'y'}], route: [{destination: {host: back.y.svc.cluster.local}}]},
+       {match: [{sourceNamespace: 'y'}, {sourceNamespace: z}], route: [{destination: {host: both.y.svc.cluster.local}}]}])");
   Put("Sidecar", "z", "sc", "egress: [{hosts: [\"./*\"]}]");
   EXPECT_THAT(Names(Scope("z")->services()), ElementsAre("front.z", "back.y", "both.y"));
   Since({Change::kDestinationsBySource});
