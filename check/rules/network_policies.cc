@@ -473,9 +473,10 @@ void DropsEndpoints(const Mesh& mesh, Findings& findings) {
   }
   for (const auto& [name, dropped] : out) {
     const std::string object = NameOf(*dropped.policy);
-    const bool told = std::any_of(findings.before().begin(), findings.before().end(), [&](const Finding& f) {
-      return f.cluster == dropped.cluster->name && f.object == object && f.rule->fails_requests;
-    });
+    const bool told =
+        std::any_of(findings.before().begin(), findings.before().end(), [&, &its = dropped](const Finding& f) {
+          return f.cluster == its.cluster->name && f.object == object && f.rule->fails_requests;
+        });
     if (told) continue;
     findings.Add(*dropped.cluster, *dropped.policy,
                  fmt::format("drops what {} {} of applications send to endpoints that istiod told them: {}",

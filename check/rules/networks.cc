@@ -133,9 +133,9 @@ class NetworkObstacles {
       }
       if (!own && out.size() == before) kind.free.insert(each.table);
     }
-    const auto key = [](const Kept& kept) { return kept.address; };
-    std::ranges::stable_sort(out, {}, key);
-    out.erase(std::ranges::unique(out, {}, key).begin(), out.end());
+    std::stable_sort(out.begin(), out.end(), [](const Kept& a, const Kept& b) { return a.address < b.address; });
+    out.erase(std::unique(out.begin(), out.end(), [](const Kept& a, const Kept& b) { return a.address == b.address; }),
+              out.end());
     return out;
   }
 

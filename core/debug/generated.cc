@@ -139,6 +139,8 @@ std::vector<Generated> Generate(const pilot::Istiod& istiod, const Connection& c
 }
 
 struct Unpatched::Impl {
+  explicit Impl(const pilot::Istiod& of) : istiod(of) {}
+
   const pilot::Istiod& istiod;
   config::ConfigStore configs;
   pilot::PushContextRef push;  // null: none is in force

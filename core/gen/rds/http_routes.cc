@@ -16,6 +16,8 @@
 #include "core/gen/wire/duration.h"
 #include "core/gen/wire/wire.h"
 #include "core/model/proxyless.h"
+#include "core/profile/changes.h"
+#include "core/push/push_context.h"
 #include "core/push/virtual_service_index.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/filters/http/cors/v3/cors.pb.h"

@@ -140,7 +140,7 @@ kube::ObjectRef NetworkPolicies::Refuses(PolicyDirection direction, const kube::
     if (!rules || !policy.pods.Matches(pod.meta.labels)) continue;
     const kube::Object* const receiver = ingress ? &pod : peer.pod;
     if (std::any_of(rules->begin(), rules->end(),
-                    [&](const Rule& rule) { return Lets(rule, policy, peer, receiver, port); }))
+                    [&, &of = policy](const Rule& rule) { return Lets(rule, of, peer, receiver, port); }))
       return nullptr;
     if (isolates == nullptr) isolates = policy.object;
   }
