@@ -217,6 +217,7 @@ class Export {
         if (!cidr.empty()) cluster[key] = cidr;
       }
       if (c.load_balancer_hostname) cluster["loadBalancerHostnames"] = true;
+      if (!c.enforces_policies) cluster["networkPolicies"] = "ignored";
       for (const sim::WorldNode& n : c.nodes) {
         Json node = {{"name", n.name}};
         for (const auto& [key, value] :

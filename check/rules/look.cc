@@ -17,6 +17,8 @@
 #include "core/push/host_match.h"
 #include "core/registry/service_conversion.h"
 #include "core/security/remote_secret.h"
+#include "fakes/envoy/envoy.h"
+#include "fakes/envoy/lb/endpoint_table.h"
 #include "fmt/format.h"
 #include "sim/world_site.h"
 
@@ -456,6 +458,37 @@ NotInjectedBecause WhyNotInjected(const Mesh& mesh, const MeshCluster& cluster, 
   return {selects.empty() ? "no webhook selects them" : "no webhook selects them: the selectors say " + selects,
           "install the webhook configuration of istiod's chart again, or give namespace or pods the labels that its "
           "selectors ask for"};
+}
+
+std::vector<NetworkObstacles::Kept> NetworkObstacles::KeptFrom(const sim::PodProcess& pod) {
+  std::vector<Kept> out;
+  Kind& kind = kinds_[network_.KindOf(pod.workload())];
+  const sim::Workload& workload = network_.at(pod.workload());
+  const auto look = [&](const SocketAddress& address, std::string_view cluster) {
+    const auto [known, fresh] = kind.by_address.try_emplace(address);
+    if (fresh) known->second = network_.WhyNot({pod.workload(), envoysim::Origin::Who::kProxy, {}}, address, heed_);
+    if (!known->second.why.empty() && !known->second.nobody) out.push_back({address, &known->second, cluster});
+  };
+  for (const envoysim::EndpointsInUse& each : pod.envoy()->EndpointTables()) {
+    if (!each.cluster.starts_with("outbound|")) continue;
+    bool own = false;
+    const size_t before = out.size();
+    const auto look_unless_own = [&](const SocketAddress& address) {
+      if (sim::IsOwnAddress(workload, address.ip)) {
+        own = true;
+      } else {
+        look(address, each.cluster);
+      }
+    };
+    for (const SocketAddress& address : each.dialled) look_unless_own(address);
+    if (each.table == nullptr || kind.free.contains(each.table)) continue;
+    for (const envoysim::LbEndpoint& endpoint : each.table->endpoints) look_unless_own(endpoint.address);
+    if (!own && out.size() == before) kind.free.insert(each.table);
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Kept& a, const Kept& b) { return a.address < b.address; });
+  out.erase(std::unique(out.begin(), out.end(), [](const Kept& a, const Kept& b) { return a.address == b.address; }),
+            out.end());
+  return out;
 }
 
 }  // namespace wavetank::check

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "check/mesh/mesh.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/types.h"
+#include "sim/network/mesh_network.h"
 
 namespace wavetank::sim {
 struct UnreadCluster;
@@ -141,5 +144,33 @@ pilot::ServiceRef ServiceOf(const MeshCluster& cluster, std::string_view host); 
 // What stands in `ns` is exported to all, or to a namespace with a proxy that can use it.
 bool SeenBySomeone(const Mesh& mesh, const MeshCluster& cluster, const std::vector<std::string>& export_to,
                    const std::string& ns);
+
+// What the network keeps from proxies. They are many, hold mostly the same tables, and the network looks at little of a
+// sender, so that each of a few kinds is asked for once. The mesh stands still meanwhile.
+class NetworkObstacles {
+ public:
+  using Obstacle = sim::MeshNetwork::Obstacle;
+  struct Kept {
+    SocketAddress address;
+    const Obstacle* obstacle;
+    std::string_view cluster;  // one that has it
+  };
+
+  NetworkObstacles(const Mesh& mesh, sim::MeshNetwork::Heed heed)
+      : network_(*mesh.world().commons().network), heed_(heed) {}
+
+  // Of one proxy's outbound endpoints those that are kept from it, each address once, in their order.
+  std::vector<Kept> KeptFrom(const sim::PodProcess& pod);
+
+ private:
+  struct Kind {
+    std::map<SocketAddress, Obstacle> by_address;
+    std::set<const void*> free;  // tables: nothing in them is kept from this kind
+  };
+
+  sim::MeshNetwork& network_;
+  const sim::MeshNetwork::Heed heed_;
+  std::map<sim::MeshNetwork::SenderKind, Kind> kinds_;
+};
 
 }  // namespace wavetank::check

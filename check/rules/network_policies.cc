@@ -3,7 +3,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,8 +11,6 @@
 #include "core/base/json_access.h"
 #include "core/kube/label_selector.h"
 #include "core/model/labels.h"
-#include "fakes/envoy/envoy.h"
-#include "fakes/envoy/lb/endpoint_table.h"
 #include "fakes/kube/services/network_policies.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -21,6 +18,7 @@
 namespace wavetank::check {
 namespace {
 
+using fakekube::PolicyDirection;
 using nlohmann::json;
 
 // Label selectors as policies have them; nothing: an expression that is not read here.
@@ -48,22 +46,21 @@ struct Isolation {
 };
 
 Isolation IsolationOf(const std::vector<kube::ObjectRef>& policies, const std::string& ns, const kube::Labels& labels,
-                      const char* type, const char* field) {
-  const auto direction =
-      std::string_view(type) == "Ingress" ? fakekube::PolicyDirection::kIngress : fakekube::PolicyDirection::kEgress;
+                      PolicyDirection direction) {
   Isolation out;
   for (const kube::ObjectRef& policy : policies) {
     const json& spec = At(policy->body, "spec");
     if (policy->meta.ns != ns || !fakekube::IsOfDirection(spec, direction)) continue;
     if (!SelectorTakes(At(spec, "podSelector"), labels).value_or(false)) continue;
     if (out.policy == nullptr) out.policy = policy;
+    const char* const field = direction == PolicyDirection::kIngress ? "ingress" : "egress";
     for (const json& rule : Items(At(spec, field))) out.rules.push_back(&rule);
   }
   return out;
 }
-Isolation IsolationOf(const std::vector<kube::ObjectRef>& policies, const sim::PodProcess& pod, const char* type,
-                      const char* field) {
-  return IsolationOf(policies, pod.pod()->meta.ns, pod.pod()->meta.labels, type, field);
+Isolation IsolationOf(const std::vector<kube::ObjectRef>& policies, const sim::PodProcess& pod,
+                      PolicyDirection direction) {
+  return IsolationOf(policies, pod.pod()->meta.ns, pod.pod()->meta.labels, direction);
 }
 
 // Of the pods behind a Service; of those that are to come, where there are none yet, as a policy that cuts istiod's
@@ -111,7 +108,7 @@ void ClosedGateways(const Mesh& mesh, Findings& findings) {
     const auto policies = mesh.List(*cluster, "NetworkPolicy.networking.k8s.io");
     for (const kube::ObjectRef& service : NetworkGatewayServices(mesh, *cluster)) {
       for (const kube::Labels& labels : LabelsBehind(mesh, *cluster, *service)) {
-        const Isolation in = IsolationOf(policies, service->meta.ns, labels, "Ingress", "ingress");
+        const Isolation in = IsolationOf(policies, service->meta.ns, labels, PolicyDirection::kIngress);
         if (in.policy == nullptr) continue;
         const bool open = std::any_of(in.rules.begin(), in.rules.end(),
                                       [](const json* rule) { return OpenToAll(*rule) && HasPort(*rule, 15443); });
@@ -131,7 +128,7 @@ void CutControlPlane(const Mesh& mesh, Findings& findings) {
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
       const std::string& ns = pod->pod()->meta.ns;
       if (pod->app() == "istiod") {
-        const Isolation in = IsolationOf(policies, *pod, "Ingress", "ingress");
+        const Isolation in = IsolationOf(policies, *pod, PolicyDirection::kIngress);
         if (in.policy == nullptr) continue;
         for (const auto& [port, what] : {std::pair(15012, "proxies get no configuration and no certificates"),
                                          std::pair(15017, "the API server injects and validates nothing")}) {
@@ -146,7 +143,7 @@ void CutControlPlane(const Mesh& mesh, Findings& findings) {
             findings.Add(*cluster, *in.policy, fmt::format("closes port {} of istiod: {}", port, what));
         }
       } else if (pod->bootstrap()) {
-        const Isolation out = IsolationOf(policies, *pod, "Egress", "egress");
+        const Isolation out = IsolationOf(policies, *pod, PolicyDirection::kEgress);
         if (out.policy == nullptr) continue;
         const bool open =
             std::any_of(out.rules.begin(), out.rules.end(), [](const json* rule) { return HasPort(*rule, 15012); });
@@ -173,7 +170,7 @@ void ForgottenGateway(const Mesh& mesh, Findings& findings) {
         if (IsSystemNamespace(mesh, object->meta.ns)) continue;
         const kube::Service& service = kube::ParseService(*object);
         for (const sim::PodProcess* pod : Behind(mesh, *cluster, *object)) {
-          const Isolation in = IsolationOf(policies, *pod, "Ingress", "ingress");
+          const Isolation in = IsolationOf(policies, *pod, PolicyDirection::kIngress);
           if (in.policy == nullptr) continue;
           for (const kube::ServicePort& port : service.ports) {
             const int target = port.Target();
@@ -225,7 +222,7 @@ void ClosedWayOut(const Mesh& mesh, Findings& findings) {
     std::set<std::string> told;
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
       if (!pod->bootstrap() || !IsApplication(*pod) || pod->router()) continue;
-      const Isolation out = IsolationOf(policies, *pod, "Egress", "egress");
+      const Isolation out = IsolationOf(policies, *pod, PolicyDirection::kEgress);
       if (out.policy == nullptr) continue;
       for (const auto& [address, of] : gateways) {
         if (networks[address] == cluster->network) continue;
@@ -261,7 +258,7 @@ void ForgottenNeeds(const Mesh& mesh, Findings& findings) {
       findings.Explain({}, remedy);
     };
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
-      const Isolation out = IsolationOf(policies, *pod, "Egress", "egress");
+      const Isolation out = IsolationOf(policies, *pod, PolicyDirection::kEgress);
       if (out.policy == nullptr) continue;
       const auto any = [&](const auto& test) {
         return std::any_of(out.rules.begin(), out.rules.end(), [&](const json* rule) { return test(*rule); });
@@ -393,7 +390,7 @@ void ClosesApplications(const Mesh& mesh, Findings& findings) {
       if (IsSystemNamespace(mesh, object->meta.ns)) continue;
       const auto behind = Behind(mesh, *cluster, *object);
       for (const sim::PodProcess* pod : behind) {
-        const Isolation in = IsolationOf(policies, *pod, "Ingress", "ingress");
+        const Isolation in = IsolationOf(policies, *pod, PolicyDirection::kIngress);
         if (in.policy == nullptr) continue;
         for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
           bool client = false, admitted = false;
@@ -421,64 +418,37 @@ void ClosesApplications(const Mesh& mesh, Findings& findings) {
 // What proxies hold as endpoints and a policy drops, where no rule before this one has told the policy.
 void DropsEndpoints(const Mesh& mesh, Findings& findings) {
   struct Dropped {
-    const MeshCluster* cluster = nullptr;
     kube::ObjectRef policy;
     std::set<std::string> proxies;
     std::string first;
   };
-  std::map<std::string, Dropped> out;                                              // by cluster and policy
-  std::map<std::string, std::pair<const MeshCluster*, kube::ObjectRef>> policies;  // by how the network calls them
-  for (const auto& cluster : mesh.clusters()) {
-    for (const kube::ObjectRef& policy : mesh.List(*cluster, "NetworkPolicy.networking.k8s.io"))
-      policies[fmt::format("NetworkPolicy {}/{} of {} ", policy->meta.ns, policy->meta.name, cluster->name)] = {
-          cluster.get(), policy};
-  }
-  if (policies.empty()) return;
-  sim::MeshNetwork& network = *mesh.world().commons().network;
-  // Of senders that are one to policies and network each table is asked about once.
-  struct Drop {
-    std::string policy, address;
-  };
-  using Sender = std::tuple<sim::MeshNetwork::SenderKind, std::string, kube::Labels>;
-  std::map<Sender, std::map<const envoysim::EndpointTable*, std::vector<Drop>>> known;
-  const auto drops_of = [&](const sim::PodProcess& pod, const envoysim::EndpointTable& table) {
-    std::vector<Drop> drops;
-    for (const envoysim::LbEndpoint& endpoint : table.endpoints) {
-      const sim::MeshNetwork::Obstacle obstacle =
-          network.WhyNot({pod.workload(), envoysim::Origin::Who::kProxy, {}}, endpoint.address);
-      if (!obstacle.by_policy) continue;
-      std::string policy = obstacle.why.substr(0, obstacle.why.find('('));
-      if (policies.contains(policy)) drops.push_back({std::move(policy), endpoint.address.ToString()});
-    }
-    return drops;
-  };
+  std::map<std::pair<std::string, std::string>, Dropped> out;  // by cluster and policy
+  if (std::none_of(mesh.clusters().begin(), mesh.clusters().end(), [&](const auto& cluster) {
+        return !mesh.List(*cluster, "NetworkPolicy.networking.k8s.io").empty();
+      }))
+    return;
+  NetworkObstacles obstacles(mesh, sim::MeshNetwork::Heed::kAll);
   for (const auto& here : mesh.clusters()) {
     for (const sim::PodProcess* pod : mesh.Pods(*here)) {
       if (pod->envoy() == nullptr || !IsApplication(*pod)) continue;
-      const kube::ObjectMeta& meta = pod->pod()->meta;
-      auto& tables = known[{network.KindOf(pod->workload()), meta.ns, meta.labels}];
-      for (const envoysim::EndpointsInUse& each : pod->envoy()->EndpointTables()) {
-        if (!each.cluster.starts_with("outbound|") || each.table == nullptr) continue;
-        const auto [drops, fresh] = tables.try_emplace(each.table);
-        if (fresh) drops->second = drops_of(*pod, *each.table);
-        for (const Drop& drop : drops->second) {
-          Dropped& dropped = out[drop.policy];
-          std::tie(dropped.cluster, dropped.policy) = policies.at(drop.policy);
-          dropped.proxies.insert(pod->name());
-          if (dropped.first.empty())
-            dropped.first = fmt::format("{} sends to {} ({})", pod->name(), drop.address, each.cluster);
-        }
+      for (const auto& [address, obstacle, cluster] : obstacles.KeptFrom(*pod)) {
+        if (obstacle->policy == nullptr) continue;
+        Dropped& dropped = out[{obstacle->policy_cluster, NameOf(*obstacle->policy)}];
+        dropped.policy = obstacle->policy;
+        dropped.proxies.insert(pod->name());
+        if (dropped.first.empty())
+          dropped.first = fmt::format("{} sends to {} ({})", pod->name(), address.ToString(), cluster);
       }
     }
   }
-  for (const auto& [name, dropped] : out) {
-    const std::string object = NameOf(*dropped.policy);
-    const bool told =
-        std::any_of(findings.before().begin(), findings.before().end(), [&, &its = dropped](const Finding& f) {
-          return f.cluster == its.cluster->name && f.object == object && f.rule->fails_requests;
-        });
+  for (const auto& [where, dropped] : out) {
+    const auto& [cluster, object] = where;
+    const bool told = std::any_of(findings.before().begin(), findings.before().end(),
+                                  [&, &of = cluster, &name = object](const Finding& f) {
+                                    return f.cluster == of && f.object == name && f.rule->fails_requests;
+                                  });
     if (told) continue;
-    findings.Add(*dropped.cluster, *dropped.policy,
+    findings.Add(*mesh.Find(cluster), *dropped.policy,
                  fmt::format("drops what {} {} of applications send to endpoints that istiod told them: {}",
                              dropped.proxies.size(), dropped.proxies.size() == 1 ? "proxy" : "proxies", dropped.first));
   }

@@ -14,7 +14,6 @@
 #include "core/registry/multicluster/registries.h"
 #include "core/xds/discovery_server.h"
 #include "fakes/envoy/envoy.h"
-#include "fakes/envoy/lb/endpoint_table.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -104,69 +103,13 @@ struct OutOfReach {
   std::string why;
 };
 
-// What the network keeps from proxies. They are many, hold mostly the same tables, and the network looks at little of a
-// sender, so that each of a few kinds is asked for once.
-class NetworkObstacles {
- public:
-  using Obstacle = sim::MeshNetwork::Obstacle;
-  struct Kept {
-    SocketAddress address;
-    const Obstacle* obstacle;
-  };
-
-  explicit NetworkObstacles(sim::MeshNetwork& network) : network_(network) {}
-
-  // Of one proxy's outbound endpoints those that are kept from it, each address once.
-  std::vector<Kept> KeptFrom(const sim::PodProcess& pod) {
-    std::vector<Kept> out;
-    Kind& kind = kinds_[network_.KindOf(pod.workload())];
-    const sim::Workload& workload = network_.at(pod.workload());
-    for (const envoysim::EndpointsInUse& each : pod.envoy()->EndpointTables()) {
-      if (!each.cluster.starts_with("outbound|")) continue;
-      for (const SocketAddress& address : each.dialled) Look(pod, workload, kind, address, &out);
-      if (each.table == nullptr || kind.free.contains(each.table)) continue;
-      const size_t before = out.size();
-      bool own = false;
-      for (const envoysim::LbEndpoint& endpoint : each.table->endpoints) {
-        own = own || sim::IsOwnAddress(workload, endpoint.address.ip);
-        Look(pod, workload, kind, endpoint.address, &out);
-      }
-      if (!own && out.size() == before) kind.free.insert(each.table);
-    }
-    std::stable_sort(out.begin(), out.end(), [](const Kept& a, const Kept& b) { return a.address < b.address; });
-    out.erase(std::unique(out.begin(), out.end(), [](const Kept& a, const Kept& b) { return a.address == b.address; }),
-              out.end());
-    return out;
-  }
-
- private:
-  struct Kind {
-    std::map<SocketAddress, Obstacle> by_address;
-    std::set<const envoysim::EndpointTable*> free;  // nothing in them is kept from this kind
-  };
-
-  void Look(const sim::PodProcess& pod, const sim::Workload& workload, Kind& kind, const SocketAddress& address,
-            std::vector<Kept>* out) {
-    if (sim::IsOwnAddress(workload, address.ip)) return;
-    const auto [known, fresh] = kind.by_address.try_emplace(address);
-    if (fresh)
-      known->second = network_.WhyNot({pod.workload(), envoysim::Origin::Who::kProxy, {}}, address,
-                                      sim::MeshNetwork::Heed::kRoutes);
-    // Of NetworkPolicies WT121 to WT138 tell.
-    if (!known->second.why.empty() && !known->second.nobody) out->push_back({address, &known->second});
-  }
-
-  sim::MeshNetwork& network_;
-  std::map<sim::MeshNetwork::SenderKind, Kind> kinds_;
-};
-
 // By the proxies' cluster, the address's owner and why: addresses of outbound endpoints that the network keeps from
 // proxies. `pods`: those of pods, or all others that something in the mesh has.
 std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> KeptApart(const Mesh& mesh, bool pods) {
   std::map<std::string, const sim::PodProcess*> by_address;
   for (const sim::PodProcess* pod : mesh.world().Pods()) by_address[kube::ParsePod(*pod->pod()).ip] = pod;
   std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> out;
-  NetworkObstacles obstacles(*mesh.world().commons().network);
+  NetworkObstacles obstacles(mesh, sim::MeshNetwork::Heed::kRoutes);  // of NetworkPolicies WT121 to WT138 tell
   for (const auto& here : mesh.clusters()) {
     for (const sim::PodProcess* pod : mesh.Pods(*here)) {
       if (pod->envoy() == nullptr || pod->router()) continue;
@@ -174,7 +117,7 @@ std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> KeptApar
       if (const std::string own = Text(pod->node().metadata, "NETWORK");
           pods && !own.empty() && !here->label.empty() && own != here->label)
         continue;
-      for (const auto& [address, obstacle] : obstacles.KeptFrom(*pod)) {
+      for (const auto& [address, obstacle, cluster] : obstacles.KeptFrom(*pod)) {
         const std::string ip = address.ip.ToString();
         const auto owner = by_address.find(ip);
         if ((owner != by_address.end()) != pods) continue;

@@ -322,23 +322,20 @@ void NoWorkloads(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// istiod: pkg/env/var.go: a variable that it does not know, or whose value it cannot read, is as if it were not there.
 void IstiodSaysNothing(const Mesh& mesh, Findings& findings) {
   EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
     if (object.meta.ns != cluster.system_namespace) return;
-    for (const std::string& text : pilot::UnheededSettings(pod)) {
-      const bool unknown = text.find("which pilot-discovery 1.18.2 does not know") != text.npos;
-      const bool unread = text.find("where istiod expects") != text.npos;
-      if ((!unknown && !unread) || !text.starts_with("variable ")) continue;
-      findings.Add(cluster, object,
-                   fmt::format("{}, is as if it were not there", text.substr(0, text.find_last_not_of(',') + 1)));
-    }
+    for (const std::string& text : pilot::VariablesIstiodIgnores(pod))
+      findings.Add(cluster, object, fmt::format("{}, is as if it were not there", text));
   });
 }
 
 // kind's and MetalLB's files, or a scenario, give addresses twice.
 void RangesOverlap(const Mesh& mesh, Findings& findings) {
-  for (const std::string& text : scenario::SharedRanges(mesh.scenario())) findings.Add("", "", {}, text);
+  std::vector<scenario::ClusterRanges> files;
+  for (const scenario::ClusterSpec& cluster : mesh.scenario().clusters)
+    files.push_back(scenario::ReadRanges(cluster).value_or(scenario::ClusterRanges()));
+  for (const std::string& text : scenario::SharedRanges(mesh.scenario(), files)) findings.Add("", "", {}, text);
 }
 
 }  // namespace

@@ -149,21 +149,9 @@ struct Unpatched::Impl {
 Unpatched::Unpatched(const pilot::Istiod& istiod) : impl_(std::make_unique<Impl>(istiod)) {
   const pilot::PushContextRef& now = istiod.discovery().last_push_context();
   if (now == nullptr || now->env().configs == nullptr) return;
-  const config::ConfigStore& all = *now->env().configs;
-  const auto keep = [this](const auto& list) {
-    for (const auto& config : list) impl_->configs.Put(config);
-  };
-  keep(all.AuthorizationPolicies());
-  keep(all.DestinationRules());
-  keep(all.Gateways());
-  keep(all.PeerAuthentications());
-  keep(all.RequestAuthentications());
-  keep(all.ServiceEntries());
-  keep(all.Sidecars());
-  keep(all.Telemetries());
-  keep(all.VirtualServices());
-  keep(all.WasmPlugins());
-  keep(all.WorkloadEntries());
+  impl_->configs = *now->env().configs;
+  for (const config::EnvoyFilterRef& filter : now->env().configs->EnvoyFilters())
+    impl_->configs.Erase(config::Kind::kEnvoyFilter, filter->meta.name, filter->meta.ns);
   pilot::Environment environment = now->env();
   environment.configs = &impl_->configs;
   pilot::PushRequest everything;

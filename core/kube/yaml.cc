@@ -20,41 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-std::optional<YamlTextFault> FindBadBytes(std::string_view text) {
-  int line = 0;
-  for (size_t i = 0; i < text.size();) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c == '\n') ++line;
-    if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
-      return YamlTextFault{line, "control characters are not allowed"};
-    const size_t width = c < 0x80 ? 1 : (c & 0xe0) == 0xc0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : (c & 0xf8) == 0xf0 ? 4 : 0;
-    if (width == 0) return YamlTextFault{line, "invalid leading UTF-8 octet"};
-    if (i + width > text.size()) return YamlTextFault{line, "incomplete UTF-8 octet sequence"};
-    uint32_t value = width == 1 ? c : c & (0x7fU >> width);
-    for (size_t k = 1; k < width; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xc0) != 0x80) return YamlTextFault{line, "invalid trailing UTF-8 octet"};
-      value = (value << 6) | (next & 0x3fU);
-    }
-    static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (value < kLeast[width]) return YamlTextFault{line, "invalid length of a UTF-8 sequence"};
-    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
-      return YamlTextFault{line, "invalid Unicode character"};
-    i += width;
-  }
-  return std::nullopt;
-}
-
-std::optional<YamlTextFault> DeepBrackets(std::string_view text) {
-  int depth = 0, line = 0;
-  for (const char c : text) {
-    line += c == '\n' ? 1 : 0;
-    depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;
-    if (depth > bounds::kTextDepth) return YamlTextFault{line, "nested too deeply; flatten it"};
-  }
-  return std::nullopt;
-}
-
 // strconv.ParseInt and ParseUint with base 0: 0x, 0o, 0b and a leading zero name the base.
 std::optional<json> GoInteger(std::string_view text) {
   bool negative = false;
@@ -114,10 +79,11 @@ json WholeOrReal(double value) {
 
 class EventReader {
  public:
-  EventReader(std::string_view text, const std::string& file) : text_(text), file_(file) {
+  EventReader(std::string_view text, const std::string& file) : text_(WithoutMark(text)), file_(file) {
     yaml_parser_initialize(&parser_);
+    // It would guess at UTF-16.
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text_.data()), text_.size());
   }
   ~EventReader() { yaml_parser_delete(&parser_); }
   EventReader(const EventReader&) = delete;
@@ -182,12 +148,18 @@ class EventReader {
     }
   }
 
+  // libyaml passes the byte order mark over where it guesses at the encoding alone.
+  static std::string_view WithoutMark(std::string_view text) {
+    constexpr std::string_view kMark = "\xef\xbb\xbf";
+    return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+  }
+
   bool AwaitsKey() const { return !open_.empty() && open_.back().mapping && !open_.back().has_key; }
 
   // Where the next value stands. Null: it failed, and says why.
   json* Place(const yaml_event_t& event, json value) {
     if (++values_ > bounds::kValues) {
-      Fail(event, fmt::format("more than {} values after aliases are expanded", bounds::kValues), "split the file");
+      FailOfValues(event);
       return nullptr;
     }
     if (open_.empty()) {
@@ -213,8 +185,7 @@ class EventReader {
 
   void Begin(const yaml_event_t& event, json value, const unsigned char* anchor) {
     if (AwaitsKey()) return Fail(event, "a field name must be text");
-    if (open_.size() >= static_cast<size_t>(bounds::kDepth))
-      return Fail(event, fmt::format("nested deeper than {} levels", bounds::kDepth), "flatten it");
+    if (open_.size() >= static_cast<size_t>(bounds::kDepth)) return FailOfDepth(event);
     const bool mapping = value.is_object();
     const size_t before = values_;
     json* const at = Place(event, std::move(value));
@@ -260,12 +231,11 @@ class EventReader {
       return Fail(event, fmt::format("anchor '{}' value contains itself", name));
     const auto found = anchors_.find(name);
     if (found == anchors_.end()) return Fail(event, fmt::format("unknown anchor '{}' referenced", name));
+    // Looked at before it is copied: aliases of aliases grow without end.
+    if (values_ + found->second.values > bounds::kValues) return FailOfValues(event);
+    if (open_.size() + Depth(found->second.value) > static_cast<size_t>(bounds::kDepth)) return FailOfDepth(event);
     values_ += found->second.values - 1;
-    // Counted before it is copied: aliases of aliases grow without end.
-    if (values_ <= bounds::kValues && open_.size() + Depth(found->second.value) > static_cast<size_t>(bounds::kDepth))
-      return Fail(event, fmt::format("nested deeper than {} levels", bounds::kDepth), "flatten it");
-    if (Place(event, values_ < bounds::kValues ? found->second.value : json()) != nullptr && !open_.empty())
-      Whole(event);
+    if (Place(event, found->second.value) != nullptr && !open_.empty()) Whole(event);
   }
 
   static size_t Depth(const json& value) {
@@ -309,8 +279,9 @@ class EventReader {
     return true;
   }
 
-  // What is plain, and which JSON has no word for: kubectl's encoder refuses it.
+  // Of values that are plain JSON has no word for some: kubectl's encoder refuses them.
   json Plain(const yaml_event_t& event, std::string_view text) {
+    if (AwaitsKey()) return ResolveYamlScalar(text);  // a key is text
     std::string_view name = text;
     if (!name.empty() && (name[0] == '-' || name[0] == '+')) name.remove_prefix(1);
     const bool infinite = name == ".inf" || name == ".Inf" || name == ".INF";
@@ -360,6 +331,13 @@ class EventReader {
                                                event.start_mark.column + 1, what, remedy.empty() ? "" : "; ", remedy));
   }
 
+  void FailOfValues(const yaml_event_t& event) {
+    Fail(event, fmt::format("more than {} values after aliases are expanded", bounds::kValues), "split the file");
+  }
+  void FailOfDepth(const yaml_event_t& event) {
+    Fail(event, fmt::format("nested deeper than {} levels", bounds::kDepth), "flatten it");
+  }
+
   // In libyaml's words, which are kubectl's.
   absl::Status Malformed() const {
     if (parser_.error == YAML_MEMORY_ERROR) return absl::ResourceExhaustedError(fmt::format("{}: no memory", file_));
@@ -372,8 +350,11 @@ class EventReader {
       at.line = static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
       at.column = before.size() - (before.rfind('\n') + 1);
     }
-    return absl::InvalidArgumentError(
-        fmt::format("{}:{}:{}: not valid YAML: {}", file_, at.line + 1, at.column + 1, what));
+    const yaml_mark_t& from = parser_.context_mark;
+    const bool begins_before = parser_.context != nullptr && from.index < parser_.problem_mark.index;
+    return absl::InvalidArgumentError(fmt::format(
+        "{}:{}:{}: not valid YAML: {}{}", file_, at.line + 1, at.column + 1, what,
+        begins_before ? fmt::format(", {} (from {}:{})", parser_.context, from.line + 1, from.column + 1) : ""));
   }
 
   yaml_parser_t parser_;
@@ -382,16 +363,14 @@ class EventReader {
   absl::Status status_;
   YamlDocument document_;
   std::vector<Open> open_;
-  std::list<json>
-      merged_;  // what is being read to be merged, one for each mapping that merges; they stay where they are
+  // What is being read to be merged, one for each mapping that merges; each stays where it is.
+  std::list<json> merged_;
   std::map<std::string, Anchored> anchors_;
   size_t values_ = 0;
 };
 
 absl::StatusOr<std::vector<YamlDocument>> ReadDocuments(std::string_view text, const std::string& file,
                                                         size_t documents) {
-  if (const std::optional<YamlTextFault> fault = FaultOfYamlText(text))
-    return absl::InvalidArgumentError(fmt::format("{}:{}: not valid YAML: {}", file, fault->line + 1, fault->what));
   std::vector<YamlDocument> out;
   if (absl::Status status = EventReader(text, file).Read(documents, &out); !status.ok()) return status;
   return out;
@@ -435,11 +414,6 @@ json ResolveYamlScalar(std::string_view text) {
   const auto [at, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || at != digits.data() + digits.size() || !std::isfinite(value)) return text;
   return WholeOrReal(value);
-}
-
-std::optional<YamlTextFault> FaultOfYamlText(std::string_view text) {
-  if (std::optional<YamlTextFault> bad = FindBadBytes(text)) return bad;
-  return DeepBrackets(text);
 }
 
 absl::StatusOr<std::vector<YamlDocument>> ParseYamlDocuments(std::string_view text, const std::string& file) {

@@ -2,7 +2,6 @@
 // reads here): values of JSON.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,13 +28,5 @@ absl::StatusOr<nlohmann::json> ParseYaml(std::string_view text, const std::strin
 // What a scalar that is written plainly means: null, a boolean, a number, else itself. Infinities and what is no number
 // are text, as JSON has no word for them.
 nlohmann::json ResolveYamlScalar(std::string_view text);
-
-// What no parser is given: bytes that are no text, in the words of kubectl's reader (readerc.go), and brackets that
-// nest absurdly. O(text).
-struct YamlTextFault {
-  int line = 0;  // from 0
-  std::string_view what;
-};
-std::optional<YamlTextFault> FaultOfYamlText(std::string_view text);
 
 }  // namespace wavetank::kube

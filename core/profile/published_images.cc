@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <vector>
 
+#include "core/base/text/letters_apart.h"
 #include "core/profile/image_release.h"
 #include "fmt/format.h"
 #include "re2/re2.h"
@@ -57,23 +57,6 @@ Parts PartsOf(std::string_view image) {
 }
 
 bool IsOfficial(std::string_view hub) { return std::find(std::begin(kHubs), std::end(kHubs), hub) != std::end(kHubs); }
-
-// How many letters are to be put in, taken out or changed (two that change places count as one).
-size_t LettersApart(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) {
-    for (size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
-}
 
 }  // namespace
 

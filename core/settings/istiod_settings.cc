@@ -426,28 +426,51 @@ absl::Status Apply(const ContainerSettings& said, IstiodSettings* settings) {
   return ApplyArguments(said.arguments, settings);
 }
 
-std::vector<std::string> UnheededSettings(const json& pod) {
-  std::vector<std::string> out;
+namespace {
+
+enum class Unheeded : uint8_t { kUnknown, kUnreadable, kWithoutEffect };
+
+// `tell`(Unheeded, text) for each variable of istiod's container that changes nothing.
+template <typename Tell>
+void EachUnheededVariable(const json& pod, const Tell& tell) {
   const json& container = ContainerNamed(pod, "discovery");
   for (const json& variable : Items(At(container, "env"))) {
     const std::string name = Text(variable, "name");
     if (std::find(std::begin(kOfTheManifests), std::end(kOfTheManifests), name) != std::end(kOfTheManifests)) continue;
     const IstiodVariable* const row = FindVariable(name);
     if (row == nullptr) {
-      out.push_back(fmt::format("variable {}, which pilot-discovery 1.18.2 does not know", name));
+      tell(Unheeded::kUnknown, fmt::format("variable {}, which pilot-discovery 1.18.2 does not know", name));
       continue;
     }
     const json& value = At(variable, "value");
     std::string_view expected;
     if (value.is_string() && !Parse(row->type, Text(variable, "value"), &expected)) {
-      out.push_back(fmt::format("variable {}={}, where istiod expects {},", name, Text(variable, "value"), expected));
+      tell(Unheeded::kUnreadable,
+           fmt::format("variable {}={}, where istiod expects {}", name, Text(variable, "value"), expected));
       continue;
     }
     if (row->effect != VariableEffect::kNone) continue;
     if (value.is_string() && SaysTheDefault(*row, Text(variable, "value"))) continue;
-    out.push_back(value.is_string() ? fmt::format("variable {}={}", name, Text(variable, "value"))
-                                    : fmt::format("variable {}", name));
+    tell(Unheeded::kWithoutEffect, value.is_string() ? fmt::format("variable {}={}", name, Text(variable, "value"))
+                                                     : fmt::format("variable {}", name));
   }
+}
+
+}  // namespace
+
+std::vector<std::string> VariablesIstiodIgnores(const json& pod) {
+  std::vector<std::string> out;
+  EachUnheededVariable(pod, [&](Unheeded why, std::string text) {
+    if (why != Unheeded::kWithoutEffect) out.push_back(std::move(text));
+  });
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::string> UnheededSettings(const json& pod) {
+  std::vector<std::string> out;
+  EachUnheededVariable(
+      pod, [&](Unheeded why, std::string text) { out.push_back(text + (why == Unheeded::kUnreadable ? "," : "")); });
   const absl::StatusOr<ContainerSettings> said = ReadContainerSettings(pod, "discovery", nullptr);
   if (said.ok()) {
     for (const auto& [name, value] : TakeApart(said->arguments).flags) {

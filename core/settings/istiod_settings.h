@@ -88,4 +88,8 @@ absl::Status Apply(const ContainerSettings& said, IstiodSettings* settings);
 // "argument --profile". In order of name.
 std::vector<std::string> UnheededSettings(const nlohmann::json& pod);
 
+// Of these the variables that istiod itself passes over: it does not know them, or cannot read what they say
+// (istiod: pkg/env/var.go).
+std::vector<std::string> VariablesIstiodIgnores(const nlohmann::json& pod);
+
 }  // namespace wavetank::pilot

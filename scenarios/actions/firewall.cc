@@ -39,7 +39,7 @@ Inputs InputsOfFirewall(const Arguments& a, const ActionContext& context) {
   }
   // A log's own sites are known to its world alone.
   if (rule.state != "removed" && !context.scenario.of_log) {
-    absl::StatusOr<sim::Underlay> underlay = sim::Underlay::Create(MakeWorldOptions(context.scenario).Physical());
+    absl::StatusOr<sim::Underlay> underlay = sim::Underlay::Create(MakeUnderlayPlan(context.scenario));
     if (!underlay.ok()) return underlay.status();
     if (absl::Status status = underlay->SetFirewall(probe); !status.ok()) return wrong(Message(status));
   }

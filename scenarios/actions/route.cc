@@ -27,8 +27,7 @@ Inputs InputsOfRoute(const Arguments& a, const ActionContext& context) {
   for (const auto& [from, to] : ways) {
     // A log's own sites are known to its world alone.
     if (!context.scenario.of_log) {
-      const absl::StatusOr<sim::Underlay> underlay =
-          sim::Underlay::Create(MakeWorldOptions(context.scenario).Physical());
+      const absl::StatusOr<sim::Underlay> underlay = sim::Underlay::Create(MakeUnderlayPlan(context.scenario));
       if (!underlay.ok()) return underlay.status();
       if (const auto road = underlay->ReadRoad(from, to, a.Texts("ranges")); !road.ok()) {
         return absl::InvalidArgumentError(

@@ -9,27 +9,13 @@
 
 #include "core/base/bounds.h"
 #include "core/base/status.h"
+#include "core/base/text/letters_apart.h"
 #include "core/kube/text/yaml_nodes.h"
 
 namespace wavetank::scenario {
 namespace {
 
 using bounds::kScenarioDepth;
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
 
 // Counts how deep flow and block collections nest, before yaml-cpp sees the text.
 bool TooDeep(const std::string& text) {
@@ -89,7 +75,7 @@ std::string_view Nearest(std::string_view word, const std::vector<std::string_vi
   std::string_view best;
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
-    const size_t distance = EditDistance(word, candidate);
+    const size_t distance = LettersApart(word, candidate);
     if (distance < best_distance) best = candidate, best_distance = distance;
   }
   return best;

@@ -168,6 +168,8 @@ absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const std::string& 
   fakekube::OtherDocuments others = OfInstallers();
   absl::StatusOr<std::vector<fakekube::Manifest>> out = fakekube::LoadManifests(path, &others);
   if (!out.ok()) return out;
+  if (notes != nullptr && out->empty() && others.found.empty())
+    notes->push_back(fmt::format("{}: it holds no object, and has no effect here", path));
   for (const fakekube::Manifest& other : others.found) {
     if (!IsOperator(other.object)) continue;
     const auto at = [&](const absl::Status& why) {
@@ -312,23 +314,17 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
   return out;
 }
 
-AddressRanges RangesOf(const Scenario& scenario, size_t index) {
-  const ClusterSpec& cluster = scenario.clusters[index];
-  AddressRanges out{cluster.pod_cidr, cluster.service_cidr, cluster.load_balancer_cidr};
-  if (!out.pods.empty() && !out.services.empty() && !out.load_balancers.empty()) return out;
-  const ClusterRanges files = ReadRanges(cluster).value_or(ClusterRanges());
-  const auto take = [](std::string* range, const std::string& of_files, std::string usual) {
-    if (range->empty()) *range = of_files.empty() ? std::move(usual) : of_files;
+AddressRanges RangesOf(const ClusterSpec& cluster, size_t index, const ClusterRanges& files) {
+  const auto first = [](const std::string& said, const std::string& of_files, std::string usual) {
+    return !said.empty() ? said : !of_files.empty() ? of_files : std::move(usual);
   };
-  take(&out.pods, files.pods, fmt::format("10.{}.0.0/16", index + 1));
-  take(&out.services, files.services, fmt::format("10.{}.0.0/16", 96 + index));
-  take(&out.load_balancers, files.load_balancers, fmt::format("172.30.{}.0/24", index + 1));
-  return out;
+  return {first(cluster.pod_cidr, files.pods, fmt::format("10.{}.0.0/16", index + 1)),
+          first(cluster.service_cidr, files.services, fmt::format("10.{}.0.0/16", 96 + index)),
+          first(cluster.load_balancer_cidr, files.load_balancers, fmt::format("172.30.{}.0/24", index + 1))};
 }
 
-bool EnforcesPolicies(const ClusterSpec& cluster) {
-  if (!cluster.network_policies.empty()) return cluster.network_policies == "enforced";
-  return !ReadRanges(cluster).value_or(ClusterRanges()).kindnet;
+bool EnforcesPolicies(const ClusterSpec& cluster, const ClusterRanges& files) {
+  return cluster.network_policies.empty() ? !files.kindnet : cluster.network_policies == "enforced";
 }
 
 bool SameRange(const std::string& a, const std::string& b) {
@@ -337,10 +333,10 @@ bool SameRange(const std::string& a, const std::string& b) {
   return one.ok() && other.ok() && *one == *other;
 }
 
-std::vector<std::string> SharedRanges(const Scenario& scenario) {
+std::vector<std::string> SharedRanges(const Scenario& scenario, const std::vector<ClusterRanges>& files) {
   std::vector<std::string> out;
   std::vector<AddressRanges> ranges;
-  for (size_t i = 0; i < scenario.clusters.size(); ++i) ranges.push_back(RangesOf(scenario, i));
+  for (size_t i = 0; i < scenario.clusters.size(); ++i) ranges.push_back(RangesOf(scenario.clusters[i], i, files[i]));
   const auto meet = [](const std::string& a, const std::string& b) {
     // Of two IP families that of IPv4, which stands first.
     const auto one = Bounds(FirstRange(a)), other = Bounds(FirstRange(b));

@@ -29,20 +29,20 @@ struct ClusterRanges {
 absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster);
 
 // What the scenario's `index`-th cluster is given: what the scenario says, where it says nothing what the cluster's
-// files give (kind, MetalLB), else the usual. Of files that cannot be read ReadRanges() tells.
+// `files` give (kind, MetalLB), else the usual.
 struct AddressRanges {
   std::string pods, services, load_balancers;
 };
-AddressRanges RangesOf(const Scenario& scenario, size_t index);
+AddressRanges RangesOf(const ClusterSpec& cluster, size_t index, const ClusterRanges& files);
 
 // NetworkPolicies act in the cluster: where the scenario says nothing, unless kind's own network plugin is there.
-bool EnforcesPolicies(const ClusterSpec& cluster);
+bool EnforcesPolicies(const ClusterSpec& cluster, const ClusterRanges& files);
 
 // The same addresses, however they are written.
 bool SameRange(const std::string& a, const std::string& b);
 
-// Pod ranges that clusters of one network share: what one of them sends to the other's pods stays at home. And ranges
-// of load balancers that any two share.
-std::vector<std::string> SharedRanges(const Scenario& scenario);
+// Ranges that meet: pods and Services of one cluster, pods of clusters on one network, load balancers. `files`: of each
+// cluster.
+std::vector<std::string> SharedRanges(const Scenario& scenario, const std::vector<ClusterRanges>& files);
 
 }  // namespace wavetank::scenario

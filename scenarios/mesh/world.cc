@@ -25,7 +25,9 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
   if (!scenario.mesh_config.is_null()) out.mesh_config = JsonText(scenario.mesh_config);
   for (size_t i = 0; i < scenario.clusters.size(); ++i) {
     const ClusterSpec& c = scenario.clusters[i];
-    const AddressRanges ranges = RangesOf(scenario, i);
+    // Of files that cannot be read MakeStart() tells.
+    const ClusterRanges files = ReadRanges(c).value_or(ClusterRanges());
+    const AddressRanges ranges = RangesOf(c, i, files);
     sim::WorldCluster cluster{c.name,
                               c.network,
                               c.control_plane,
@@ -34,7 +36,7 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
                               ranges.load_balancers,
                               c.load_balancer_hostname,
                               {}};
-    cluster.enforces_policies = EnforcesPolicies(c);
+    cluster.enforces_policies = EnforcesPolicies(c, files);
     cluster.installed_name = c.installed_name;
     cluster.installed_network = c.installed_network;
     for (const NodeSpec& n : c.nodes) cluster.nodes.push_back({n.name, n.region, n.zone, n.external_ip});
@@ -45,6 +47,13 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
   out.firewalls = scenario.physical.firewalls;
   out.nat = scenario.physical.nat;
   for (const LinkSpec& l : scenario.links) out.links.push_back({l.a, l.b, l.latency, l.jitter, l.loss_ppm});
+  return out;
+}
+
+sim::UnderlayPlan MakeUnderlayPlan(const Scenario& scenario) {
+  const PhysicalSpec& physical = scenario.physical;
+  sim::UnderlayPlan out{{}, physical.sites, physical.routes, physical.firewalls, physical.nat};
+  for (const ClusterSpec& cluster : scenario.clusters) out.clusters.push_back({cluster.name, cluster.network});
   return out;
 }
 

@@ -15,7 +15,10 @@ class World;
 
 namespace wavetank::scenario {
 
+// Reads files of installers among the manifests, for what they say of addresses (installer_files.h).
 sim::WorldOptions MakeWorldOptions(const Scenario& scenario);
+// What lies under its clusters' networks alone.
+sim::UnderlayPlan MakeUnderlayPlan(const Scenario& scenario);
 
 // Istiods whose Deployments name an image of another release than the world's profile: the simulated one is the
 // profile's, whatever its image is called. None where another profile than the usual one was chosen.

@@ -52,7 +52,7 @@ PhysicalSpec ReadPhysical(const Field& f, const Scenario& scenario) {
   // Each item with those before it: the first that does not fit is the mistake.
   const auto fits = [&](const Field& item) {
     if (!item.ok()) return;
-    if (const auto made = sim::Underlay::Create(MakeWorldOptions(so_far).Physical()); !made.ok())
+    if (const auto made = sim::Underlay::Create(MakeUnderlayPlan(so_far)); !made.ok())
       item.Fail(Message(made.status()));
   };
   for (const Field& item : f["sites"].Items()) {

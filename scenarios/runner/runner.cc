@@ -781,7 +781,7 @@ absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& op
   if (options.seed) world_options->seed = *options.seed;
   if (!options.profile.empty()) world_options->profile = options.profile;
   if (!alone) {
-    for (const auto& [name, value] : MakeWorldOptions(scenario).timing) world_options->timing[name] = value;
+    for (const auto& [name, value] : scenario.timing) world_options->timing[name] = value;
     for (const ClusterSpec& cluster : scenario.clusters) {
       const auto& there = world_options->clusters;
       if (std::any_of(there.begin(), there.end(), [&](const auto& c) { return c.name == cluster.name; })) continue;

@@ -73,11 +73,13 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   std::vector<std::string> without_roots, without_kubeconfigs;  // of which dumps somebody cut them out
   std::vector<RemoteSecretSpec> stand_ins;
   bool brings_control_plane = false;
+  std::vector<ClusterRanges> files;
   for (const ClusterSpec& cluster : scenario.clusters) {
     absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster, &out.notes);
     if (!objects.ok()) return objects.status();
     absl::StatusOr<ClusterRanges> ranges = ReadRanges(cluster);
     if (!ranges.ok()) return ranges.status();
+    files.push_back(*ranges);
     for (const std::string& note : ranges->notes) out.notes.push_back(note);
     for (const auto& [said, taken, field] :
          {std::tuple(ranges->pods, cluster.pod_cidr, "pods"),
@@ -90,7 +92,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     }
     const bool policies = std::any_of(objects->begin(), objects->end(),
                                       [](const json& object) { return Text(object, "kind") == "NetworkPolicy"; });
-    if (policies && !EnforcesPolicies(cluster)) {
+    if (policies && !EnforcesPolicies(cluster, *ranges)) {
       out.notes.push_back(
           fmt::format("{}: kind's own network plugin acts upon no NetworkPolicy (or the scenario says so), and what "
                       "they say has no effect here",
@@ -167,7 +169,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
       out.mended.insert({sim::Mend::kTokens, secret.in});
     }
   }
-  for (std::string& note : SharedRanges(scenario)) out.notes.push_back(std::move(note));
+  for (std::string& note : SharedRanges(scenario, files)) out.notes.push_back(std::move(note));
   if (absl::Status status = CheckSteps(scenario, &out.notes); !status.ok()) return status;
   return out;
 }

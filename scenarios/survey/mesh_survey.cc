@@ -15,7 +15,6 @@
 #include "scenarios/answers/address_names.h"
 #include "scenarios/answers/failure_words.h"
 #include "scenarios/mesh/gaps.h"
-#include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/system_namespaces.h"
 #include "scenarios/mesh/world.h"
@@ -278,7 +277,6 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
   out.scenario.file = "apply";
   out.scenario.seed = options.seed;
   out.scenario.profile = options.profile;
-  size_t index = 0;
   bool brings_secrets = false, sketch = true;
   out.scenario.mending = options.mending;
   out.scenario.date = options.date;
@@ -288,18 +286,10 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     ClusterSpec spec;
     spec.name = c.name;
     spec.control_plane = c.control_plane.empty() ? c.name : c.control_plane;
-    spec.pod_cidr = fmt::format("10.{}.0.0/16", ++index);
-    spec.service_cidr = fmt::format("10.{}.0.0/16", 95 + index);
-    spec.load_balancer_cidr = fmt::format("172.30.{}.0/24", index);
     spec.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});
     for (const std::string& path : c.paths) spec.manifests.push_back({path, c.ns, ""});
     absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(spec, nullptr);  // MakeStart() tells the notes
     if (!objects.ok()) return objects.status();
-    absl::StatusOr<ClusterRanges> ranges = ReadRanges(spec);
-    if (!ranges.ok()) return ranges.status();
-    if (!ranges->pods.empty()) spec.pod_cidr = ranges->pods;
-    if (!ranges->services.empty()) spec.service_cidr = ranges->services;
-    if (!ranges->load_balancers.empty()) spec.load_balancer_cidr = ranges->load_balancers;
     bool labelled = false;
     const SystemNamespaceSet system = SystemNamespaces(*objects);
     brings_secrets = brings_secrets || !TakeCutOut(&*objects, system).clusters.empty();

@@ -343,42 +343,40 @@ kube::ObjectRef MeshNetwork::PodUnderPolicies(const Workload& workload) const {
   return policies_[index].api->Get("Pod", workload.pod);
 }
 
-std::string MeshNetwork::DroppedByPolicy(const Workload& from, const Route& route, const Way& way,
-                                         const SocketAddress& wire, bool inside) const {
+MeshNetwork::Refusal MeshNetwork::RefusedByPolicy(const Workload& from, const Route& route, const Way& way,
+                                                  const SocketAddress& wire, bool inside) const {
+  using fakekube::PolicyDirection;
   const Workload* const to =
       route.info.acceptor == WorkloadId{} ? nullptr : workloads_[static_cast<uint32_t>(route.info.acceptor)].get();
   if (to == &from) return {};  // a pod is never kept from itself
   const kube::ObjectRef sender = PodUnderPolicies(from), receiver = to == nullptr ? nullptr : PodUnderPolicies(*to);
   // Between two pods of one cluster both are known by their labels, unless a load balancer stands between.
   const bool home = to != nullptr && to->site == from.site && (inside || way.service == nullptr);
-  const auto told = [&](const Workload& at, const kube::Object& policy, const char* direction) {
-    return fmt::format("NetworkPolicy {}/{} of {} ({}) does not let {} through to {}", policy.meta.ns, policy.meta.name,
-                       links_.sites()[static_cast<size_t>(at.site)], direction, route.info.source.ip.ToString(),
-                       direction == std::string_view("egress") ? wire.ToString() : route.info.destination.ToString());
+  const auto refused = [&](PolicyDirection direction, const Workload& at, const kube::ObjectRef& pod,
+                           const kube::ObjectRef& other, const IpAddress& ip, uint16_t port) {
+    if (pod == nullptr) return Refusal{};
+    const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(at.site)].policies;
+    return Refusal{policies.Refuses(direction, *pod, {home ? other.get() : nullptr, ip}, port), at.site, direction};
   };
-  if (sender != nullptr) {
-    const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(from.site)].policies;
-    if (const kube::ObjectRef policy = policies.Refuses(fakekube::PolicyDirection::kEgress, *sender,
-                                                        {home ? receiver.get() : nullptr, wire.ip}, wire.port);
-        policy != nullptr)
-      return told(from, *policy, "egress");
-  }
-  if (receiver != nullptr) {
-    const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(to->site)].policies;
-    if (const kube::ObjectRef policy =
-            policies.Refuses(fakekube::PolicyDirection::kIngress, *receiver,
-                             {home ? sender.get() : nullptr, route.info.source.ip}, route.info.destination.port);
-        policy != nullptr)
-      return told(*to, *policy, "ingress");
-  }
-  return {};
+  Refusal out = refused(PolicyDirection::kEgress, from, sender, receiver, wire.ip, wire.port);
+  if (out.policy != nullptr || to == nullptr) return out;
+  return refused(PolicyDirection::kIngress, *to, receiver, sender, route.info.source.ip, route.info.destination.port);
 }
 
 Route MeshNetwork::Pass(const Workload& from, Route route, const Way& way, const SocketAddress& wire, bool inside,
-                        Obstacle* obstacle) {
-  if (!policies_.empty() && (obstacle == nullptr || !obstacle->past_policies)) {
-    if (std::string why = DroppedByPolicy(from, route, way, wire, inside); !why.empty()) {
-      if (obstacle != nullptr) *obstacle = {std::move(why), false, true};
+                        Inquiry* inquiry) {
+  if (!policies_.empty() && (inquiry == nullptr || inquiry->heed == Heed::kAll)) {
+    if (Refusal refusal = RefusedByPolicy(from, route, way, wire, inside); refusal.policy != nullptr) {
+      if (inquiry != nullptr) {
+        const bool egress = refusal.direction == fakekube::PolicyDirection::kEgress;
+        const std::string& cluster = links_.sites()[static_cast<size_t>(refusal.site)];
+        inquiry->found.why =
+            fmt::format("NetworkPolicy {}/{} of {} ({}) does not let {} through to {}", refusal.policy->meta.ns,
+                        refusal.policy->meta.name, cluster, egress ? "egress" : "ingress",
+                        route.info.source.ip.ToString(), egress ? wire.ToString() : route.info.destination.ToString());
+        inquiry->found.policy = std::move(refusal.policy);
+        inquiry->found.policy_cluster = cluster;
+      }
       route.outcome = Route::Outcome::kBlackholed;
       return route;
     }
@@ -395,7 +393,7 @@ Route MeshNetwork::Pass(const Workload& from, Route route, const Way& way, const
   crossing.routed = way.routed;
   if (crossing.from != crossing.to) route.info.source.ip = underlay_->SourceOutside(from.network, route.info.source.ip);
   crossing.after = {route.info.source.ip, route.info.destination};
-  switch (underlay_->Judge(crossing, obstacle == nullptr ? nullptr : &obstacle->why)) {
+  switch (underlay_->Judge(crossing, inquiry == nullptr ? nullptr : &inquiry->found.why)) {
     case Underlay::Fate::kPasses:
       break;
     case Underlay::Fate::kDropped:
@@ -405,23 +403,26 @@ Route MeshNetwork::Pass(const Workload& from, Route route, const Way& way, const
       route.outcome = Route::Outcome::kRefused;
       return route;
   }
-  if (obstacle != nullptr && way.service == nullptr && route.outcome == Route::Outcome::kBlackholed &&
+  if (inquiry != nullptr && way.service == nullptr && route.outcome == Route::Outcome::kBlackholed &&
       !HasPod(way.site, way.to.ip)) {
-    *obstacle = Unknown(from, wire);
+    inquiry->found = Unknown(from, wire);
   }
   return route;
 }
 
 MeshNetwork::Obstacle MeshNetwork::WhyNot(const Origin& origin, const SocketAddress& destination, Heed heed) {
-  Obstacle obstacle;
-  obstacle.past_policies = heed == Heed::kRoutes;
-  Walk(origin, destination, 0, &obstacle);
-  return obstacle;
+  Inquiry inquiry{heed, {}};
+  Walk(origin, destination, 0, &inquiry);
+  return std::move(inquiry.found);
 }
 
 MeshNetwork::SenderKind MeshNetwork::KindOf(WorkloadId id) const {
   const Workload& workload = *workloads_[static_cast<uint32_t>(id)];
-  SenderKind out{workload.site, workload.network, workload.node, {}};
+  SenderKind out{workload.site, workload.network, workload.node, {}, {}, {}};
+  if (const kube::ObjectRef pod = PodUnderPolicies(workload); pod != nullptr) {
+    out.ns = pod->meta.ns;
+    out.labels = pod->meta.labels;
+  }
   if (underlay_ == nullptr) return out;
   out.ranges = underlay_->RangesWith(workload.ip);
   for (const IpAddress& ip : workload.more_ips) {
@@ -472,7 +473,7 @@ bool MeshNetwork::ReachesApiServer(WorkloadId from, SiteId cluster, NetworkIndex
   return underlay_->Judge(crossing, nullptr) == Underlay::Fate::kPasses;
 }
 
-Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, uint64_t flow, Obstacle* obstacle) {
+Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, uint64_t flow, Inquiry* inquiry) {
   const Workload& from = at(origin.workload);
   envoysim::AcceptInfo info;
   info.workload = origin.workload;
@@ -529,7 +530,7 @@ Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, 
       if (none || hops > 1) route.outcome = Route::Outcome::kRefused;
       route.info = info;
       route.path = &links_.Between(from.site, service.site);
-      return inside ? route : Pass(from, std::move(route), way, wire, false, obstacle);
+      return inside ? route : Pass(from, std::move(route), way, wire, false, inquiry);
     }
     info.destination = *backend;
     const bool home = HasPod(service.network, info.destination.ip);
@@ -538,14 +539,14 @@ Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, 
     if (home || next.service == nullptr) {
       // A Service of its own is the sender's node's doing: the pod's address is what leaves it.
       if (inside) wire = info.destination;
-      return Pass(from, ToPod(from, info, service.network, service.site), way, wire, inside, obstacle);
+      return Pass(from, ToPod(from, info, service.network, service.site), way, wire, inside, inquiry);
     }
     way = next;
     wire = info.destination;
     inside = false;
   }
   info.destination = way.to;
-  return Pass(from, ToPod(from, info, way.site, from.site), way, wire, false, obstacle);
+  return Pass(from, ToPod(from, info, way.site, from.site), way, wire, false, inquiry);
 }
 
 }  // namespace wavetank::sim

@@ -115,12 +115,12 @@ class MeshNetwork final : public envoysim::Network {
     return Walk(origin, destination, flow, nullptr);
   }
   // Why the network itself keeps a connection from there: "no route leads from east to 10.2.0.5, which is in west".
-  // Empty: it does not. `nobody`: nothing in this world has the address.
+  // Empty: it does not.
   struct Obstacle {
     std::string why;
-    bool nobody = false;
-    bool by_policy = false;      // a NetworkPolicy
-    bool past_policies = false;  // asked for as if there were none
+    bool nobody = false;     // nothing in this world has the address
+    kube::ObjectRef policy;  // the NetworkPolicy that drops it; null: none does
+    std::string policy_cluster;
   };
   enum class Heed : uint8_t { kAll, kRoutes };  // kRoutes: as if there were no NetworkPolicy
   Obstacle WhyNot(const envoysim::Origin& origin, const SocketAddress& destination, Heed heed = Heed::kAll);
@@ -131,6 +131,8 @@ class MeshNetwork final : public envoysim::Network {
     NetworkIndex network{};
     NodeIndex node{};
     std::vector<bool> ranges;  // Underlay::RangesWith, of each of its addresses
+    std::string ns;            // and labels, where NetworkPolicies are
+    kube::Labels labels;
     friend auto operator<=>(const SenderKind&, const SenderKind&) = default;
   };
   SenderKind KindOf(WorkloadId id) const;
@@ -175,15 +177,25 @@ class MeshNetwork final : public envoysim::Network {
   }
   // That nothing within reach has the address; says who has it elsewhere.
   Obstacle Unknown(const Workload& from, const SocketAddress& destination) const;
+  // Of a connection that is only asked about; null: of one that is made.
+  struct Inquiry {
+    Heed heed = Heed::kAll;
+    Obstacle found;
+  };
   envoysim::Route Walk(const envoysim::Origin& origin, const SocketAddress& destination, uint64_t flow,
-                       Obstacle* obstacle);
+                       Inquiry* inquiry);
   // The route as the underlay lets it be. `wire`: the destination as the packet leaves with it.
   // `inside`: it was a Service of the sender's own cluster, whose node has resolved it.
   envoysim::Route Pass(const Workload& from, envoysim::Route route, const Way& way, const SocketAddress& wire,
-                       bool inside, Obstacle* obstacle);
-  // Which NetworkPolicy drops the connection: "NetworkPolicy sample/closed of cluster2 (ingress): ..."; empty: none.
-  std::string DroppedByPolicy(const Workload& from, const envoysim::Route& route, const Way& way,
-                              const SocketAddress& wire, bool inside) const;
+                       bool inside, Inquiry* inquiry);
+  // The NetworkPolicy that drops the connection, and whose it is.
+  struct Refusal {
+    kube::ObjectRef policy;  // null: none does
+    SiteId site{};
+    fakekube::PolicyDirection direction{};
+  };
+  Refusal RefusedByPolicy(const Workload& from, const envoysim::Route& route, const Way& way, const SocketAddress& wire,
+                          bool inside) const;
   // The pod that packets of a cluster's nodes come to; none if there is none.
   WorkloadId PodFrom(SiteId site, NetworkIndex network, const IpAddress& ip) const;
   envoysim::Route ToPod(const Workload& from, const envoysim::AcceptInfo& info, NetworkIndex network, SiteId via);

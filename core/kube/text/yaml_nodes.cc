@@ -81,6 +81,49 @@ class Converter {
   size_t nodes_ = 0;
 };
 
+// What yaml-cpp is not given.
+struct TextFault {
+  int line = 0;  // from 0
+  std::string_view what;
+};
+
+// What is no text at all, as kubectl's reader says it (gopkg.in/yaml.v2: readerc.go). yaml-cpp would guess at UTF-16
+// and take a zero for the end, before which it finds empty documents without end, too.
+std::optional<TextFault> FindBadBytes(std::string_view text) {
+  int line = 0;
+  for (size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c == '\n') ++line;
+    if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
+      return TextFault{line, "control characters are not allowed"};
+    const size_t width = c < 0x80 ? 1 : (c & 0xe0) == 0xc0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : (c & 0xf8) == 0xf0 ? 4 : 0;
+    if (width == 0) return TextFault{line, "invalid leading UTF-8 octet"};
+    if (i + width > text.size()) return TextFault{line, "incomplete UTF-8 octet sequence"};
+    uint32_t value = width == 1 ? c : c & (0x7fU >> width);
+    for (size_t k = 1; k < width; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if ((next & 0xc0) != 0x80) return TextFault{line, "invalid trailing UTF-8 octet"};
+      value = (value << 6) | (next & 0x3fU);
+    }
+    static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (value < kLeast[width]) return TextFault{line, "invalid length of a UTF-8 sequence"};
+    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return TextFault{line, "invalid Unicode character"};
+    i += width;
+  }
+  return std::nullopt;
+}
+
+// It recurses on its own.
+std::optional<TextFault> DeepBrackets(std::string_view text) {
+  int depth = 0, line = 0;
+  for (const char c : text) {
+    line += c == '\n' ? 1 : 0;
+    depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;
+    if (depth > bounds::kTextDepth) return TextFault{line, "nested too deeply; flatten it"};
+  }
+  return std::nullopt;
+}
+
 // Whether a document may have ended with text behind it. That of a block ends where its indentation does, and what
 // follows is an error; what else a root can be begins a line with one of these, or stands behind "---".
 bool MayEndBeforeItsText(std::string_view text) {
@@ -129,9 +172,9 @@ absl::StatusOr<json> YamlToJson(const YAML::Node& node, const std::string& file)
 }
 
 std::vector<YAML::Node> LoadYamlDocuments(const std::string& text) {
-  // yaml-cpp would guess at UTF-16 and take a zero for the end, before which it finds empty documents without end, too;
-  // and it recurses on its own.
-  if (const std::optional<YamlTextFault> fault = FaultOfYamlText(text)) {
+  std::optional<TextFault> fault = FindBadBytes(text);
+  if (!fault) fault = DeepBrackets(text);
+  if (fault) {
     YAML::Mark place;
     place.line = fault->line;
     throw YAML::ParserException(place, std::string(fault->what));

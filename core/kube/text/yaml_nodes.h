@@ -14,8 +14,9 @@ class Node;
 
 namespace wavetank::kube {
 
-// As ParseYaml reads it. InvalidArgument "<file>:<line>:<column>: what; remedy" for trees deeper than bounds::kDepth or
-// larger than bounds::kValues after aliases are expanded, and for keys that are no text.
+// Plain scalars are what ParseYaml makes of them; keys stay as they are written, a mapping's own keys come before those
+// that it merges, and of tags `!!str` alone counts. InvalidArgument "<file>:<line>:<column>: what; remedy" for trees
+// deeper than bounds::kDepth or larger than bounds::kValues after aliases are expanded, and for keys that are no text.
 absl::StatusOr<nlohmann::json> YamlToJson(const YAML::Node& node, const std::string& file);
 
 // The documents of a text. Throws YAML::Exception where it is no YAML, and where text stands behind a document's end

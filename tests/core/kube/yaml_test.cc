@@ -66,11 +66,30 @@ TEST(Yaml, WhatJsonHasNoWordForIsRefused) {
 }
 
 TEST(Yaml, ErrorsAreKubectlsWithTheirPlace) {
-  EXPECT_EQ(Read("a: [b"), "f:1:6: not valid YAML: did not find expected ',' or ']'");
+  EXPECT_EQ(Read("a: [b"),
+            "f:1:6: not valid YAML: did not find expected ',' or ']', while parsing a flow sequence (from 1:4)");
+  EXPECT_EQ(Read("a: 'b\nc: d\n"),
+            "f:3:1: not valid YAML: found unexpected end of stream, while scanning a quoted scalar (from 1:4)");
   EXPECT_EQ(Read("a: b: c"), "f:1:5: not valid YAML: mapping values are not allowed in this context");
   EXPECT_EQ(Read("a:\n\tb: c"), "f:2:1: not valid YAML: found character that cannot start any token");
-  EXPECT_EQ(Read("a: \x01"), "f:1: not valid YAML: control characters are not allowed");
+  EXPECT_EQ(Read("a: \x01"), "f:1:4: not valid YAML: control characters are not allowed");
   EXPECT_EQ(Read("a: b\nc: \xc2\x80\n"), "f:2:4: not valid YAML: control characters are not allowed");
+}
+
+TEST(Yaml, BytesThatAreNoTextAreToldWithTheirPlace) {
+  EXPECT_EQ(Read("a: b\nc: d\xff"), "f:2:5: not valid YAML: invalid leading UTF-8 octet");
+  EXPECT_EQ(Read("a: \xc3("), "f:1:5: not valid YAML: invalid trailing UTF-8 octet");
+  EXPECT_EQ(Read(std::string_view("a: \0", 4)), "f:1:4: not valid YAML: control characters are not allowed");
+  EXPECT_THAT(Read(std::string_view("\xff\xfe"
+                                    "a\0:\0",
+                                    6)),
+              HasSubstr("invalid leading UTF-8 octet"));
+}
+
+TEST(Yaml, AByteOrderMarkIsNoText) {
+  EXPECT_EQ(Read("\xef\xbb\xbf"
+                 "a: 1\nb: 2\n"),
+            R"({"a":1,"b":2})");
 }
 
 // kubectl takes what stands before it and says nothing of the rest.
@@ -106,7 +125,7 @@ TEST(Yaml, WhatGrowsOrNestsWithoutEndIsRefused) {
   std::string deep;
   for (int i = 0; i <= bounds::kDepth; ++i) deep += std::string(static_cast<size_t>(i), ' ') + "a:\n";
   EXPECT_THAT(Read(deep), HasSubstr("levels; flatten it"));
-  EXPECT_THAT(Read(std::string(100000, '[')), HasSubstr("nested too deeply; flatten it"));
+  EXPECT_THAT(Read(std::string(100000, '[')), HasSubstr("levels; flatten it"));
 }
 
 }  // namespace
