@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
+#include <set>
+#include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/hash/hash.h"
 #include "cli/verb.h"
 #include "fmt/format.h"
 
@@ -20,7 +21,7 @@ std::string External(const scenario::ServiceRow& r) {
   return r.type == "LoadBalancer" ? "<pending>" : "<none>";
 }
 
-// In a larger mesh a table for each proxy is longer than anybody reads.
+// In a larger mesh a table for each proxy, or a row for each client, is longer than anybody reads.
 constexpr size_t kShownApart = 24, kNamed = 5;
 
 struct HeldEndpoints {
@@ -28,26 +29,62 @@ struct HeldEndpoints {
   std::vector<const scenario::EndpointRow*> rows;
 };
 
-auto Content(const scenario::EndpointRow& r) { return std::tie(r.endpoint, r.status, r.outlier, r.upstream); }
+bool SameRows(const HeldEndpoints& a, const HeldEndpoints& b) {
+  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(),
+                    [](const auto* one, const auto* other) { return *one == *other; });
+}
 
-// Proxies that hold the same in one, in the place of the first.
-std::vector<HeldEndpoints> OncePerContent(std::vector<HeldEndpoints> held) {
+// Proxies that hold the same in one, in the place of the first. `shown` is of one list: proxies share equal ones.
+template <typename Shown>
+std::vector<HeldEndpoints> OncePerContent(const std::vector<scenario::ProxyEndpoints>& endpoints, Shown shown) {
   std::vector<HeldEndpoints> out;
-  absl::flat_hash_map<size_t, std::vector<size_t>> known;  // places in `out` by hash
-  for (HeldEndpoints& each : held) {
-    size_t hash = 0;
-    for (const scenario::EndpointRow* r : each.rows) hash = absl::HashOf(hash, r->endpoint, r->status, r->upstream);
-    std::vector<size_t>& alike = known[hash];
-    const auto same = std::find_if(alike.begin(), alike.end(), [&](size_t place) {
-      return std::equal(out[place].rows.begin(), out[place].rows.end(), each.rows.begin(), each.rows.end(),
-                        [](const auto* a, const auto* b) { return Content(*a) == Content(*b); });
-    });
-    if (same != alike.end()) {
-      out[*same].proxies.push_back(each.proxies.front());
-    } else {
-      alike.push_back(out.size());
-      out.push_back(std::move(each));
+  absl::flat_hash_map<const void*, size_t> places;  // in `out`, of lists
+  for (const scenario::ProxyEndpoints& each : endpoints) {
+    const auto [known, fresh] = places.try_emplace(each.rows.get(), out.size());
+    if (fresh) {
+      HeldEndpoints held{{}, shown(*each.rows)};
+      // Lists that differ in what is not shown look the same.
+      const auto same = std::find_if(out.begin(), out.end(), [&](const auto& other) { return SameRows(other, held); });
+      known->second = static_cast<size_t>(same - out.begin());
+      if (same == out.end()) out.push_back(std::move(held));
     }
+    out[known->second].proxies.push_back(each.proxy);
+  }
+  return out;
+}
+
+void Add(const std::map<std::string, int64_t>& counts, std::map<std::string, int64_t>* sums) {
+  for (const auto& [name, count] : counts) (*sums)[name] += count;
+}
+
+std::string Counts(const std::map<std::string, int64_t>& counts) {
+  std::string out;
+  for (const auto& [name, count] : counts) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, count);
+  return out.empty() ? "-" : out;
+}
+
+struct ClientsAlike {
+  scenario::ReachabilityRow row;  // the first's, with the sums of all
+  size_t more = 0;
+};
+
+// Clients of a cluster whose requests to a Service are answered by the same clusters and fail for the same reasons.
+std::vector<ClientsAlike> AsTheyFare(const std::vector<scenario::ReachabilityRow>& rows) {
+  std::vector<ClientsAlike> out;
+  std::map<std::vector<std::string>, size_t> places;  // in `out`
+  for (const scenario::ReachabilityRow& row : rows) {
+    std::vector<std::string> fare = {row.client_cluster, row.service};
+    for (const auto& [cluster, count] : row.answered_by) fare.push_back("answered by " + cluster);
+    for (const auto& [why, count] : row.failed) fare.push_back("failed " + why);
+    const auto [known, fresh] = places.try_emplace(std::move(fare), out.size());
+    if (fresh) {
+      out.push_back({row, 0});
+      continue;
+    }
+    ClientsAlike& alike = out[known->second];
+    ++alike.more;
+    Add(row.answered_by, &alike.row.answered_by);
+    Add(row.failed, &alike.row.failed);
   }
   return out;
 }
@@ -62,15 +99,22 @@ void PrintServices(const std::vector<scenario::ServiceRow>& services) {
   PrintTable(rows);
 }
 
-void PrintEndpoints(const std::vector<scenario::EndpointRow>& endpoints, bool all) {
+void PrintEndpoints(const std::vector<scenario::ProxyEndpoints>& endpoints, bool all) {
+  const auto shown = [all](const std::vector<scenario::EndpointRow>& rows) {
+    std::vector<const scenario::EndpointRow*> out;
+    for (const scenario::EndpointRow& r : rows) {
+      if (all || r.upstream.starts_with("outbound")) out.push_back(&r);
+    }
+    return out;
+  };
   std::vector<HeldEndpoints> held;
-  for (const auto& r : endpoints) {
-    if (!all && r.upstream.rfind("outbound", 0) != 0) continue;
-    if (held.empty() || held.back().proxies.front() != r.proxy) held.push_back({{r.proxy}, {}});
-    held.back().rows.push_back(&r);
+  if (endpoints.size() > kShownApart) {
+    held = OncePerContent(endpoints, shown);
+  } else {
+    for (const scenario::ProxyEndpoints& each : endpoints) held.push_back({{each.proxy}, shown(*each.rows)});
   }
-  if (held.size() > kShownApart) held = OncePerContent(std::move(held));
   for (const HeldEndpoints& each : held) {
+    if (each.rows.empty()) continue;
     std::cout << "\n" << each.proxies.front();
     if (const size_t more = each.proxies.size() - 1; more > 0) {
       std::cout << fmt::format(" and {} more that hold the same: ", more);
@@ -82,6 +126,23 @@ void PrintEndpoints(const std::vector<scenario::EndpointRow>& endpoints, bool al
     for (const scenario::EndpointRow* r : each.rows) rows.push_back({r->endpoint, r->status, r->outlier, r->upstream});
     PrintTable(rows);
   }
+}
+
+void PrintReachability(const std::vector<scenario::ReachabilityRow>& reachability) {
+  std::set<std::pair<std::string_view, std::string_view>> clients;
+  for (const auto& r : reachability) clients.insert({r.client_cluster, r.client});
+  std::vector<ClientsAlike> alike;
+  if (clients.size() > kShownApart) {
+    alike = AsTheyFare(reachability);
+  } else {
+    for (const auto& r : reachability) alike.push_back({r, 0});
+  }
+  Rows rows = {{"CLIENT", "IN", "SERVICE", "ANSWERED BY", "FAILED"}};
+  for (const auto& [r, more] : alike) {
+    rows.push_back({more == 0 ? r.client : fmt::format("{} and {} more", r.client, more), r.client_cluster, r.service,
+                    Counts(r.answered_by), Counts(r.failed)});
+  }
+  PrintTable(rows);
 }
 
 }  // namespace wavetank::cli

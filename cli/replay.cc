@@ -99,8 +99,9 @@ class HeldRows {
     if (!at_ || *at_ != world.Now()) {
       at_ = world.Now();
       rows_.clear();
-      for (const scenario::EndpointRow& row : scenario::ListEndpoints(world)) {
-        rows_[{row.proxy.substr(0, row.proxy.find('@')), row.cluster}][row.upstream].insert(row.endpoint);
+      for (const scenario::ProxyEndpoints& each : scenario::ListEndpoints(world)) {
+        importing::HeldEndpoints& held = rows_[{each.proxy.substr(0, each.proxy.find('@')), each.cluster}];
+        for (const scenario::EndpointRow& row : *each.rows) held[row.upstream].insert(row.endpoint);
       }
       for (const sim::PodProcess* pod : world.Pods()) {
         if (pod->envoy() == nullptr) continue;

@@ -288,6 +288,7 @@ absl::Status World::Site::Apply(json object) {
 
 void World::Site::Start(const kube::ObjectRef& pod, std::function<void(bool)> ready) {
   const kube::NamespacedName name{pod->meta.ns, pod->meta.name};
+  ++pods_version_;
   std::unique_ptr<PodProcess>& process = pods_[name];
   process = std::make_unique<PodProcess>(place_, pod);
   if (IsIstiodPod(*pod) && config_.primary()) {
@@ -324,6 +325,7 @@ void World::Site::Remove(const kube::ObjectRef& pod) {
     for (json& record : run->second->process->istiod().UnwrittenElections()) left_behind_.push_back(std::move(record));
     istiods_.erase(run);
   }
+  ++pods_version_;
   pods_.erase(name);
 }
 

@@ -45,7 +45,10 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
 
   // The end of the world, in two acts: proxies hang up before the istiods that serve them go, and istiods leave the API
   // servers of all clusters before one of these goes.
-  void StopPods() { pods_.clear(); }
+  void StopPods() {
+    ++pods_version_;
+    pods_.clear();
+  }
   void StopIstiods();
 
   const WorldCluster& config() const { return config_; }
@@ -58,6 +61,8 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   fakekube::http::RestApi& rest();
   std::string ca_pem() const { return api_ca_.certificate->ToPem(); }
   const std::map<kube::NamespacedName, std::unique_ptr<PodProcess>>& pods() const { return pods_; }
+  // Grows when one of them begins or ends; until then they stay where they are.
+  uint64_t pods_version() const { return pods_version_; }
   bool Settled() const;
   bool SettledButForPods() const;  // World::SettledButForPods
   void AtWork(std::vector<std::string>* out) const;
@@ -135,6 +140,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   WorkloadId api_server_{};
   std::map<kube::NamespacedName, std::unique_ptr<IstiodRun>> istiods_;
   std::map<kube::NamespacedName, std::unique_ptr<PodProcess>> pods_;
+  uint64_t pods_version_ = 0;
   bool more_than_one_ = false;               // istiod has run here at a time, or one was killed
   std::vector<nlohmann::json> left_behind_;  // by istiods that were killed: their locks, as nobody has written them
   int64_t reviews_ = 0, review_count_ = 0;

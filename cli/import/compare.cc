@@ -73,7 +73,7 @@ int RunCompare(const CompareArguments& a) {
   if (!log.ok()) return Complain(log.status());
   const absl::StatusOr<std::unique_ptr<sim::World>> world = replay::WorldOfLog(**log, at);
   if (!world.ok()) return Complain(world.status());
-  const std::vector<scenario::EndpointRow> rows = scenario::ListEndpoints(**world);
+  const std::vector<scenario::ProxyEndpoints> endpoints = scenario::ListEndpoints(**world);
   bool equal = true;
   ordered_json all = ordered_json::array();
   for (const std::string& path : a.dumps) {
@@ -95,11 +95,11 @@ int RunCompare(const CompareArguments& a) {
       return Complain(absl::InvalidArgumentError(path + " does not say whose it is: add --proxy NAME.NAMESPACE"));
     Held simulated;
     bool known = false;
-    for (const scenario::EndpointRow& row : rows) {
-      if (row.proxy != proxy && row.proxy.substr(0, row.proxy.find('@')) != proxy) continue;
-      if (!state.cluster.empty() && row.cluster != state.cluster) continue;
+    for (const scenario::ProxyEndpoints& each : endpoints) {
+      if (each.proxy != proxy && each.proxy.substr(0, each.proxy.find('@')) != proxy) continue;
+      if (!state.cluster.empty() && each.cluster != state.cluster) continue;
       known = true;
-      simulated[row.upstream].insert(row.endpoint);
+      for (const scenario::EndpointRow& row : *each.rows) simulated[row.upstream].insert(row.endpoint);
     }
     importing::HeldNames names;
     for (const sim::PodProcess* pod : (*world)->Pods()) {

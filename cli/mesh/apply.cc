@@ -19,16 +19,10 @@ struct ApplyArguments {
   std::string server, token_file;
   std::string profile = "istio-1.18", mend, date;
   uint64_t seed = 1;
-  int requests = 20;
+  std::optional<int> requests;
   bool strict = false;
   bool json = false, no_remote_secrets = false, all_endpoints = false;
 };
-
-std::string Counts(const std::map<std::string, int64_t>& counts) {
-  std::string out;
-  for (const auto& [name, count] : counts) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, count);
-  return out.empty() ? "-" : out;
-}
 
 void Print(const scenario::Survey& survey, const ApplyArguments& a) {
   for (const scenario::Nack& nack : survey.nacks) std::cout << "NACK  " << Describe(nack) << "\n";
@@ -36,13 +30,8 @@ void Print(const scenario::Survey& survey, const ApplyArguments& a) {
   PrintServices(survey.services);
   PrintEndpoints(survey.endpoints, a.all_endpoints);
 
-  Rows rows;
   std::cout << "\n";
-  rows = {{"CLIENT", "IN", "SERVICE", "ANSWERED BY", "FAILED"}};
-  for (const auto& r : survey.reachability) {
-    rows.push_back({r.client, r.client_cluster, r.service, Counts(r.answered_by), Counts(r.failed)});
-  }
-  PrintTable(rows);
+  PrintReachability(survey.reachability);
   if (!survey.dead.empty()) std::cout << "\n";
   for (const scenario::DeadWay& d : survey.dead) {
     std::cout << fmt::format("DEAD PATH  {} in {} to {}, by {}: {}; all {} tries failed{}\n", d.client,
@@ -100,7 +89,8 @@ void AddApply(CLI::App& app, Outcome& outcome) {
   verb->add_option("--seed", a->seed, "Of the world");
   AddMending(verb, &a->mend, &a->date);
   verb->add_flag("--strict", a->strict, "What a manifest says without effect here is an error");
-  verb->add_option("--requests", a->requests, "Per client, Service and port")->check(CLI::Range(0, 100000));
+  verb->add_option("--requests", a->requests, "Per client, Service and port; 20 unless told, in a large mesh fewer")
+      ->check(CLI::Range(0, 100000));
   verb->add_flag("--no-remote-secrets", a->no_remote_secrets, "Only those that the manifests bring");
   verb->add_flag("--all-endpoints", a->all_endpoints, "Inbound and agent endpoints too");
   verb->add_flag("--json", a->json, "As JSON");

@@ -183,10 +183,7 @@ Session::Reply Session::Endpoints(const json& request) const {
     if (!found.ok()) return found.status();
     only = *found;
   }
-  scenario::Survey survey;
-  survey.endpoints = scenario::ListEndpoints(live_->world());
-  if (!only.empty()) std::erase_if(survey.endpoints, [&](const auto& row) { return row.proxy != only; });
-  return ordered_json{{"endpoints", scenario::SurveyJson(survey)["endpoints"]}};
+  return ordered_json{{"endpoints", scenario::EndpointsJson(scenario::ListEndpoints(live_->world(), only))}};
 }
 
 Session::Reply Session::Config(const json& request) const {

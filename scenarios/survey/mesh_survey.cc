@@ -31,6 +31,8 @@ using nlohmann::json;
 using pilot::kNetworkLabel;
 constexpr Duration kSurveySettleLimit = 5min;
 constexpr Duration kRequestLimit = 1min;
+// Each client's to each Service and port.
+constexpr int64_t kRequests = 20, kFewestRequests = 3;
 
 bool BringsRoots(const std::vector<json>& objects) {
   return std::any_of(objects.begin(), objects.end(), [](const json& object) {
@@ -167,7 +169,7 @@ class Surveyor {
     std::map<std::string, size_t> row_of;
     addresses_.emplace(*world_);
     addresses_->Learn();
-    Subscription requests = world_->commons().on_request.Add([&](const sim::TrafficRecord& record) {
+    Subscription answers = world_->commons().on_request.Add([&](const sim::TrafficRecord& record) {
       const auto it = row_of.find(record.spec.id);
       if (it == row_of.end()) return;
       ReachabilityRow& row = survey_.reachability[it->second];
@@ -183,6 +185,13 @@ class Surveyor {
         ++row.failed[why];
       }
     });
+    const auto pairs = static_cast<int64_t>(std::max<size_t>(clients.size() * targets.size(), 1));
+    requests_ = options_.requests.value_or(std::clamp(options_.too_many / pairs, kFewestRequests, kRequests));
+    if (!options_.requests && requests_ < kRequests) {
+      survey_.notes.push_back(fmt::format(
+          "{} clients call {} Services' ports, {} requests each; --requests {} sends as many as in smaller meshes",
+          clients.size(), targets.size(), requests_, kRequests));
+    }
     std::vector<std::string> ids;
     for (const auto& [cluster, ns, app] : clients) {
       for (const auto& [service_ns, service, port] : targets) {
@@ -194,7 +203,7 @@ class Surveyor {
         flow.host = fmt::format("{}.{}", service, service_ns);
         flow.port = port;
         Traffic traffic;
-        traffic.requests = options_.requests;
+        traffic.requests = requests_;
         const std::string id = fmt::format("{}->{}:{}", flow.name, flow.host, port);
         ReachabilityRow row;
         row.client_cluster = cluster;
@@ -211,12 +220,12 @@ class Surveyor {
       return std::all_of(ids.begin(), ids.end(), [&](const std::string& id) { return world_->TrafficDone(id); });
     };
     while (!done() && world_->Now() < deadline) world_->RunUntil(world_->Now() + 50ms);
-    requests.Cancel();
+    answers.Cancel();
     for (ReachabilityRow& row : survey_.reachability) {
       int64_t known = 0;
       for (const auto& [cluster, count] : row.answered_by) known += count;
       for (const auto& [flags, count] : row.failed) known += count;
-      if (known < options_.requests) row.failed["no answer within 1 minute"] = options_.requests - known;
+      if (known < requests_) row.failed["no answer within 1 minute"] = requests_ - known;
     }
     TellOfDeadWays();
     return absl::OkStatus();
@@ -259,6 +268,7 @@ class Surveyor {
   const SurveyOptions& options_;
   Scenario scenario_;
   SystemNamespaceSet system_;
+  int64_t requests_ = 0;  // of each client to each Service and port
   std::unique_ptr<sim::World> world_;
   Survey survey_;
   std::optional<AddressNames> addresses_;
@@ -360,18 +370,6 @@ std::vector<ServiceRow> ListServices(sim::World& world) {
   return out;
 }
 
-std::vector<EndpointRow> ListEndpoints(const sim::World& world) {
-  std::vector<EndpointRow> out;
-  for (const sim::PodProcess* pod : world.Pods()) {
-    if (pod->envoy() == nullptr) continue;
-    for (const envoysim::EndpointStatus& e : pod->envoy()->Endpoints()) {
-      out.push_back({pod->site().name, pod->name(), e.address, e.healthy ? "HEALTHY" : "UNHEALTHY",
-                     e.outlier_ejected ? "EJECTED" : "OK", e.cluster});
-    }
-  }
-  return out;
-}
-
 absl::StatusOr<Survey> SurveyMesh(const SurveyOptions& options) { return Surveyor(options).Run(); }
 
 nlohmann::ordered_json SurveyJson(const Survey& s) {
@@ -386,15 +384,7 @@ nlohmann::ordered_json SurveyJson(const Survey& s) {
                                {"external", r.external},
                                {"ports", r.ports}});
   }
-  out["endpoints"] = nlohmann::ordered_json::array();
-  for (const EndpointRow& r : s.endpoints) {
-    out["endpoints"].push_back({{"cluster", r.cluster},
-                                {"proxy", r.proxy},
-                                {"endpoint", r.endpoint},
-                                {"status", r.status},
-                                {"outlierCheck", r.outlier},
-                                {"upstream", r.upstream}});
-  }
+  out["endpoints"] = EndpointsJson(s.endpoints);
   out["reachability"] = nlohmann::ordered_json::array();
   for (const ReachabilityRow& r : s.reachability) {
     out["reachability"].push_back({{"cluster", r.client_cluster},

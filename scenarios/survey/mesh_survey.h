@@ -14,6 +14,7 @@
 #include "nlohmann/json.hpp"
 #include "scenarios/results/result.h"
 #include "scenarios/runner/start.h"
+#include "scenarios/survey/proxy_endpoints.h"
 
 namespace wavetank::sim {
 class World;
@@ -34,10 +35,11 @@ struct SurveyOptions {
   std::string profile = "istio-1.18";
   bool remote_secrets = true;  // between all clusters, where the manifests bring none, if they are mended
   sim::Mending mending;
-  bool strict = false;       // what a manifest says without effect is an error
-  bool calendar = false;     // its clock is the present's, whatever the certificates say
-  std::optional<Time> date;  // where the clock begins; else where the manifests' certificates hold
-  int requests = 20;         // per client, Service and port
+  bool strict = false;          // what a manifest says without effect is an error
+  bool calendar = false;        // its clock is the present's, whatever the certificates say
+  std::optional<Time> date;     // where the clock begins; else where the manifests' certificates hold
+  std::optional<int> requests;  // per client, Service and port; nullopt: 20, fewer where all would be too many
+  int64_t too_many = 200000;    // requests of all clients together
   std::function<void(std::string_view)> progress;
 };
 
@@ -51,10 +53,6 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options);
 
 struct ServiceRow {
   std::string cluster, ns, name, type, cluster_ip, external, ports;
-};
-// As `istioctl proxy-config endpoints`.
-struct EndpointRow {
-  std::string cluster, proxy, endpoint, status, outlier, upstream;
 };
 struct ReachabilityRow {
   std::string client_cluster, client;          // "sleep.sample"
@@ -76,7 +74,7 @@ struct DeadWay {
 
 struct Survey {
   std::vector<ServiceRow> services;
-  std::vector<EndpointRow> endpoints;
+  std::vector<ProxyEndpoints> endpoints;
   std::vector<ReachabilityRow> reachability;
   std::vector<DeadWay> dead;         // where others answer, or by TLS
   std::vector<std::string> notes;    // what was assumed, what does not come up
@@ -89,7 +87,6 @@ struct Survey {
 
 // A world as it is now.
 std::vector<ServiceRow> ListServices(sim::World& world);
-std::vector<EndpointRow> ListEndpoints(const sim::World& world);
 
 // Errors are about the input: a manifest that cannot be read, names that do not exist.
 absl::StatusOr<Survey> SurveyMesh(const SurveyOptions& options);

@@ -78,8 +78,10 @@ class RecordedWorld : public sim::TwoClusterWorld {
   using Held = std::set<std::tuple<std::string, std::string, std::string, std::string>>;
   static Held EndpointsOf(const sim::World& world) {
     Held out;
-    for (const scenario::EndpointRow& row : scenario::ListEndpoints(world)) {
-      out.insert({row.cluster, row.proxy, row.upstream, row.endpoint});
+    for (const scenario::ProxyEndpoints& held : scenario::ListEndpoints(world)) {
+      for (const scenario::EndpointRow& row : *held.rows) {
+        out.insert({held.cluster, held.proxy, row.upstream, row.endpoint});
+      }
     }
     return out;
   }

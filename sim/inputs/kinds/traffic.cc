@@ -1,6 +1,7 @@
 #include "sim/inputs/kinds/traffic.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/bounds.h"
 #include "sim/inputs/fields.h"
@@ -110,14 +111,19 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
     if (!minted.ok()) return minted.status();
     credential = {*std::move(minted), token->header, token->param};
   }
-  auto clients = [s = *site, wanted_ns = ns, wanted = app, only = pod] {
-    std::vector<PodProcess*> out;
-    for (const auto& [key, process] : s->pods()) {
-      const bool meant = only.empty() ? process->app() == wanted : key.name == only;
-      const bool runs = process->failure().ok() && (process->envoy() == nullptr || process->envoy()->live());
-      if (key.ns == wanted_ns && meant && runs) {
-        out.push_back(process.get());
+  // Each request asks; pods come and go seldom, and whether one runs is known to itself.
+  auto clients = [s = *site, wanted_ns = ns, wanted = app, only = pod, meant = std::vector<PodProcess*>(),
+                  version = std::optional<uint64_t>()]() mutable {
+    if (version != s->pods_version()) {
+      version = s->pods_version();
+      meant.clear();
+      for (auto it = s->pods().lower_bound({wanted_ns, ""}); it != s->pods().end() && it->first.ns == wanted_ns; ++it) {
+        if (only.empty() ? it->second->app() == wanted : it->first.name == only) meant.push_back(it->second.get());
       }
+    }
+    std::vector<PodProcess*> out;
+    for (PodProcess* process : meant) {
+      if (process->failure().ok() && (process->envoy() == nullptr || process->envoy()->live())) out.push_back(process);
     }
     return out;
   };

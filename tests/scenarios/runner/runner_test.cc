@@ -395,9 +395,11 @@ TEST(Survey, TellsServicesEndpointsAndWhoReachesWhat) {
   EXPECT_GT(row->answered_by.at("cluster1"), 0);
   EXPECT_GT(row->answered_by.at("cluster2"), 0);
   // cluster1 sees cluster2's pod behind its gateway.
-  EXPECT_TRUE(std::any_of(survey->endpoints.begin(), survey->endpoints.end(), [](const auto& e) {
-    return e.cluster == "cluster1" && e.upstream == "outbound|5000||helloworld.sample.svc.cluster.local" &&
-           e.endpoint == "172.30.2.1:15443";
+  EXPECT_TRUE(std::any_of(survey->endpoints.begin(), survey->endpoints.end(), [](const ProxyEndpoints& held) {
+    return held.cluster == "cluster1" && std::any_of(held.rows->begin(), held.rows->end(), [](const EndpointRow& e) {
+             return e.upstream == "outbound|5000||helloworld.sample.svc.cluster.local" &&
+                    e.endpoint == "172.30.2.1:15443";
+           });
   }));
   EXPECT_THAT(survey->notes, ::testing::Not(::testing::Contains(::testing::HasSubstr("without a sidecar"))));
 }
@@ -428,6 +430,37 @@ spec:
   EXPECT_THAT(survey->notes,
               ::testing::Contains(::testing::HasSubstr("east: connections to web.sample are refused: no container of "
                                                        "its pods declares port 9000 ")));
+}
+
+TEST(Survey, WhereAllRequestsWouldBeTooManyFewerAreSentAndThatIsSaid) {
+  SurveyOptions options;
+  options.clusters = {{"east", {kManifests + "helloworld-service.yaml", kManifests + "helloworld-v1.yaml"}, "", ""}};
+  options.too_many = 7;
+  const absl::StatusOr<Survey> fewer = SurveyMesh(options);
+  ASSERT_TRUE(fewer.ok()) << fewer.status();
+  ASSERT_EQ(fewer->reachability.size(), 1u);
+  EXPECT_EQ(fewer->reachability[0].answered_by, (std::map<std::string, int64_t>{{"east", 7}}));
+  EXPECT_THAT(fewer->notes, ::testing::Contains("1 clients call 1 Services' ports, 7 requests each; --requests 20 "
+                                                "sends as many as in smaller meshes"));
+  options.requests = 9;
+  const absl::StatusOr<Survey> told = SurveyMesh(options);
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(told->reachability[0].answered_by, (std::map<std::string, int64_t>{{"east", 9}}));
+  EXPECT_THAT(told->notes, ::testing::Not(::testing::Contains(::testing::HasSubstr("requests each"))));
+}
+
+TEST(Survey, ProxiesThatHoldTheSameShareOneListOfEndpoints) {
+  SurveyOptions options;
+  options.requests = 0;
+  options.clusters = {{"east", {kManifests + "sample.yaml", kManifests + "sleep.yaml"}, "", ""},
+                      {"west", {kManifests + "sample.yaml", kManifests + "sleep.yaml"}, "", ""}};
+  const absl::StatusOr<Survey> survey = SurveyMesh(options);
+  ASSERT_TRUE(survey.ok()) << survey.status();
+  for (const ProxyEndpoints& one : survey->endpoints) {
+    for (const ProxyEndpoints& other : survey->endpoints) {
+      EXPECT_EQ(*one.rows == *other.rows, one.rows == other.rows) << one.proxy << " and " << other.proxy;
+    }
+  }
 }
 
 TEST(Survey, SaysWhoIsOutsideTheMesh) {
