@@ -63,6 +63,29 @@ absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluste
   return out;
 }
 
+std::string PlaceInManifests(const ClusterSpec& cluster, const json& object) {
+  const auto same = [&](const json& other, const ManifestSpec& spec) {
+    const json &one = At(object, "metadata"), &meta = At(other, "metadata");
+    if (Text(other, "kind") != Text(object, "kind") || Text(meta, "name") != Text(one, "name")) return false;
+    json named = {{"kind", Text(other, "kind")}, {"metadata", {{"namespace", Text(meta, "namespace")}}}};
+    SetNamespace(named, spec.ns);
+    return Text(At(named, "metadata"), "namespace") == Text(one, "namespace");
+  };
+  std::string out;
+  for (const ManifestSpec& spec : cluster.manifests) {
+    for (const json& inline_object : Items(spec.objects)) {
+      if (same(inline_object, spec)) out = fmt::format("{}:{}", spec.file, spec.line);
+    }
+    if (!spec.objects.is_null()) continue;
+    const absl::StatusOr<std::vector<fakekube::Manifest>> manifests = LoadRendered(spec.path, nullptr);
+    if (!manifests.ok()) continue;
+    for (const fakekube::Manifest& manifest : *manifests) {
+      if (same(manifest.object, spec)) out = fmt::format("{}:{}", manifest.file, manifest.line);
+    }
+  }
+  return out;
+}
+
 absl::StatusOr<std::vector<json>> CheckInlineObjects(const std::string& file, int line, const json& objects,
                                                      const std::string& ns, std::vector<std::string>* notes) {
   std::vector<json> out;

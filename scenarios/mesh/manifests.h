@@ -17,6 +17,9 @@ absl::StatusOr<std::vector<nlohmann::json>> LoadManifestObjects(const ManifestSp
 // Those of one cluster.
 absl::StatusOr<std::vector<nlohmann::json>> LoadClusterManifests(const ClusterSpec& cluster,
                                                                  std::vector<std::string>* notes);
+// "<file>:<line>" of the last of the cluster's manifests with the object's kind, namespace and name; empty: none. Of
+// manifests that cannot be read LoadClusterManifests() tells.
+std::string PlaceInManifests(const ClusterSpec& cluster, const nlohmann::json& object);
 // Objects that stand in a scenario, at `file` and `line`; as above.
 absl::StatusOr<std::vector<nlohmann::json>> CheckInlineObjects(const std::string& file, int line,
                                                                const nlohmann::json& objects, const std::string& ns,

@@ -16,6 +16,7 @@
 #include "scenarios/answers/failure_words.h"
 #include "scenarios/mesh/gaps.h"
 #include "scenarios/mesh/manifests.h"
+#include "scenarios/mesh/refused.h"
 #include "scenarios/mesh/system_namespaces.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/results/nacks.h"
@@ -60,9 +61,7 @@ class Surveyor {
     for (const std::vector<sim::Input>& phase : plan->start.phases) {
       Say("applying manifests");
       for (const sim::Input& input : phase) {
-        if (absl::Status status = world_->Do(input); !status.ok()) {
-          return absl::InvalidArgumentError(fmt::format("cluster {}: {}", input.cluster(), Message(status)));
-        }
+        if (absl::Status status = world_->Do(input); !status.ok()) return AtItsPlace(scenario_, input, status);
       }
       if (!world_->RunUntilSettled(world_->Now() + kSurveySettleLimit)) {
         const std::string_view waits = "the mesh has not settled after 5 minutes";

@@ -6,6 +6,7 @@
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "replay/world_recorder.h"
+#include "scenarios/mesh/refused.h"
 #include "scenarios/mesh/world.h"
 #include "sim/invariants/watch.h"
 
@@ -77,9 +78,8 @@ absl::Status Session::Start() {
   if (options_.progress) options_.progress("installing the mesh");
   for (const std::vector<sim::Input>& phase : options_.start.phases) {
     for (const sim::Input& input : phase) {
-      if (absl::Status status = world.Do(input); !status.ok()) {
-        return absl::InvalidArgumentError(fmt::format("cluster {}: {}", input.cluster(), Message(status)));
-      }
+      if (absl::Status status = world.Do(input); !status.ok())
+        return scenario::AtItsPlace(options_.scenario, input, status);
     }
     if (!world.RunUntilSettled(world.Now() + kStartLimit)) notes_.emplace_back("the mesh has not settled");
   }

@@ -101,6 +101,17 @@ TEST_F(Program, NamesAManifestWithBrokenYaml) {
   ExpectRefused(Call("apply --cluster c1=" + manifest), {manifest + ":"});
 }
 
+TEST_F(Program, NamesWhatAWebhookDeniesInItsPlace) {
+  const std::string manifest = Write("m.yaml",
+                                     "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n"
+                                     "apiVersion: networking.istio.io/v1beta1\nkind: Sidecar\n"
+                                     "metadata: {name: empty, namespace: shop}\n");
+  ExpectRefused(Call("apply --cluster c1=" + manifest),
+                {manifest + ":5: cluster c1: Sidecar shop/empty: admission webhook", "empty configuration provided"});
+  const std::string scenario = Write("s.yaml", "name: s\nclusters: [{name: c1, network: n1, manifests: [m.yaml]}]\n");
+  ExpectRefused(Call("run " + scenario), {manifest + ":5: cluster c1: Sidecar shop/empty: admission webhook"});
+}
+
 TEST_F(Program, TellsARemoteSecretThatHoldsNoKubeconfig) {
   const std::string secret =
       Write("s.yaml",
