@@ -23,11 +23,11 @@ struct NodeSpec {
 
 // Manifests as `kubectl apply -f path -n ns -l selector` would take them.
 struct ManifestSpec {
-  std::string path;      // file or directory, resolved against the scenario's folder
-  std::string ns;        // for objects that name none; empty: "default"
-  std::string selector;  // label selector; empty: everything
-  // Instead of a path: the objects themselves, which stand in `file` (the scenario's) at `line`.
-  nlohmann::json objects = nullptr;
+  std::string path;                  // file or directory, resolved against the scenario's folder
+  std::string ns;                    // for objects that name none; empty: "default"
+  std::string selector;              // label selector; empty: everything
+  nlohmann::json objects = nullptr;  // instead of a path: the objects themselves
+  // Of the scenario, where it stands; empty: in none.
   std::string file = {};
   int line = 0;
 };

@@ -88,8 +88,12 @@ std::optional<int64_t> ParseShare(std::string_view text) {
   return value && *value <= 1'000'000 ? value : std::nullopt;
 }
 
-Field::Field(Document* document, YAML::Node node, std::string path)
-    : document_(document), node_(std::move(node)), path_(std::move(path)) {}
+Field::Field(Document* document, YAML::Node node, std::string path, YAML::Mark around)
+    : document_(document), node_(std::move(node)), path_(std::move(path)), around_(around) {
+  if (node_.IsDefined()) around_ = node_.Mark();
+}
+
+const std::string& Field::file() const { return document_->name_; }
 
 int Field::line() const { return node_.IsDefined() ? node_.Mark().line + 1 : 0; }
 
@@ -98,9 +102,7 @@ bool Field::ok() const { return document_->status_.ok(); }
 void Field::Fail(std::string_view what, std::string_view remedy) const {
   if (!document_->status_.ok()) return;
   std::string place = document_->name_;
-  if (node_.IsDefined() && node_.Mark().line >= 0) {
-    place += fmt::format(":{}:{}", node_.Mark().line + 1, node_.Mark().column + 1);
-  }
+  if (around_.line >= 0) place += fmt::format(":{}:{}", around_.line + 1, around_.column + 1);
   document_->status_ = absl::InvalidArgumentError(fmt::format("{}: {}{}{}", place, path_.empty() ? "" : path_ + ": ",
                                                               what, remedy.empty() ? "" : fmt::format("; {}", remedy)));
 }
@@ -127,9 +129,10 @@ void Field::ExpectKeys(const std::vector<std::string_view>& known) const {
 
 Field Field::operator[](const std::string& key) const {
   std::string path = path_.empty() ? key : path_ + "." + key;
-  if (!node_.IsDefined() || !node_.IsMap()) return Field(document_, YAML::Node(YAML::NodeType::Undefined), path);
+  if (!node_.IsDefined() || !node_.IsMap())
+    return Field(document_, YAML::Node(YAML::NodeType::Undefined), std::move(path), around_);
   const YAML::Node& constant = node_;
-  return Field(document_, constant[key], std::move(path));
+  return Field(document_, constant[key], std::move(path), around_);
 }
 
 std::vector<std::pair<std::string, Field>> Field::Entries() const {

@@ -23,10 +23,12 @@ class Document;
 
 class Field {
  public:
-  Field(Document* document, YAML::Node node, std::string path);
+  // `around`: where what should hold it stands, which is its place where it is missing.
+  Field(Document* document, YAML::Node node, std::string path, YAML::Mark around = YAML::Mark::null_mark());
 
   bool present() const { return node_.IsDefined() && !node_.IsNull(); }
   const std::string& path() const { return path_; }
+  const std::string& file() const;
   int line() const;
 
   // A mapping: its known keys. Another key is an error that names the nearest known one.
@@ -64,6 +66,7 @@ class Field {
   Document* document_;
   YAML::Node node_;
   std::string path_;
+  YAML::Mark around_;
 };
 
 class Document {

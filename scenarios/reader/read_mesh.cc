@@ -16,7 +16,7 @@ NodeSpec ReadNode(const Field& f) {
 
 }  // namespace
 
-ClusterSpec ReadCluster(const Field& f, const std::string& file) {
+ClusterSpec ReadCluster(const Field& f) {
   CheckMapping(f, MappingNamed("cluster"), nullptr);
   ClusterSpec c;
   c.name = f["name"].RequiredText();
@@ -36,17 +36,13 @@ ClusterSpec ReadCluster(const Field& f, const std::string& file) {
   for (const Field& node : f["nodes"].Items()) c.nodes.push_back(ReadNode(node));
   if (c.nodes.empty()) c.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});
   for (const Field& manifest : f["manifests"].Items()) {
-    if (manifest.IsScalar()) {
-      c.manifests.push_back({manifest.Text(), "", ""});
-      continue;
-    }
-    CheckMapping(manifest, MappingNamed("manifest"), nullptr);
-    ManifestSpec spec{manifest["path"].Text(), manifest["namespace"].Text(), manifest["selector"].Text()};
-    if (manifest["objects"].present()) {
-      spec.objects = manifest["objects"].Json();
-      spec.file = file;
-      spec.line = manifest["objects"].line();
-    }
+    if (!manifest.IsScalar()) CheckMapping(manifest, MappingNamed("manifest"), nullptr);
+    const Field path = manifest.IsScalar() ? manifest : manifest["path"], objects = manifest["objects"];
+    ManifestSpec spec{path.Text(), manifest["namespace"].Text(), manifest["selector"].Text()};
+    if (objects.present()) spec.objects = objects.Json();
+    if (spec.path.empty() && spec.objects.is_null()) path.Fail("names nothing", "write a file's or a folder's path");
+    spec.file = manifest.file();
+    spec.line = (objects.present() ? objects : manifest).line();
     c.manifests.push_back(std::move(spec));
   }
   return c;

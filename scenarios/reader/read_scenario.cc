@@ -137,7 +137,7 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
     }
   }
   for (const Field& cluster : root["clusters"].Items()) {
-    s.clusters.push_back(ReadCluster(cluster, s.file));
+    s.clusters.push_back(ReadCluster(cluster));
   }
   s.of_log = !root["clusters"].present() && !mesh.empty();
   if (s.of_log) s.clusters = mesh;
@@ -214,8 +214,8 @@ absl::StatusOr<Scenario> Load(const std::string& path, const std::vector<Cluster
       if (manifest.path.empty()) continue;  // its objects stand in the scenario
       manifest.path = resolve(manifest.path);
       if (!std::filesystem::exists(manifest.path, error)) {
-        return absl::NotFoundError(fmt::format("{}: cluster {}: manifest {} does not exist; check the path",
-                                               file.string(), cluster.name, manifest.path));
+        return absl::NotFoundError(fmt::format("{}:{}: cluster {}: manifest {} does not exist; check the path",
+                                               manifest.file, manifest.line, cluster.name, manifest.path));
       }
     }
   }

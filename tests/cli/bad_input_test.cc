@@ -101,6 +101,17 @@ TEST_F(Program, NamesAManifestWithBrokenYaml) {
   ExpectRefused(Call("apply --cluster c1=" + manifest), {manifest + ":"});
 }
 
+TEST_F(Program, NamesWhatIsMissingWhereItShouldStand) {
+  const std::string file =
+      Write("s.yaml", std::string(kCluster) + "steps:\n  - name: s\n    do:\n      - cordon: {cluster: c1}\n");
+  ExpectRefused(Call("run " + file), {file + ":7:17: steps[0].do[0].cordon.node: is required but missing"});
+  const std::string empty = Write("empty.yaml", "name: e\nclusters:\n  - name: c1\n    manifests: ['']\n");
+  ExpectRefused(Call("run " + empty), {empty + ":4:17: clusters[0].manifests[0]: names nothing; write a file's"});
+  const std::string none =
+      Write("none.yaml", "name: none\nclusters:\n  - name: c1\n    network: n1\n    manifests: [gone.yaml]\n");
+  ExpectRefused(Call("run " + none), {none + ":5: cluster c1: manifest ", "gone.yaml does not exist; check the path"});
+}
+
 TEST_F(Program, NamesWhatAWebhookDeniesInItsPlace) {
   const std::string manifest = Write("m.yaml",
                                      "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n"
