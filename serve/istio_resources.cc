@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json_access.h"
 #include "core/config/schema/istio_definitions.h"
 #include "core/gateway_api/definitions.h"
 #include "core/gateway_api/objects.h"
@@ -37,7 +38,7 @@ absl::Status DefineIstioResources(sim::World& world) {
       for (json& definition : gatewayapi::Definitions()) definitions.push_back(std::move(definition));
     }
     for (json& definition : definitions) {
-      const std::string name = definition["metadata"]["name"];
+      const std::string name = Text(At(definition, "metadata"), "name");
       if (api.Get("CustomResourceDefinition.apiextensions.k8s.io", {"", name}) != nullptr) continue;
       const absl::Status status = world.Do(sim::inputs::ApplyObject{cluster.name, std::move(definition)});
       if (!status.ok()) return status;

@@ -234,7 +234,7 @@ std::vector<std::string> World::Complaints() const {
 std::vector<std::string> World::MendedLines() const {
   static const std::map<Mend, std::string_view> kDeeds = {
       {Mend::kIstiod, "istiod, its Service, webhook configuration and ConfigMaps were installed"},
-      {Mend::kClusterId, "istiod's Deployment says no CLUSTER_ID (1.18.2: \"Kubernetes\"); it has the cluster's name"},
+      {Mend::kClusterId, "istiod's Deployment says no CLUSTER_ID (1.18.2: \"Kubernetes\"); it has the cluster's own"},
       {Mend::kExternal, "istiod serves a remote cluster; EXTERNAL_ISTIOD was taken as true"},
       {Mend::kControlPlane, "namespace istio-system was annotated topology.istio.io/controlPlaneClusters"},
       {Mend::kAddress, "Service istiod and the webhook lead to the primary's east-west gateway"},

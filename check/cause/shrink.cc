@@ -254,7 +254,7 @@ class Shrinking {
     for (const json& index : in["kept"]) {
       if (!index.is_number_unsigned() || index >= story_.inputs.size() || (!kept.empty() && index <= kept.back()))
         return false;
-      kept.push_back(index);
+      kept.push_back(index.get<size_t>());
     }
     kept_ = std::move(kept);
     return true;

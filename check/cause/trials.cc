@@ -34,13 +34,13 @@ absl::StatusOr<Answer> Decode(const std::string& text) {
   if (in.is_discarded()) return absl::InternalError("a trial's answer is not whole");
   if (in.contains("error")) return absl::InvalidArgumentError(in["error"].get<std::string>());
   Answer out;
-  out.judged = in["judged"];
-  out.holds = in["holds"];
-  out.found = in["found"];
+  out.judged = in["judged"].get<bool>();
+  out.holds = in["holds"].get<bool>();
+  out.found = in["found"].get<std::string>();
   out.at = Time(Duration(in["at"].get<int64_t>()));
   out.inputs = in["inputs"].get<std::vector<uint64_t>>();
-  out.signature = in["signature"];
-  out.done = in["done"];
+  out.signature = in["signature"].get<std::string>();
+  out.done = in["done"].get<size_t>();
   out.virtual_time = Duration(in["ns"].get<int64_t>());
   return out;
 }

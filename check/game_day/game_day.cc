@@ -83,10 +83,10 @@ json ToJson(const Effect& e) {
 Effect EffectOf(const json& in) {
   Effect out;
   out.fate = static_cast<Fate>(in["fate"].get<int>());
-  out.sent = in["sent"];
-  out.failed = in["failed"];
-  out.retried = in["retried"];
-  out.recovered = in["recovered"];
+  out.sent = in["sent"].get<int64_t>();
+  out.failed = in["failed"].get<int64_t>();
+  out.retried = in["retried"].get<int64_t>();
+  out.recovered = in["recovered"].get<bool>();
   out.recovery = Duration(in["recoveryNs"].get<int64_t>());
   out.p99_before = Duration(in["p99BeforeNs"].get<int64_t>());
   out.p99 = Duration(in["p99Ns"].get<int64_t>());
@@ -243,7 +243,7 @@ absl::StatusOr<GameDay> RunGameDay(const Mesh& mesh, const GameDayOptions& optio
     if (!read.is_object()) return absl::InternalError("a fork's answer cannot be read");
     if (read.contains("error")) return absl::InvalidArgumentError(read["error"].get<std::string>());
     Trial trial;
-    trial.failure = read["failure"];
+    trial.failure = read["failure"].get<std::string>();
     for (const json& effect : read["effects"]) trial.effects.push_back(EffectOf(effect));
     trial.chain = read["chain"].get<std::vector<std::string>>();
     out.trials.push_back(std::move(trial));

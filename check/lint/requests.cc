@@ -89,11 +89,11 @@ RequestsSent SendRequests(const Mesh& mesh) {
     r.service = flows[i].host.substr(0, dot);
     r.ns = flows[i].host.substr(dot + 1);
     r.port = flows[i].port;
-    r.sent = results[i]["sent"];
-    r.failed = results[i]["failed"];
-    r.refused = results[i]["refused"];
-    r.retried = results[i]["retried"];
-    for (const json& reason : results[i]["reasons"]) r.reasons.push_back(reason);
+    r.sent = results[i]["sent"].get<int64_t>();
+    r.failed = results[i]["failed"].get<int64_t>();
+    r.refused = results[i]["refused"].get<int64_t>();
+    r.retried = results[i]["retried"].get<int64_t>();
+    for (const json& reason : results[i]["reasons"]) r.reasons.push_back(reason.get<std::string>());
   }
   return sent;
 }

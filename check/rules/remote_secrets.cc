@@ -1,5 +1,6 @@
 // Secrets by which an istiod reads other clusters, and the Service by which everybody reaches istiod.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -100,8 +101,34 @@ std::string DoneByAnotherName(const MeshCluster& reader, const MeshCluster* led)
       led->name, led->name);
 }
 
+// What the cluster's istiods say of it.
+void EachClusterId(const Mesh& mesh, const MeshCluster& cluster,
+                   const std::function<void(const kube::Object& deployment, const std::string& id)>& take) {
+  for (const kube::ObjectRef& deployment : mesh.List(cluster, "Deployment")) {
+    if (deployment->meta.ns != cluster.system_namespace) continue;
+    for (const auto& container : Items(At(deployment->body, {"spec", "template", "spec", "containers"}))) {
+      for (const auto& variable : Items(At(container, "env"))) {
+        const std::string id = Text(variable, "value");
+        if (Text(variable, "name") == "CLUSTER_ID" && !id.empty()) take(*deployment, id);
+      }
+    }
+  }
+}
+
+// The cluster whose istiod has that ID; "": none.
+std::string CalledByItsIstiod(const Mesh& mesh, const std::string& id) {
+  std::string out;
+  for (const auto& cluster : mesh.clusters()) {
+    EachClusterId(mesh, *cluster, [&](const kube::Object&, const std::string& own) {
+      if (own == id) out = cluster->name;
+    });
+  }
+  return out;
+}
+
 void IdMismatch(const Mesh& mesh, Findings& findings) {
   std::map<std::string, std::pair<std::string, std::string>> servers;  // a name for it, and which Secret says so
+  std::set<std::string> known;                                         // clusters, by the names in Secrets
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
     if (!IsRemoteSecret(cluster, secret)) return;
     const auto data = kube::ReadSecretData(secret);
@@ -109,6 +136,7 @@ void IdMismatch(const Mesh& mesh, Findings& findings) {
     for (const auto& [id, text] : *data) {
       const auto config = kube::ParseKubeConfig(text, "kubeconfig");
       const MeshCluster* const led = config.ok() ? LeadsTo(mesh, *config) : nullptr;
+      known.insert(id);
       // Of servers that are nobody's in this world the name decides which cluster stands for them: two names of one
       // server are the mistake of a wrong --context.
       if (config.ok() && led == nullptr) {
@@ -127,6 +155,11 @@ void IdMismatch(const Mesh& mesh, Findings& findings) {
         findings.Add(cluster, secret,
                      fmt::format("names its cluster {}, and no cluster of the mesh has that ID: {}", id,
                                  DoneByAnotherName(cluster, led)));
+        if (const std::string called = CalledByItsIstiod(mesh, id); !called.empty()) {
+          findings.Explain(
+              fmt::format("the istiod of {} has that CLUSTER_ID, and the cluster another name here", called),
+              fmt::format("give {} here the name that its CLUSTER_ID says, {}", called, id));
+        }
       } else if (led != nullptr && led->name != id) {
         findings.Add(cluster, secret,
                      fmt::format("names its cluster {}, and leads to the API server of {}", id, led->name));
@@ -134,18 +167,15 @@ void IdMismatch(const Mesh& mesh, Findings& findings) {
     }
   });
   for (const auto& cluster : mesh.clusters()) {
-    for (const kube::ObjectRef& deployment : mesh.List(*cluster, "Deployment")) {
-      if (deployment->meta.ns != cluster->system_namespace) continue;
-      for (const auto& container : Items(At(deployment->body, {"spec", "template", "spec", "containers"}))) {
-        for (const auto& variable : Items(At(container, "env"))) {
-          const std::string id = Text(variable, "value");
-          if (Text(variable, "name") != "CLUSTER_ID" || id.empty() || id == cluster->name) continue;
-          findings.Add(
-              *cluster, *deployment,
-              fmt::format("istiod runs with CLUSTER_ID {}, and other clusters know this one as {}", id, cluster->name));
-        }
-      }
-    }
+    const bool by_secrets = known.contains(cluster->name);
+    if (!by_secrets && mesh.clusters().size() == 1) continue;  // nobody else calls it anything
+    EachClusterId(mesh, *cluster, [&](const kube::Object& deployment, const std::string& id) {
+      if (id == cluster->name) return;
+      findings.Add(
+          *cluster, deployment,
+          fmt::format("istiod runs with CLUSTER_ID {}, and {} {}", id,
+                      by_secrets ? "other clusters know this one as" : "the cluster is called", cluster->name));
+    });
   }
 }
 

@@ -61,9 +61,14 @@ void UnknownVersion(const Mesh& mesh, Findings& findings) {
     const auto istio = IstioVersions().find(group);
     if (istio != IstioVersions().end() && !istio->second.contains(version))
       findings.Add(b.cluster, name, {b.file, b.line}, fmt::format("{} is no version that Istio 1.18 serves", api));
-    if (const auto removed = RemovedVersions().find(api); removed != RemovedVersions().end())
+    if (Text(b.object, "kind") == "PodSecurityPolicy") {
+      findings.Add(b.cluster, name, {b.file, b.line},
+                   fmt::format("Kubernetes no longer serves {} PodSecurityPolicy, since 1.25", api));
+      findings.Explain({}, "leave it out; labels pod-security.kubernetes.io/enforce of namespaces took its place");
+    } else if (const auto removed = RemovedVersions().find(api); removed != RemovedVersions().end()) {
       findings.Add(b.cluster, name, {b.file, b.line},
                    fmt::format("Kubernetes no longer serves {}; {} took its place", api, removed->second));
+    }
   }
 }
 

@@ -169,7 +169,7 @@ ordered_json CtrlzMetrics(const std::string& text) {
     for (const char* of_part : {"le", "quantile"}) {
       if (labels.contains(of_part) && family(name)["type"] != "GAUGE") key = labels[of_part], labels.erase(of_part);
     }
-    const std::string type = family(name)["type"];
+    const std::string type = family(name)["type"].get<std::string>();
     if (type != "HISTOGRAM" && type != "SUMMARY") {
       metrics.push_back(labels.empty() ? ordered_json{{"value", value}}
                                        : ordered_json{{"labels", labels}, {"value", value}});

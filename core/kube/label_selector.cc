@@ -109,7 +109,7 @@ absl::Status LabelSelector::Add(const nlohmann::json& expressions, bool may_comp
     if (const auto values = e.find("values"); values != e.end() && values->is_array()) {
       for (const nlohmann::json& value : *values) {
         if (!value.is_string()) return Invalid(fmt::format("matchExpressions[{}].values must be strings", i));
-        requirement.values.push_back(value);
+        requirement.values.push_back(value.get<std::string>());
       }
     }
     const bool needs_values = requirement.op != Operator::kExists && requirement.op != Operator::kDoesNotExist;

@@ -58,6 +58,10 @@ Parts PartsOf(std::string_view image) {
 
 bool IsOfficial(std::string_view hub) { return std::find(std::begin(kHubs), std::end(kHubs), hub) != std::end(kHubs); }
 
+bool IsBuiltForReleases(std::string_view name) {
+  return std::any_of(std::begin(kImages), std::end(kImages), [&](const Image& i) { return i.name == name; });
+}
+
 }  // namespace
 
 std::string NeverPublished(std::string_view image) {
@@ -105,14 +109,13 @@ std::string NeverPublished(std::string_view image) {
 bool HasHalfARelease(std::string_view image) {
   static const re2::RE2* const half = new re2::RE2("\\d+\\.\\d+");
   const Parts parts = PartsOf(image);
-  return image.find('@') == image.npos && IsOfficial(parts.hub) && re2::RE2::FullMatch(std::string(parts.tag), *half);
+  return image.find('@') == image.npos && IsOfficial(parts.hub) && IsBuiltForReleases(parts.name) &&
+         re2::RE2::FullMatch(std::string(parts.tag), *half);
 }
 
 std::string_view HubMeant(std::string_view image) {
   const Parts parts = PartsOf(image);
-  const bool istios =
-      std::any_of(std::begin(kImages), std::end(kImages), [&](const Image& i) { return i.name == parts.name; });
-  if (!istios || parts.hub.empty() || IsOfficial(parts.hub)) return {};
+  if (!IsBuiltForReleases(parts.name) || parts.hub.empty() || IsOfficial(parts.hub)) return {};
   for (const std::string_view hub : kHubs) {
     if (LettersApart(hub, parts.hub) <= 2) return hub;
   }

@@ -153,12 +153,12 @@ void CaseTokens::ExpandKeys(json* resources) const {
     return;
   }
   if (!resources->is_string()) return;
-  std::string text = *resources;
+  std::string text = resources->get<std::string>();
   if (text.find("{jwks ") == text.npos) return;
   for (const auto& [name, keys] : keys_.items()) {
     json set = {{"keys", json::array()}};
     for (const json& key : keys) {
-      json jwk = PublicKey(key.at("key"));
+      json jwk = PublicKey(key.at("key").get<std::string>());
       json more = key;
       more.erase("key");
       jwk.merge_patch(more);

@@ -1,6 +1,7 @@
 #include "scenarios/mesh/gaps.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
@@ -54,6 +55,19 @@ bool BringsIstiod(const std::vector<json>& objects) {
     return Text(object, "kind") == "Deployment" &&
            Text(At(object, {"spec", "template", "metadata", "labels"}), "app") == "istiod";
   });
+}
+
+std::string ClusterIdOfProxies(const std::vector<json>& objects) {
+  std::set<std::string> ids;
+  for (const json& object : objects) {
+    const json& pod = Text(object, "kind") == "Pod" ? object : At(object, {"spec", "template"});
+    for (const json& container : Items(At(pod, {"spec", "containers"}))) {
+      for (const json& variable : Items(At(container, "env"))) {
+        if (Text(variable, "name") == "ISTIO_META_CLUSTER_ID") ids.insert(Text(variable, "value"));
+      }
+    }
+  }
+  return ids.size() == 1 ? *ids.begin() : "";
 }
 
 bool IsRemoteSecret(const json& object) {

@@ -107,7 +107,7 @@ std::string KindRefuses(const json& file) {
     return fmt::format("invalid kubeProxyMode: {}; kind knows iptables, ipvs, nftables and none", mode);
   const json& port = At(networking, "apiServerPort");
   if (!port.is_null() && (!port.is_number_integer() || NumberOf(port) < -1 || NumberOf(port) > 65535))
-    return fmt::format("invalid apiServerPort: {}", TextOf(port));
+    return fmt::format("invalid apiServerPort: {}", JsonText(port));
   bool control_plane = Items(At(file, "nodes")).empty();
   for (const json& node : Items(At(file, "nodes"))) {
     if (std::string why = unknown(node, "nodes."); !why.empty()) return why;

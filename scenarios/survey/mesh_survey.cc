@@ -278,6 +278,19 @@ class Surveyor {
   std::map<std::pair<size_t, std::string>, Way> ways_;  // by row of reachability and upstream
 };
 
+// Gateways' manifests say what their istiod, which is among others, calls the cluster. Two clusters have two IDs.
+void TellOfIds(Scenario* scenario, std::vector<std::string>* notes) {
+  std::multiset<std::string> ids;
+  for (const ClusterSpec& each : scenario->clusters) ids.insert(each.installed_name);
+  for (ClusterSpec& each : scenario->clusters) {
+    if (each.installed_name == each.name || ids.count(each.installed_name) > 1) each.installed_name.clear();
+    if (each.installed_name.empty()) continue;
+    notes->push_back(
+        fmt::format("{}: its proxies' manifests say cluster ID {}, and an istiod that is put there says so, too",
+                    each.name, each.installed_name));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
@@ -306,9 +319,11 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     if (BringsControlPlane(*objects, system) || BringsRoots(*objects)) sketch = false;
     if (!spec.network.empty() && !labelled) to_label.emplace_back(spec.name, MainOf(system));
     if (spec.network.empty()) spec.network = "network1";
+    if (!BringsIstiod(*objects)) spec.installed_name = ClusterIdOfProxies(*objects);
     brings_secrets = brings_secrets || BringsRemoteSecrets(*objects);
     out.scenario.clusters.push_back(std::move(spec));
   }
+  TellOfIds(&out.scenario, &notes);
   if (!options.mending.Does(sim::Mend::kRoots, sketch)) out.scenario.ca = CaPlan::kSelfSigned;
   // What was chosen MakeStart() does.
   const auto left_out = [&](sim::Mend what) {

@@ -90,6 +90,14 @@ TEST_F(Program, NamesAManifestOfNoKind) {
   ExpectRefused(Call("apply --cluster c1=" + manifest), {manifest, "kind"});
 }
 
+TEST_F(Program, SaysOfFilesOfKustomizeAndHelmWhatToTakeInTheirPlace) {
+  for (const auto& [text, remedy] :
+       {std::pair("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n",
+                  "take what `kubectl kustomize` prints of its folder"),
+        std::pair("apiVersion: v2\nname: chart\nversion: 1.0.0\n", "take what `helm template` prints")})
+    ExpectRefused(Call("apply --cluster c1=" + Write("m.yaml", text)), {"m.yaml:1: no Kubernetes object: ", remedy});
+}
+
 TEST_F(Program, SaysOfATemplateThatItHasToBeRenderedFirst) {
   for (const char* text :
        {"{{- if .Values.x }}\nkind: Service\n{{- end }}\n", "kind: Service\nmetadata:\n  name: {{ n }}\n"})

@@ -51,6 +51,23 @@ TEST_F(InstallationTest, WhatWasFilledInIsSaid) {
                                 HasSubstr("mended clusterID (c1, c2): ")));
 }
 
+TEST_F(InstallationTest, AnIstiodThatIsPutThereCallsTheClusterAsItsGatewaysDo) {
+  std::ifstream in(kInstalledManifests + "eastwest-network1.yaml");
+  std::string gateway(std::istreambuf_iterator<char>(in), {});
+  const std::string env = "          env:\n";
+  gateway.insert(gateway.find(env) + env.size(), "            - {name: ISTIO_META_CLUSTER_ID, value: prod}\n");
+  Write("gateway.yaml", gateway);
+  const std::string cluster = "--cluster c1=" + (folder_ / "gateway.yaml").string();
+  const Ran ran = Call("apply --requests 0 " + cluster);
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("note: c1: its proxies' manifests say cluster ID prod, and an istiod"),
+                                Not(HasSubstr("not ready: "))));
+  // Of two clusters with one ID none is called so: one of them is wrong.
+  const Ran two = Call("apply --requests 0 " + cluster + " --cluster c2=" + (folder_ / "gateway.yaml").string());
+  EXPECT_EQ(two.code, 1) << two.error;
+  EXPECT_THAT(two.output, HasSubstr("not ready: istio-eastwestgateway"));
+}
+
 TEST_F(InstallationTest, NothingIsFilledInIfThatIsChosen) {
   const Ran ran = Apply("--mend none");
   EXPECT_THAT(ran.output, AllOf(Not(HasSubstr("mended ")), HasSubstr("the manifests bring no remote Secrets")));
@@ -127,7 +144,7 @@ TEST_F(InstallationTest, ASecretOfAnotherMeshIsRefused) {
 TEST_F(InstallationTest, AKindFileSaysWhichAddressesThereAre) {
   Write("c1/kind.yaml",
         "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking: {podSubnet: 10.77.0.0/16, serviceSubnet: "
-        "10.177.0.0/16}\n");
+        "10.177.0.0/16, apiServerPort: 6441}\n");
   const Ran ran = Apply("");
   EXPECT_EQ(ran.code, 0) << ran.error;
   EXPECT_THAT(ran.output, AllOf(testing::ContainsRegex("10\\.77\\.[0-9.]+:5000"), HasSubstr("10.177.")));
@@ -168,6 +185,8 @@ TEST_F(InstallationTest, WhatKindRefusesIsBadInput) {
   const std::pair<const char*, const char*> kRefused[] = {
       {"networking: {podSubet: 10.1.0.0/16}", "unable to decode config: field podSubet not found in networking"},
       {"networking: {kubeProxyMode: nonee}", "invalid kubeProxyMode: nonee"},
+      {"networking: {apiServerPort: 65536}", "invalid apiServerPort: 65536"},
+      {"networking: {apiServerPort: '6441'}", "invalid apiServerPort: \"6441\""},
       {"nodes: [{role: wroker}]", "\"wroker\" is not a valid node role"},
       {"nodes: [{role: worker}]", "must have at least one control-plane node"}};
   for (const auto& [text, why] : kRefused) {

@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
 #include "core/base/containers/memo.h"
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/x509/hash.h"
 #include "core/x509/jws.h"
@@ -91,17 +92,15 @@ absl::StatusOr<TokenClaims> TokenAuthority::Read(std::string_view token) const {
   const nlohmann::json payload = ParseJson(text);
   if (payload.is_discarded()) return Refused("the token's payload cannot be read");
   TokenClaims out;
-  const nlohmann::json& bound = payload.at("kubernetes.io");
-  out.ns = bound.at("namespace");
-  out.service_account = bound.at("serviceaccount").at("name");
-  if (bound.contains("pod")) {
-    out.pod_name = bound.at("pod").at("name");
-    out.pod_uid = bound.at("pod").at("uid");
-  }
-  out.audiences = payload.at("aud").get<std::vector<std::string>>();
+  const nlohmann::json& bound = At(payload, "kubernetes.io");
+  out.ns = Text(bound, "namespace");
+  out.service_account = Text(At(bound, "serviceaccount"), "name");
+  out.pod_name = Text(At(bound, "pod"), "name");
+  out.pod_uid = Text(At(bound, "pod"), "uid");
+  for (const nlohmann::json& audience : Items(At(payload, "aud"))) out.audiences.push_back(TextOf(audience));
   const auto time = [](int64_t unix) { return Time(std::chrono::seconds(unix - kWorldEpochUnixSeconds)); };
-  out.issued = out.expires = time(payload.at("iat"));
-  if (payload.contains("exp")) out.expires = time(payload.at("exp"));
+  out.issued = time(NumberOf(At(payload, "iat")));
+  out.expires = payload.contains("exp") ? time(NumberOf(At(payload, "exp"))) : out.issued;
   return out;
 }
 

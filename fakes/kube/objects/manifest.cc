@@ -16,11 +16,22 @@
 #include "core/kube/text/list_text.h"
 #include "core/kube/yaml.h"
 #include "fakes/kube/objects/dumped.h"
+#include "fakes/kube/objects/kinds.h"
 
 namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
+
+// What to do about a file that other programs make objects of.
+std::string RemedyFor(const json& object) {
+  if (GroupOf(Text(object, "apiVersion")) == "kustomize.config.k8s.io")
+    return "it is kustomize's: take what `kubectl kustomize` prints of its folder";
+  // helm: pkg/chart/metadata.go.
+  if (!object.contains("kind") && At(object, "version").is_string() && At(object, "name").is_string())
+    return "it is a Helm chart's: take what `helm template` prints";
+  return "if the file is another program's (Helm's values, an operator's), leave it out";
+}
 
 absl::Status Collect(json object, const std::string& file, int line, std::vector<Manifest>* out) {
   if (Text(object, "kind").ends_with("List") && At(object, "items").is_array()) {
@@ -32,9 +43,7 @@ absl::Status Collect(json object, const std::string& file, int line, std::vector
   absl::StatusOr<kube::ObjectRef> parsed = kube::Object::FromJson(object);
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(
-        fmt::format("{}:{}: no Kubernetes object: {}; if the file is another program's (Helm's values, an operator's), "
-                    "leave it out",
-                    file, line, Message(parsed.status())));
+        fmt::format("{}:{}: no Kubernetes object: {}; {}", file, line, Message(parsed.status()), RemedyFor(object)));
   }
   out->push_back({std::move(object), file, line, false, nullptr});
   return absl::OkStatus();

@@ -35,7 +35,7 @@ Held HeldBy(const json& body) {
   if (spec == body.end() || !spec->is_object()) return held;
   if (std::string ip = Text(*spec, "clusterIP"); !ip.empty() && ip != "None") held.ips.push_back(std::move(ip));
   for (const json& each : Items(At(*spec, "clusterIPs"))) {
-    if (!held.ips.empty() && each.is_string() && each != held.ips.front()) held.ips.push_back(each);
+    if (!held.ips.empty() && each.is_string() && each != held.ips.front()) held.ips.push_back(each.get<std::string>());
   }
   if (const auto ports = spec->find("ports"); ports != spec->end() && ports->is_array()) {
     for (const json& port : *ports) {

@@ -43,6 +43,8 @@ TEST(PublishedImages, HalfAReleaseIsNoticedInIstiosHubs) {
   EXPECT_TRUE(HasHalfARelease("docker.io/istio/pilot:1.2"));
   EXPECT_FALSE(HasHalfARelease("docker.io/istio/pilot:1.18.2"));
   EXPECT_FALSE(HasHalfARelease("mirror.example/istio/pilot:1.18"));
+  // Examples have versions of their own.
+  EXPECT_FALSE(HasHalfARelease("registry.istio.io/release/examples-helloworld-v1:1.0"));
 }
 
 TEST(PublishedImages, AHubThatIsAlmostIstiosIsNoticed) {

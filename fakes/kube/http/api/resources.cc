@@ -112,7 +112,7 @@ std::vector<std::string> Texts(const json& in, const char* key) {
   const auto it = in.is_object() ? in.find(key) : in.end();
   if (!in.is_object() || it == in.end() || !it->is_array()) return out;
   for (const json& item : *it) {
-    if (item.is_string()) out.push_back(item);
+    if (item.is_string()) out.push_back(item.get<std::string>());
   }
   return out;
 }

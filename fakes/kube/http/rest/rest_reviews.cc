@@ -54,7 +54,7 @@ Response RestApi::Review(const Call& call) {
       caller->checked = true;
       for (const json& group : spec.value("groups", json::array())) {
         if (group == kMasters) caller->admin = true;
-        if (group.is_string()) caller->groups.push_back(group);
+        if (group.is_string()) caller->groups.push_back(group.get<std::string>());
       }
       if (caller->user == kAdminUser) caller->admin = true;
     }
@@ -89,7 +89,7 @@ Response RestApi::IssueToken(const Call& call) {
   claims.ns = call.target.ns;
   claims.service_account = call.target.name;
   for (const json& audience : spec.value("audiences", json::array())) {
-    if (audience.is_string()) claims.audiences.push_back(audience);
+    if (audience.is_string()) claims.audiences.push_back(audience.get<std::string>());
   }
   claims.issued = server_.host().Now();
   claims.expires = claims.issued + std::chrono::seconds(seconds);

@@ -87,8 +87,8 @@ json RulesOf(const ApiServer& server, const Caller& caller, const std::string& n
           continue;
         const json objects = rule.value("resourceNames", json());
         const bool named = objects.is_array() && !objects.empty() && objects[0].is_string();
-        const kube::AccessRequest sample{caller.user, verbs[0],       groups[0],
-                                         names[0],    role_namespace, named ? objects[0].get<std::string>() : ""};
+        const kube::AccessRequest sample{caller.user,      TextOf(verbs[0]), TextOf(groups[0]),
+                                         TextOf(names[0]), role_namespace,   named ? TextOf(objects[0]) : ""};
         if (authorizer.Allowed(sample) && std::find(resources.begin(), resources.end(), rule) == resources.end())
           resources.push_back(rule);
       }
@@ -102,7 +102,7 @@ json RulesOf(const ApiServer& server, const Caller& caller, const std::string& n
 json ReviewToken(ApiServer& server, const kube::TokenAuthority* tokens, const json& spec) {
   std::vector<std::string> audiences;
   for (const json& audience : spec.is_object() ? spec.value("audiences", json::array()) : json::array()) {
-    if (audience.is_string()) audiences.push_back(audience);
+    if (audience.is_string()) audiences.push_back(audience.get<std::string>());
   }
   if (tokens == nullptr) return {{"authenticated", false}, {"error", "this cluster issues no tokens"}};
   absl::StatusOr<kube::TokenClaims> claims = tokens->Verify(Text(spec, "token"), audiences, server.host().Now());
