@@ -120,6 +120,7 @@ json Made(const Definition& d) {
            {{"name", plural + "." + group},
             {"annotations",
              {{"api-approved.kubernetes.io", "https://github.com/kubernetes-sigs/gateway-api/pull/2997"},
+              {"gateway.networking.k8s.io/bundle-version", "v1.5.1"},
               {"gateway.networking.k8s.io/channel", "experimental"}}}}},
           {"spec",
            {{"group", group},

@@ -30,11 +30,16 @@ std::string Print(const json& reference) {
                      Text(reference, "namespace"));
 }
 
+bool HasPem(const std::string& text) {
+  const size_t begin = text.find("-----BEGIN ");
+  return begin != std::string::npos && text.find("-----END ", begin) != std::string::npos;
+}
+
 // Empty: it can be read. That the key fits is not looked at. Asked at every push, of few certificates.
-std::string WhyMalformed(const std::string& certificate) {
-  // As Go's crypto/tls says it.
-  if (certificate.find("-----BEGIN ") == std::string::npos)
-    return "tls: failed to find any PEM data in certificate input";
+std::string WhyMalformed(const std::string& certificate, const std::string& key) {
+  // As Go's crypto/tls says it, which looks for both before it reads either (X509KeyPair).
+  if (!HasPem(certificate)) return "tls: failed to find any PEM data in certificate input";
+  if (!HasPem(key)) return "tls: failed to find any PEM data in key input";
   thread_local Memo<std::string> known(256);
   if (const std::string* why = known.Find(certificate)) return *why;
   std::string why(Message(x509::Certificate::FromPem(certificate, "certificate").status()));
@@ -68,7 +73,7 @@ class References {
     if (secret == nullptr) return fail(fmt::format("secret {}/{} not found", ns, name));
     const absl::StatusOr<security::CertInfo> info = security::ExtractCertInfo(*secret);
     if (!info.ok()) return fail(std::string(Message(info.status())));
-    if (const std::string why = WhyMalformed(info->cert); !why.empty()) {
+    if (const std::string why = WhyMalformed(info->cert, info->key); !why.empty()) {
       return fail("the certificate is malformed: " + why);
     }
     if (ns != owner_.meta.ns && !grants_.Allows(owner_.kind, owner_.meta.ns, {"", "Secret"}, ns, name)) {

@@ -126,12 +126,14 @@ BuiltListener BuildListener(const Inputs& in, const Grants& grants, const kube::
   ListenerTls tls = BuildListenerTls(in, grants, owner, gateway, listener);
   if (tls.error) {
     conditions["ResolvedRefs"].error = tls.error;
-    conditions["Programmed"].error = ConfigError{"Invalid", "Bad TLS configuration"};
+    if (in.profile.Has(pilot::Change::kGatewayApiBadTlsTold))
+      conditions["Programmed"].error = ConfigError{"Invalid", "Bad TLS configuration"};
     out.programmed = false;
   }
   const std::string protocol = Text(listener, "protocol");
-  std::string problem = ProtocolError(in, protocol);
-  if (problem.empty() && PortOf(listener) == 0) {
+  const bool checked = in.profile.Has(pilot::Change::kGatewayApiProtocolsChecked);
+  std::string problem = checked ? ProtocolError(in, protocol) : std::string();
+  if (checked && problem.empty() && PortOf(listener) == 0) {
     problem = fmt::format("protocol {} requires a port to be set", protocol);
   }
   if (!problem.empty()) {

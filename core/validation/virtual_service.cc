@@ -229,7 +229,8 @@ void CheckDirectResponse(const json& response, Problems& out) {
 }
 
 // A code that Go's net/http has a name for, or one of Envoy's policies.
-bool IsRetryPolicy(const std::string& policy) {
+bool IsRetryPolicy(const std::string& policy, bool later) {
+  if (later && (policy == "reset-before-request" || policy == "http3-post-connect-failure")) return true;
   static const auto* const kPolicies = new std::set<std::string>{"5xx",
                                                                  "gateway-error",
                                                                  "reset",
@@ -267,7 +268,8 @@ void CheckRetry(const json& retries, Problems& out) {
   };
   if (retry_on.empty()) return backoff();
   for (const std::string& policy : std::vector<std::string>(absl::StrSplit(retry_on, ','))) {
-    if (!IsRetryPolicy(policy)) out.Add(Quoted(policy) + " is not a valid retryOn policy");
+    if (!IsRetryPolicy(policy, out.Has(pilot::Change::kRetryWords)))
+      out.Add(Quoted(policy) + " is not a valid retryOn policy");
   }
   backoff();
 }

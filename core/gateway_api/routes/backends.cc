@@ -5,6 +5,7 @@
 
 #include "core/base/json_access.h"
 #include "core/gateway_api/routes/http_filters.h"
+#include "core/profile/changes.h"
 #include "fmt/format.h"
 
 namespace wavetank::gatewayapi {
@@ -29,20 +30,23 @@ Destination BuildDestination(const Inputs& in, const Grants* grants, const kube:
   Destination out;
   const GroupKind kind = KindOf(reference, {"", "Service"});
   const std::string name = Text(reference, "name"), own = Text(reference, "namespace");
+  const bool by_kind = in.profile.Has(pilot::Change::kGatewayApiGrantsByKind);
   if (grants != nullptr && !own.empty() && own != route.meta.ns &&
-      !grants->Allows(route.kind, route.meta.ns, kind, own, name)) {
+      !grants->Allows(by_kind ? route.kind : "HTTPRoute", route.meta.ns, kind, own, name)) {
     out.invalid = {
         "RefNotPermitted",
         fmt::format("backendRef {}/{} not accessible to a {} in namespace \"{}\" (missing a ReferenceGrant?)", name,
-                    own, route.kind, route.meta.ns)};
+                    own, by_kind ? route.kind : "route", route.meta.ns)};
     return out;
   }
   const std::string ns = own.empty() ? route.meta.ns : own;
   std::string host;
   if (kind == GroupKind{"", "Service"} || kind == GroupKind{"multicluster.x-k8s.io", "ServiceImport"}) {
     if (kind.group.empty() && name.find('.') != std::string::npos) {
-      out.failed = {"InvalidDestination",
-                    "service name invalid; the name of the Service must be used, not the hostname."};
+      out.failed = {
+          "InvalidDestination",
+          fmt::format("{} invalid; the name of the Service must be used, not the hostname.",
+                      in.profile.Has(pilot::Change::kGatewayApiErrorsJoined) ? "service name" : "serviceName")};
       return out;
     }
     // A ServiceImport counts as its Service, which is the mesh's anyway (ENABLE_MCS_HOST is off).

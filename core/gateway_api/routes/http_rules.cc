@@ -16,6 +16,7 @@
 namespace wavetank::gatewayapi {
 
 using nlohmann::json;
+using pilot::Change;
 
 namespace {
 
@@ -27,7 +28,9 @@ class HttpRule {
 
   // Null: `error` says why.
   json Convert(const json& rule, size_t place, const json* match, std::optional<ConfigError>& error) const {
-    json out = {{"name", Text(rule, "name", fmt::format("{}.{}.{}", route_.meta.ns, route_.meta.name, place))}};
+    std::string name = fmt::format("{}.{}.{}", route_.meta.ns, route_.meta.name, place);
+    if (Has(Change::kGatewayApiRuleNames)) name = Text(rule, "name", name);
+    json out = {{"name", std::move(name)}};
     if (match != nullptr) {
       out["match"] = json::array({Grpc() ? GrpcMatchOf(*match, error) : HttpMatchOf(*match, error)});
       if (error) return {};
@@ -37,12 +40,12 @@ class HttpRule {
       AddFilter(filter, out, error, mirrors);
       if (error) return {};
     }
-    AddRetries(At(rule, "retry"), out);
-    AddTimeouts(At(rule, "timeouts"), out);
+    if (Has(Change::kGatewayApiRetries)) AddRetries(At(rule, "retry"), out);
+    if (Has(Change::kGatewayApiTimeouts)) AddTimeouts(At(rule, "timeouts"), out);
     const json& backends = Items(At(rule, "backendRefs"));
     if (!HasWeight(backends) && !out.contains("redirect")) {
       // No backend at all is 404, but 500 if all have weight 0; of gRPC both are 500.
-      out["directResponse"] = {{"status", backends.empty() && !Grpc() ? 404 : 500}};
+      out["directResponse"] = {{"status", backends.empty() && !Grpc() && Has(Change::kGatewayApiNotFound) ? 404 : 500}};
       error = mirrors;
       return out;
     }
@@ -58,14 +61,15 @@ class HttpRule {
   }
 
  private:
+  bool Has(Change change) const { return in_.profile.Has(change); }
   bool Grpc() const { return route_.kind == "GRPCRoute"; }
 
   void AddFilter(const json& filter, json& out, std::optional<ConfigError>& error,
                  std::optional<ConfigError>& mirrors) const {
     const std::string type = Text(filter, "type");
     if (type == "RequestMirror") {
-      json mirror = MirrorOf(At(filter, "requestMirror"), mirrors);
-      if (!mirror.is_null() && in_.profile.Has(pilot::Change::kSeveralMirrors)) {
+      json mirror = MirrorOf(At(filter, "requestMirror"), Has(Change::kGatewayApiErrorsJoined) ? mirrors : error);
+      if (!mirror.is_null() && Has(Change::kSeveralMirrors)) {
         out["mirrors"].push_back(std::move(mirror));
       } else if (!mirror.is_null() && !out.contains("mirror")) {  // of several the first
         out["mirror"] = std::move(mirror["destination"]);
@@ -75,7 +79,7 @@ class HttpRule {
       out["redirect"] = RedirectOf(At(filter, "requestRedirect"));
     } else if (type == "URLRewrite" && !Grpc()) {
       if (json rewrite = RewriteOf(At(filter, "urlRewrite")); !rewrite.is_null()) out["rewrite"] = std::move(rewrite);
-    } else if (type == "CORS" && !Grpc()) {
+    } else if (type == "CORS" && !Grpc() && Has(Change::kGatewayApiCors)) {
       out["corsPolicy"] = CorsOf(At(filter, "cors"));
     } else {
       error = AddHeaderFilter(filter, out);
@@ -88,6 +92,7 @@ class HttpRule {
     JoinErrors(error, to.failed ? to.failed : to.invalid);
     if (to.failed || to.invalid) return {};
     json out = {{"destination", std::move(to.value)}};
+    if (!Has(Change::kGatewayApiMirrorShares)) return out;
     if (const json& fraction = At(filter, "fraction"); fraction.is_object()) {
       const auto of = static_cast<double>(std::max<int64_t>(1, Number(fraction, "denominator", 100)));
       out["percentage"] = {{"value", 100 * static_cast<double>(Number(fraction, "numerator")) / of}};
@@ -149,11 +154,14 @@ Rules ConvertL4(const Inputs& in, const Grants* grants, const kube::Object& rout
   for (const json& rule : Items(At(route.body, {"spec", "rules"}))) {
     const json& backends = Items(At(rule, "backendRefs"));
     json one = json::object();
+    const bool partly = in.profile.Has(Change::kGatewayApiL4Partly);
     if (!HasWeight(backends)) {
+      if (!partly) return {};  // neither a route nor a word of it
       one["route"] = NoDestination();
     } else {
       Destinations to = BuildDestinations(in, grants, route, backends, false);
       if (to.failed) return {json::array(), std::move(to.failed)};
+      if (to.invalid && !partly) return {json::array(), std::move(to.invalid)};
       if (to.invalid) out.error = std::move(to.invalid);
       if (!match.is_null()) one["match"] = match;
       one["route"] = std::move(to.list);
@@ -193,8 +201,9 @@ Rules ConvertTlsRules(const Inputs& in, const Grants* grants, const kube::Object
   return ConvertL4(in, grants, route, json::array({{{"sniHosts", std::move(hosts)}}}));
 }
 
-void SortHttpRoutes(json& routes) {
-  std::stable_sort(routes.begin(), routes.end(), [](const json& a, const json& b) {
+void SortHttpRoutes(const pilot::Profile& profile, json& routes) {
+  const bool by_method = profile.Has(Change::kGatewayApiMethodRanks);
+  std::stable_sort(routes.begin(), routes.end(), [by_method](const json& a, const json& b) {
     const json &all_a = Items(At(a, "match")), &all_b = Items(At(b, "match"));
     if (all_a.empty()) return false;
     if (all_b.empty()) return true;
@@ -202,7 +211,7 @@ void SortHttpRoutes(json& routes) {
     const auto rank_a = RankOf(match_a), rank_b = RankOf(match_b);
     if (rank_a != rank_b) return rank_a > rank_b;
     const bool method_a = match_a.contains("method"), method_b = match_b.contains("method");
-    if (method_a != method_b) return method_a;
+    if (by_method && method_a != method_b) return method_a;
     const size_t headers_a = At(match_a, "headers").size(), headers_b = At(match_b, "headers").size();
     if (headers_a != headers_b) return headers_a > headers_b;
     return At(match_a, "queryParams").size() > At(match_b, "queryParams").size();

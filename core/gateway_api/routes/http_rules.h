@@ -21,6 +21,6 @@ Rules ConvertTcpRules(const Inputs& in, const Grants* grants, const kube::Object
 Rules ConvertTlsRules(const Inputs& in, const Grants* grants, const kube::Object& route);
 
 // Exact paths before prefixes before regular expressions, longer ones first, then those that ask for more.
-void SortHttpRoutes(nlohmann::json& routes);
+void SortHttpRoutes(const pilot::Profile& profile, nlohmann::json& routes);
 
 }  // namespace wavetank::gatewayapi

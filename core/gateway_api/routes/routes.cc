@@ -78,7 +78,8 @@ class Converter {
     };
     Rules mesh, gateway;
     const auto is_mesh = [](const ParentReference& r) { return r.IsMesh(); };
-    if (std::any_of(references.begin(), references.end(), is_mesh)) mesh = convert(nullptr);
+    if (std::any_of(references.begin(), references.end(), is_mesh))
+      mesh = convert(in_.profile.Has(pilot::Change::kGatewayApiMeshUnchecked) ? nullptr : &grants_);
     if (!std::all_of(references.begin(), references.end(), is_mesh)) gateway = convert(&grants_);
 
     json status = At(route.body, "status");
@@ -108,6 +109,11 @@ class Converter {
     return entry == nullptr ? std::vector<std::string>() : TextsOf(At(entry->body, {"spec", "hosts"}));
   }
 
+  // Of a parent in the mesh; null: any.
+  const json& PortOf(const ParentReference& parent) const {
+    return At(parent.original, in_.profile.Has(pilot::Change::kGatewayApiMeshPorts) ? "port" : "");
+  }
+
   static std::vector<std::string> OwnHosts(const kube::Object& route) {
     std::vector<std::string> hosts = TextsOf(At(route.body, {"spec", "hostnames"}));
     if (hosts.empty()) hosts = {"*"};
@@ -118,12 +124,12 @@ class Converter {
     if (routes.empty()) return;
     std::string key = parent.internal_name;
     if (parent.IsMesh()) {
-      const json& port = At(parent.original, "port");
+      const json& port = PortOf(parent);
       SetPorts(routes, port);
       key = route.meta.ns;
       if (port.is_number_integer()) key += fmt::format("/{}", NumberOf(port));
     }
-    SortHttpRoutes(routes);
+    SortHttpRoutes(in_.profile, routes);
     for (const std::string& host : parent.IsMesh() ? MeshHosts(parent) : OwnHosts(route)) {
       if (parent.MayServe(host)) by_key_[key + "/" + host].push_back({&route, host, parent.internal_name, routes});
     }
@@ -132,7 +138,7 @@ class Converter {
   void AddTcp(const kube::Object& route, const ParentReference& parent, json routes, int& count) {
     std::vector<std::string> hosts = {"*"};
     if (parent.IsMesh()) {
-      SetPorts(routes, At(parent.original, "port"));
+      SetPorts(routes, PortOf(parent));
       hosts = MeshHosts(parent);
     }
     for (const std::string& host : hosts) Add(route, parent, "tcp", count++, host, routes);
@@ -147,7 +153,7 @@ class Converter {
         json& match = one["match"][0];
         // Without host names of its own it is for its parent's.
         if (At(match, "sniHosts") == json::array({"*"})) match["sniHosts"] = hosts;
-        if (const json& port = At(parent.original, "port"); port.is_number_integer()) match["port"] = port;
+        if (const json& port = PortOf(parent); port.is_number_integer()) match["port"] = port;
       }
     } else if (!parent.hostname.empty()) {
       hosts = Intersect(hosts, parent.hostname);
@@ -215,7 +221,7 @@ class Converter {
         parents += "," + ParentName(*bases[i].route);
         for (const json& route : bases[i].http) http.push_back(route);
       }
-      SortHttpRoutes(http);
+      SortHttpRoutes(in_.profile, http);
       // Before 1.28 it was the first route's name, with a number.
       std::string name = absl::StrReplaceAll(key, {{"/", "~"}});
       if (!in_.profile.Has(pilot::Change::kGatewayApiNames)) {

@@ -214,7 +214,10 @@ void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalance
       cluster.mutable_common_lb_config()->mutable_locality_weighted_lb_config();
     }
     if (draft.endpoints != nullptr) {
-      ApplyLocalityLb(*setting, fails_over, proxy_locality, proxy_labels, false, draft.endpoints->assignment);
+      // istiod: cluster.go, buildOutboundClusters; where endpoints are of several localities it panics.
+      LoadAssignment& assignment = draft.endpoints->assignment;
+      const bool by_labels = profile.Has(Change::kDnsFailoverPriority) && assignment.localities.size() == 1;
+      ApplyLocalityLb(*setting, fails_over, proxy_locality, proxy_labels, by_labels, assignment);
     }
   }
   if (draft.IsOriginalDst()) {

@@ -13,6 +13,7 @@
 #include "core/gen/eds/eds_answers.h"
 #include "core/gen/eds/load_assignment_builder.h"
 #include "core/gen/view/needs_push.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "core/xds/cache.h"
 #include "core/xds/resource_pool.h"
@@ -27,6 +28,17 @@ bool OnlyServices(const std::set<ConfigKey>& updated, const Proxy& proxy) {
     if (Concerns(XdsType::kEds, key.kind, proxy) && key.kind != ConfigKind::kServiceEntry) return false;
   }
   return true;
+}
+
+// istiod: edsNeedsPush. A Sidecar alone is no push of endpoints in later releases: a port that it no longer shows keeps
+// those that it has (skippedEdsConfigs).
+bool NeedsPush(const PushRequest& request, const Proxy& proxy) {
+  const std::set<ConfigKey>& updated = request.configs_updated;
+  if (updated.empty() || !request.push->profile().Has(Change::kDeltasOfScopes))
+    return AnyConcerns(XdsType::kEds, updated, proxy);
+  return std::any_of(updated.begin(), updated.end(), [&](const ConfigKey& key) {
+    return key.kind != ConfigKind::kSidecar && Concerns(XdsType::kEds, key.kind, proxy);
+  });
 }
 
 using HostNames = std::set<std::string_view>;
@@ -72,7 +84,7 @@ class EdsGenerator final : public Generator {
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) override {
     GeneratedResources out;
     out.send = false;
-    if (!AnyConcerns(XdsType::kEds, request.configs_updated, proxy)) return out;
+    if (!NeedsPush(request, proxy)) return out;
     const bool shareable = cache_ != nullptr && cache_->enabled() && proxy.sidecar_scope != nullptr &&
                            !proxy.sidecar_scope->SelectsWorkloads() && watched.resource_names.size() > 1;
     ResourceMaker maker;
@@ -110,8 +122,7 @@ class EdsGenerator final : public Generator {
   GeneratedResources GenerateDeltas(const Proxy& proxy, const WatchedResource& watched,
                                     const PushRequest& request) override {
     // istiod: shouldUseDeltaEds. An incremental push removes no cluster, so the other way serves it as well.
-    const bool delta = request.full && AnyConcerns(XdsType::kEds, request.configs_updated, proxy) &&
-                       OnlyServices(request.configs_updated, proxy);
+    const bool delta = request.full && NeedsPush(request, proxy) && OnlyServices(request.configs_updated, proxy);
     if (!delta) return Generate(proxy, watched, request);
     GeneratedResources out;
     out.used_delta = true;

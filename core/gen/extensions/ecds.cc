@@ -19,8 +19,10 @@ class EcdsGenerator final : public Generator {
 
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) override {
     const std::set<std::string_view> wanted(watched.resource_names.begin(), watched.resource_names.end());
+    const Profile& profile = request.push->profile();
     WasmPlugins::List plugins = request.push->wasm_plugins().For(proxy);
-    std::erase_if(plugins, [&](const WasmPlugin* plugin) { return !wanted.contains(plugin->resource_name); });
+    std::erase_if(plugins,
+                  [&](const WasmPlugin* plugin) { return !wanted.contains(WasmResourceName(*plugin, profile)); });
     const std::vector<ConfigKey> secrets = SecretsOf(plugins);
     GeneratedResources out;
     out.send =
@@ -28,9 +30,10 @@ class EcdsGenerator final : public Generator {
     if (!out.send) return out;
     AddPatches(proxy, request, wanted, out);
     for (const WasmPlugin* plugin : plugins) {
-      out.resources.push_back(Resource(
-          plugin->resource_name,
-          WasmExtensionConfig(*plugin, [&](const std::string& name) { return CredentialFor(proxy, secrets, name); })));
+      out.resources.push_back(Resource(WasmResourceName(*plugin, profile),
+                                       WasmExtensionConfig(*plugin, profile, [&](const std::string& name) {
+                                         return CredentialFor(proxy, secrets, name);
+                                       })));
     }
     return out;
   }

@@ -83,10 +83,16 @@ void SetVm(const WasmPlugin& plugin, absl::FunctionRef<std::string(const std::st
   }
 }
 
+// As the module is told it. istiod: pilot/pkg/config/kube/extensions/translate.go, syntheticMarker.
+std::string NameOf(const WasmPlugin& plugin, const Profile& profile) {
+  return plugin.resource_name + (profile.Has(Change::kTrafficExtensions) ? "~istio-translated-wasmplugin" : "");
+}
+
 }  // namespace
 
 WasmFilters::WasmFilters(const Proxy& proxy, const PushContext& push)
     : plugins_(push.profile().Has(Change::kUpstreamEnvoy) ? WasmPlugins::List() : push.wasm_plugins().For(proxy)),
+      profile_(push.profile()),
       sets_(1) {}
 
 int WasmFilters::SetFor(ListenerClass listener_class, int port) {
@@ -99,16 +105,25 @@ int WasmFilters::SetFor(ListenerClass listener_class, int port) {
   auto& set = sets_.emplace_back();
   for (size_t i = 0; i < plugins_.size(); ++i) {
     const auto phase = static_cast<size_t>(plugins_[i]->config->spec.phase);
-    if (holding[i]) set.at(phase) += EncodeWasmFilter(plugins_[i]->resource_name);
+    if (holding[i]) set.at(phase) += EncodeWasmFilter(WasmResourceName(*plugins_[i], profile_));
   }
   return known->second;
 }
 
-std::string WasmExtensionConfig(const WasmPlugin& plugin, absl::FunctionRef<std::string(const std::string&)> secret) {
+std::string WasmResourceName(const WasmPlugin& plugin, const Profile& profile) {
+  const char* prefix = profile.Has(Change::kTrafficExtensions)    ? "extensions.istio.io/trafficextension/"
+                       : !profile.Has(Change::kWasmNamesPrefixed) ? ""
+                       : profile.Has(Change::kWasmNamesSpelt)     ? "extensions.istio.io/wasmplugin/"
+                                                                  : "extenstions.istio.io/wasmplugin/";
+  return prefix + NameOf(plugin, profile);
+}
+
+std::string WasmExtensionConfig(const WasmPlugin& plugin, const Profile& profile,
+                                absl::FunctionRef<std::string(const std::string&)> secret) {
   ::envoy::extensions::filters::http::wasm::v3::Wasm wasm;
   auto& config = *wasm.mutable_config();
   const PluginSpec& spec = plugin.config->spec;
-  config.set_name(plugin.resource_name);
+  config.set_name(NameOf(plugin, profile));
   config.set_root_id(spec.plugin_name);
   config.mutable_configuration();
   if (!spec.plugin_config.empty()) {
@@ -118,7 +133,7 @@ std::string WasmExtensionConfig(const WasmPlugin& plugin, absl::FunctionRef<std:
   }
   SetVm(plugin, secret, *config.mutable_vm_config());
   ::envoy::config::core::v3::TypedExtensionConfig out;
-  out.set_name(plugin.resource_name);
+  out.set_name(WasmResourceName(plugin, profile));
   *out.mutable_typed_config() = PackAny(wasm);
   return Serialize(out);
 }

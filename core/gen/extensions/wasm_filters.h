@@ -32,12 +32,17 @@ class WasmFilters {
 
  private:
   const WasmPlugins::List plugins_;
+  const Profile& profile_;
   std::vector<std::array<std::string, 4>> sets_;  // by phase
   std::map<std::vector<bool>, int> known_;        // by which of plugins_ hold
 };
 
+// What the filter and the resource that configures it are called: "shop.plugin", as the release writes it.
+std::string WasmResourceName(const WasmPlugin& plugin, const Profile& profile);
+
 // An encoded TypedExtensionConfig. `secret` knows the Docker credentials of a Secret's resource name; the proxy's agent
 // takes them out of the environment again before Envoy sees it.
-std::string WasmExtensionConfig(const WasmPlugin& plugin, absl::FunctionRef<std::string(const std::string&)> secret);
+std::string WasmExtensionConfig(const WasmPlugin& plugin, const Profile& profile,
+                                absl::FunctionRef<std::string(const std::string&)> secret);
 
 }  // namespace wavetank::pilot

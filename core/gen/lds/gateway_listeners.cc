@@ -110,7 +110,7 @@ class GatewayListeners {
   void AddTcpServer(const GatewayServer& server, uint32_t port, std::vector<FilterChainOptions>& out) {
     if (!server.server.tls || !config::IsPassThroughServer(server.server)) {
       FilterChainOptions chain;
-      chain.network_filters = TcpRouteFilters(server);
+      chain.network_filters = TcpRouteFilters(server, &chain.ahead);
       if (chain.network_filters.empty()) return;  // no VirtualService says where to
       if (server.server.tls) {
         chain.sni_hosts.assign(server.sni_hosts.begin(), server.sni_hosts.end());
@@ -128,8 +128,8 @@ class GatewayListeners {
     return {server.port.name, static_cast<int>(server.port.number), ParseProtocol(server.port.protocol)};
   }
 
-  // The first TCP route that any VirtualService of the gateway has for the server.
-  FilterStack TcpRouteFilters(const GatewayServer& server) const {
+  // `ahead`: of FilterChainOptions. The first TCP route that any VirtualService of the gateway has for the server.
+  FilterStack TcpRouteFilters(const GatewayServer& server, size_t* ahead) const {
     for (const auto& rule : push_.VirtualServicesForGateway(proxy_.config_namespace, server.gateway_name)) {
       if (!ServesHostsOf(server.server, *rule)) continue;
       for (const config::TcpRoute& route : rule->spec.tcp) {
@@ -141,6 +141,7 @@ class GatewayListeners {
         FilterStack out;
         if (scope_.istio_filters && server.server.tls && server.server.tls->mode == ServerTlsMode::kIstioMutual) {
           out.push_back(MetadataExchangeFilter(push_));
+          *ahead = out.size();
         }
         for (std::string& filter : scope_.network_filters.ToRoute(route.route, PortOf(server.server), rule->meta)) {
           out.push_back(std::move(filter));

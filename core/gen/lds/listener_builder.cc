@@ -40,6 +40,13 @@ std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, c
     return out +
            scope.http.Filter(*options.http, static_cast<int>(listener.port), absl::StrCat("outbound_", listener_name));
   }
+  if (listener.listener_class == ListenerClass::kGateway && scope.push.profile().Has(Change::kGatewayPoliciesFirst)) {
+    // istiod: networkfilter.go, buildCompleteNetworkFilters.
+    for (size_t i = 0; i < options.ahead; ++i) out += options.network_filters[i];
+    if (!options.unguarded) out += scope.authz.Tcp();
+    for (size_t i = options.ahead; i < options.network_filters.size(); ++i) out += options.network_filters[i];
+    return out;
+  }
   for (size_t i = 0; i + 1 < options.network_filters.size(); ++i) out += options.network_filters[i];
   append(listener.authentication);
   if (listener.listener_class == ListenerClass::kGateway && !options.unguarded) out += scope.authz.Tcp();

@@ -45,6 +45,7 @@ struct FilterChainOptions {
   std::string transport_socket;  // encoded; empty: plain text
   std::string metadata;          // encoded
   FilterStack network_filters;   // without `http`; the last one terminates
+  size_t ahead = 0;              // so many of them stand before all others, a gateway's policies too
   std::optional<HttpOptions> http;
   bool unguarded = false;  // a gateway's AuthorizationPolicies do not count here
 };

@@ -90,14 +90,15 @@ class Formatters {
     metadata_ |= text.find("%METADATA") != text.npos;
   }
   void SeeOneCommandAtATime() { once_ = true; }
-  void AddTo(FormatPb& out) const {
+  // `names_metadata`: istiods that name the extension for %METADATA%.
+  void AddTo(bool names_metadata, FormatPb& out) const {
     namespace formatter = ::envoy::extensions::formatter;
     if (without_query_) {
       auto* extension = out.add_formatters();
       extension->set_name("envoy.formatter.req_without_query");
       *extension->mutable_typed_config() = PackAny(formatter::req_without_query::v3::ReqWithoutQuery());
     }
-    if (metadata_) {
+    if (metadata_ && names_metadata) {
       auto* extension = out.add_formatters();
       extension->set_name("envoy.formatter.metadata");
       *extension->mutable_typed_config() = PackAny(formatter::metadata::v3::Metadata());
@@ -113,9 +114,30 @@ struct FormatRules {
   // That Envoy need not sort the fields of JSON is said, which it does not by itself.
   bool json_options = false;
   bool raw_cluster = false;  // clusters by name, in istiod's own formats
+  bool names_metadata_extension = true;
+  std::vector<const char*> peers, otel_peers;  // names of filter state that tells the peer
+  bool otel_no_labels = false;
 };
 FormatRules RulesOf(const PushContext& push) {
-  return {push.profile().Has(Change::kJsonLogOptions), push.profile().Has(Change::kRawUpstreamCluster)};
+  const Profile& profile = push.profile();
+  const std::vector<const char*> old = {"wasm.upstream_peer", "wasm.upstream_peer_id", "wasm.downstream_peer",
+                                        "wasm.downstream_peer_id"};
+  std::vector<const char*> peers = old;
+  if (profile.Has(Change::kPeerStateNames)) peers = {"upstream_peer", "downstream_peer"};
+  std::vector<const char*> otel = peers;
+  if (profile.Has(Change::kOtelLogsAllPeerStates)) otel.insert(otel.end(), old.begin(), old.end());
+  return {profile.Has(Change::kJsonLogOptions),
+          profile.Has(Change::kRawUpstreamCluster),
+          !profile.Has(Change::kFormattersBuiltIn),
+          std::move(peers),
+          std::move(otel),
+          profile.Has(Change::kOtelNoBuiltinLabels)};
+}
+// The mesh's own service of logs is told all names since there are new ones (istiod: networking/core/accesslog.go).
+std::vector<const char*> MeshPeers(const FormatRules& rules) {
+  if (rules.peers.front() == std::string_view("wasm.upstream_peer")) return rules.peers;
+  return {"upstream_peer",         "downstream_peer",      "wasm.upstream_peer",
+          "wasm.upstream_peer_id", "wasm.downstream_peer", "wasm.downstream_peer_id"};
 }
 
 std::string OwnFormat(std::string_view text, const FormatRules& rules) {
@@ -136,7 +158,7 @@ void SetTextFormat(std::string_view text, const FormatRules& rules, FormatPb& ou
   if (format.back() != '\n') format.push_back('\n');
   Formatters formatters;
   formatters.See(format);
-  formatters.AddTo(out);
+  formatters.AddTo(rules.names_metadata_extension, out);
   out.mutable_text_format_source()->set_inline_string(std::move(format));
 }
 
@@ -147,7 +169,7 @@ void SetJsonFormat(const json& format, const FormatRules& rules, FormatPb& out) 
   for (const auto& [key, value] : format.items()) {
     if (value.is_string()) formatters.See(value.get_ref<const std::string&>());
   }
-  formatters.AddTo(out);
+  formatters.AddTo(rules.names_metadata_extension, out);
   ToProto(format, out.mutable_json_format());
 }
 
@@ -187,30 +209,30 @@ AccessLogPb FileLog(const LogProvider::FileAccessLog& provider, const FormatRule
   return MakeFileLog(file);
 }
 
-// Without names of filter state, what metadata exchange found out about the peer.
+// Without names of filter state, what metadata exchange found out about the peer: `peers`.
 void SetCommonGrpc(const std::string& log_name, const ProviderCluster& to, const std::vector<std::string>& filter_state,
-                   CommonGrpcPb& out) {
+                   const std::vector<const char*>& peers, CommonGrpcPb& out) {
   out.set_log_name(log_name);
   out.mutable_grpc_service()->mutable_envoy_grpc()->set_cluster_name(to.cluster);
   out.mutable_grpc_service()->mutable_envoy_grpc()->set_authority(to.hostname);
   out.set_transport_api_version(::envoy::config::core::v3::V3);
   for (const std::string& name : filter_state) out.add_filter_state_objects_to_log(name);
   if (!filter_state.empty()) return;
-  for (const char* name :
-       {"wasm.upstream_peer", "wasm.upstream_peer_id", "wasm.downstream_peer", "wasm.downstream_peer_id"}) {
-    out.add_filter_state_objects_to_log(name);
-  }
+  for (const char* name : peers) out.add_filter_state_objects_to_log(name);
 }
 
-AccessLogPb GrpcLog(const LogProvider::GrpcAccessLog& provider, const ProviderCluster& to) {
+AccessLogPb GrpcLog(const LogProvider::GrpcAccessLog& provider, const ProviderCluster& to,
+                    const std::vector<const char*>& peers) {
   const auto name = [&](const char* otherwise) { return provider.log_name.empty() ? otherwise : provider.log_name; };
   if (provider.tcp) {
     loggers::grpc::v3::TcpGrpcAccessLogConfig config;
-    SetCommonGrpc(name("tcp_envoy_accesslog"), to, provider.filter_state_objects, *config.mutable_common_config());
+    SetCommonGrpc(name("tcp_envoy_accesslog"), to, provider.filter_state_objects, peers,
+                  *config.mutable_common_config());
     return MakeLog(kTcpGrpcLog, config);
   }
   loggers::grpc::v3::HttpGrpcAccessLogConfig config;
-  SetCommonGrpc(name("http_envoy_accesslog"), to, provider.filter_state_objects, *config.mutable_common_config());
+  SetCommonGrpc(name("http_envoy_accesslog"), to, provider.filter_state_objects, peers,
+                *config.mutable_common_config());
   for (const std::string& header : provider.request_headers) config.add_additional_request_headers_to_log(header);
   for (const std::string& header : provider.response_headers) config.add_additional_response_headers_to_log(header);
   for (const std::string& name_of : provider.response_trailers) config.add_additional_response_trailers_to_log(name_of);
@@ -219,8 +241,9 @@ AccessLogPb GrpcLog(const LogProvider::GrpcAccessLog& provider, const ProviderCl
 
 AccessLogPb OtelLog(const LogProvider::OtelAccessLog& provider, const ProviderCluster& to, const FormatRules& rules) {
   loggers::open_telemetry::v3::OpenTelemetryAccessLogConfig config;
-  SetCommonGrpc(provider.log_name.empty() ? "otel_envoy_accesslog" : provider.log_name, to, {},
+  SetCommonGrpc(provider.log_name.empty() ? "otel_envoy_accesslog" : provider.log_name, to, {}, rules.otel_peers,
                 *config.mutable_common_config());
+  if (rules.otel_no_labels) config.set_disable_builtin_labels(true);
   config.mutable_body()->set_string_value(provider.text.empty() ? OwnFormat(kTextFormat, rules) : provider.text);
   for (const auto& [key, value] : provider.labels.items()) {
     auto* attribute = config.mutable_attributes()->add_values();
@@ -234,12 +257,13 @@ AccessLogPb OtelLog(const LogProvider::OtelAccessLog& provider, const ProviderCl
 std::optional<AccessLogPb> LogOf(const LogProvider& provider, const PushContext& push) {
   if (const auto* file = std::get_if<LogProvider::FileAccessLog>(&provider.telemetry)) {
     // The built-in one has the mesh's format unless it is given one.
-    return provider.name == "envoy" && !file->format ? MeshFileLog(file->path, push.mesh(), RulesOf(push))
-                                                     : FileLog(*file, RulesOf(push));
+    const FormatRules rules = RulesOf(push);
+    return provider.name == "envoy" && !file->format ? MeshFileLog(file->path, push.mesh(), rules)
+                                                     : FileLog(*file, rules);
   }
   if (const auto* grpc = std::get_if<LogProvider::GrpcAccessLog>(&provider.telemetry)) {
     const auto to = LookupProviderCluster(grpc->service, grpc->port, push);
-    return to ? std::optional(GrpcLog(*grpc, *to)) : std::nullopt;
+    return to ? std::optional(GrpcLog(*grpc, *to, RulesOf(push).peers)) : std::nullopt;
   }
   if (const auto* otel = std::get_if<LogProvider::OtelAccessLog>(&provider.telemetry)) {
     const auto to = LookupProviderCluster(otel->service, otel->port, push);
@@ -309,7 +333,7 @@ void AddMeshLogs(const config::MeshConfig& mesh, const FormatRules& rules, LogsW
     LogProvider::GrpcAccessLog log;
     log.tcp = tcp;
     log.log_name = name;
-    return GrpcLog(log, service);
+    return GrpcLog(log, service, MeshPeers(rules));
   };
   out.Http(grpc(false, ""));
   out.Tcp(grpc(true, ""));

@@ -135,7 +135,7 @@ std::string StackdriverFilter(const std::string& configuration, ListenerClass li
 }  // namespace
 
 std::string MakeMetricsFilters(const WorkloadTelemetry& telemetry, ListenerClass listener_class,
-                               const config::MeshConfig& mesh, bool tcp) {
+                               const config::MeshConfig& mesh, bool stackdriver, bool tcp) {
   const TelemetrySide side = SideOf(listener_class);
   const std::map<std::string, MetricsSpec> metrics = telemetry.Metrics(side);
   const std::map<std::string, LoggingSpec> logging = telemetry.Logging(side);
@@ -152,7 +152,7 @@ std::string MakeMetricsFilters(const WorkloadTelemetry& telemetry, ListenerClass
     if (std::holds_alternative<MetricsProvider::Prometheus>(provider->telemetry)) {
       if (measured == metrics.end() || measured->second.disabled) continue;
       out += MetricsFilter(tcp, "istio.stats", PrometheusConfig(measured->second, listener_class));
-    } else if (std::holds_alternative<MetricsProvider::Stackdriver>(provider->telemetry)) {
+    } else if (std::holds_alternative<MetricsProvider::Stackdriver>(provider->telemetry) && stackdriver) {
       // Its filter logs, too. What filter the log has istiod looks up by the provider's own name.
       const auto log = logging.find(name);
       std::optional<LoggingSpec> logs;

@@ -10,7 +10,8 @@
 namespace wavetank::pilot {
 
 // Encoded fields HttpConnectionManager.http_filters, or with `tcp` FilterChain.filters, by name of provider.
+// `stackdriver`: it has a filter, too.
 std::string MakeMetricsFilters(const WorkloadTelemetry& telemetry, ListenerClass listener_class,
-                               const config::MeshConfig& mesh, bool tcp);
+                               const config::MeshConfig& mesh, bool stackdriver, bool tcp);
 
 }  // namespace wavetank::pilot

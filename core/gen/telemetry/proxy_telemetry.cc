@@ -10,7 +10,9 @@ namespace {
 
 // A stock Envoy has neither istio.stats nor the null VM's stackdriver.
 std::string FiltersFor(const WorkloadTelemetry& of, ListenerClass listener_class, const PushContext& push, bool tcp) {
-  return push.profile().Has(Change::kUpstreamEnvoy) ? "" : MakeMetricsFilters(of, listener_class, push.mesh(), tcp);
+  return push.profile().Has(Change::kUpstreamEnvoy)
+             ? ""
+             : MakeMetricsFilters(of, listener_class, push.mesh(), !push.profile().Has(Change::kStackdriverGone), tcp);
 }
 
 }  // namespace

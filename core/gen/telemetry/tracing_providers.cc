@@ -5,10 +5,13 @@
 #include <charconv>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/json_access.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/authz/provider_cluster.h"
+#include "core/gen/view/done_for.h"
 #include "core/gen/view/proxy_view.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "envoy/config/trace/v3/datadog.pb.h"
 #include "envoy/config/trace/v3/http_tracer.pb.h"
@@ -45,12 +48,21 @@ void SetGrpc(const ProviderCluster& to, ::envoy::config::core::v3::GrpcService& 
   out.mutable_envoy_grpc()->set_authority(to.hostname);
 }
 
-std::string Zipkin(const Tracer& tracer, const ProviderCluster& to) {
+// istiod: zipkinConfig.
+std::string Zipkin(const Tracer& tracer, const ProviderCluster& to, bool as_service) {
+  constexpr const char* kEndpoint = "/api/v2/spans";
   trace::ZipkinConfig out;
-  out.set_collector_cluster(to.cluster);
-  out.set_collector_endpoint("/api/v2/spans");
+  if (as_service) {
+    auto& uri = *out.mutable_collector_service()->mutable_http_uri();
+    uri.set_uri(absl::StrCat("http://", to.hostname, kEndpoint));
+    uri.set_cluster(to.cluster);
+    uri.mutable_timeout()->set_seconds(5);  // Envoy wants one
+  } else {
+    out.set_collector_cluster(to.cluster);
+    out.set_collector_endpoint(kEndpoint);
+    out.set_collector_hostname(to.hostname);
+  }
   out.set_collector_endpoint_version(trace::ZipkinConfig::HTTP_JSON);
-  out.set_collector_hostname(to.hostname);
   out.set_trace_id_128bit(!tracer.short_trace_ids);
   out.mutable_shared_span_context()->set_value(false);
   return MakeTracer("envoy.tracers.zipkin", out);
@@ -170,12 +182,15 @@ std::optional<std::string> Stackdriver(const SpanProvider::Stackdriver& provider
 }
 
 std::optional<std::string> ConfigOf(const Tracer& tracer, const Proxy& proxy, const PushContext& push) {
-  if (tracer.kind == Tracer::Kind::kOpenCensus) return OpenCensus(tracer);
+  const Profile& profile = push.profile();
+  if (tracer.kind == Tracer::Kind::kOpenCensus) {
+    return profile.Has(Change::kTracersGone) ? std::nullopt : std::optional(OpenCensus(tracer));
+  }
   const std::optional<ProviderCluster> to = LookupProviderCluster(tracer.service, tracer.port, push);
   if (!to) return std::nullopt;
   switch (tracer.kind) {
     case Tracer::Kind::kZipkin:
-      return Zipkin(tracer, *to);
+      return Zipkin(tracer, *to, DoneFor(proxy, profile, Change::kCollectorService));
     case Tracer::Kind::kLightstep:
       return Lightstep(tracer, IsVersionAtLeast(proxy, 1, 16), *to);
     case Tracer::Kind::kDatadog:
@@ -200,7 +215,8 @@ std::optional<TracingProvider> MakeTracingProvider(const config::ExtensionProvid
     config = ConfigOf(*tracer, proxy, push);
     out.max_path_tag_length = tracer->max_tag_length;
     out.start_child_span = tracer->kind == Tracer::Kind::kSkyWalking;
-  } else if (const auto* stackdriver = std::get_if<SpanProvider::Stackdriver>(&provider.telemetry)) {
+  } else if (const auto* stackdriver = std::get_if<SpanProvider::Stackdriver>(&provider.telemetry);
+             stackdriver != nullptr && !push.profile().Has(Change::kTracersGone)) {
     config = Stackdriver(*stackdriver, proxy);
     out.max_path_tag_length = stackdriver->max_tag_length;
   }

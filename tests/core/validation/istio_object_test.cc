@@ -174,6 +174,17 @@ std::string RefusedToday(const std::string& group, const std::string& kind, cons
   return Judge(*object, *profile).denied;
 }
 
+TEST(ValidationOfToday, RetriesKnowMoreWords) {
+  const std::string spec =
+      "{hosts: [a], http: [{route: [{destination: {host: a}}], retries: {attempts: 1, retryOn: "
+      "'reset-before-request,http3-post-connect-failure,503'}}]}";
+  EXPECT_EQ(RefusedToday("networking", "VirtualService", spec), "");
+  EXPECT_THAT(Errors("VirtualService", "a", spec),
+              ElementsAre("\"reset-before-request\" is not a valid retryOn policy",
+                          "\"http3-post-connect-failure\" is not a valid retryOn policy"))
+      << "1.18.2 does not know them";
+}
+
 TEST(ValidationOfToday, PolicyPartsThatCameLaterAreParts) {
   const auto rule = [](const std::string& policy) {
     return RefusedToday("networking", "DestinationRule", "{host: a, trafficPolicy: " + policy + "}");

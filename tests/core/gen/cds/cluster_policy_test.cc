@@ -117,6 +117,37 @@ Profile With(std::initializer_list<Change> changes) {
   return out;
 }
 
+// istiod: cluster.go, dnsWrappedLocalityLbEndpoints. Where there are several localities, 1.30 panics.
+TEST(ClusterPolicy, FailoverPriorityOrdersResolvedEndpointsOfOneLocalitySinceTheReleaseThatDoes) {
+  const Labels near = {{"zone", "a"}}, far = {{"zone", "b"}};
+  const std::string first = "first.example.com", second = "second.example.com";
+  config::LoadBalancerSettings lb;
+  lb.locality_lb_setting.emplace().failover_priority = {"zone"};
+  const auto priorities = [&](const Profile& profile, bool two_localities) {
+    ClusterDraft draft;
+    draft.cluster.mutable_outlier_detection();
+    draft.endpoints = std::make_unique<InlineEndpoints>();
+    LoadAssignment& assignment = draft.endpoints->assignment;
+    assignment.shapes = {{"", &far}, {"", &near}};
+    const LbEndpoint a{&first, 80, 1, 0, 0}, b{&second, 80, 1, 1, 0};
+    if (two_localities) {
+      assignment.localities = {{"r1", 1, 0, {a}}, {"r2", 1, 0, {b}}};
+    } else {
+      assignment.localities = {{"r1", 2, 0, {a, b}}};
+    }
+    ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, near, profile, draft);
+    std::string out;
+    for (const LocalityLbEndpoints& group : assignment.localities) {
+      for (const LbEndpoint& e : group.endpoints) out += *e.address + " " + std::to_string(group.priority) + ", ";
+    }
+    return out;
+  };
+  EXPECT_EQ(priorities(Profile(), false), "first.example.com 0, second.example.com 0, ");
+  const Profile later = With({Change::kDnsFailoverPriority});
+  EXPECT_EQ(priorities(later, false), "second.example.com 0, first.example.com 1, ");
+  EXPECT_EQ(priorities(later, true), "first.example.com 0, second.example.com 0, ");
+}
+
 TEST(ClusterPolicy, WarmupHasAShapeSinceTheReleaseThatReadsIt) {
   config::LoadBalancerSettings lb;
   lb.simple = Simple::kRoundRobin;

@@ -454,6 +454,20 @@ TEST_F(EdsPushTest, NothingIsSentForConfigurationThatNoEndpointDependsOn) {
   EXPECT_FALSE(generator_->Generate(proxy_, watched_, request).send);
 }
 
+// istiod: skippedEdsConfigs. So a port that a Sidecar no longer shows keeps its endpoints.
+TEST_F(EdsPushTest, ASidecarAloneIsNoPushOfEndpointsWhereTheReleaseSaysSo) {
+  PushRequest request = GenWorld::Request(push_);
+  request.configs_updated = {{ConfigKind::kSidecar, "s", "shop"}};
+  EXPECT_THAT(Names(generator_->Generate(proxy_, watched_, request)), ElementsAre(kApi, kWebCluster));
+  world_.profile.Set(Change::kDeltasOfScopes);
+  push_ = world_.Push();
+  request.push = push_;
+  EXPECT_FALSE(generator_->Generate(proxy_, watched_, request).send);
+  EXPECT_FALSE(generator_->GenerateDeltas(proxy_, watched_, request).send);
+  request.configs_updated.insert({ConfigKind::kDestinationRule, "d", "shop"});
+  EXPECT_TRUE(generator_->Generate(proxy_, watched_, request).send);
+}
+
 TEST_F(EdsPushTest, DeltaRemovesClustersOfServicesThatAreGone) {
   world_.discovery.services.pop_back();
   push_ = world_.Push();

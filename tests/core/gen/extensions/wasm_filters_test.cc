@@ -187,6 +187,20 @@ TEST_F(WasmFiltersTest, ConfigurationNamesModuleAndItsEnvironment) {
                                    Pair("ISTIO_META_WASM_PLUGIN_RESOURCE_VERSION", "7"), Pair("OWN", "1")));
 }
 
+TEST_F(WasmFiltersTest, NamesAreThoseOfTheRelease) {
+  world_.AddWasmPlugin(At(Plugin::Phase::kAuthn));
+  world_.profile.Set(Change::kWasmNamesPrefixed);
+  EXPECT_THAT(Names(ListenerClass::kSidecarInbound), ElementsAre("extenstions.istio.io/wasmplugin/shop.plugin"));
+  world_.profile.Set(Change::kWasmNamesSpelt);
+  EXPECT_THAT(Names(ListenerClass::kSidecarInbound), ElementsAre("extensions.istio.io/wasmplugin/shop.plugin"));
+  EXPECT_EQ(Read(Extensions({"extensions.istio.io/wasmplugin/shop.plugin"})).config().name(), "shop.plugin");
+  world_.profile.Set(Change::kTrafficExtensions);
+  const std::string name = "extensions.istio.io/trafficextension/shop.plugin~istio-translated-wasmplugin";
+  EXPECT_THAT(Names(ListenerClass::kSidecarInbound), ElementsAre(name));
+  EXPECT_EQ(Read(Extensions({name})).config().name(), "shop.plugin~istio-translated-wasmplugin");
+  EXPECT_THAT(Extensions({"shop.plugin"}).resources, IsEmpty());
+}
+
 TEST_F(WasmFiltersTest, ModuleMayBeAFileOfTheProxys) {
   Plugin plugin = At(Plugin::Phase::kUnspecified);
   plugin.url = "file:///opt/plugin.wasm";

@@ -1,9 +1,12 @@
 #include "core/gen/lds/lds.h"
 
+#include "absl/strings/str_join.h"
 #include "core/profile/changes.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/trace/v3/zipkin.pb.h"
 #include "envoy/extensions/access_loggers/file/v3/file.pb.h"
+#include "envoy/extensions/access_loggers/grpc/v3/als.pb.h"
+#include "envoy/extensions/access_loggers/open_telemetry/v3/logs_service.pb.h"
 #include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
@@ -139,6 +142,69 @@ TEST_F(LdsTelemetryTest, StackdriverReadsJsonInTheOrderOfItsApi) {
     ASSERT_TRUE(wasm.config().configuration().UnpackTo(&json));
     EXPECT_EQ(json.value(), expected);
   }
+}
+
+TEST_F(LdsTelemetryTest, StackdriverHasNoFilterWhereItIsGone) {
+  config::Telemetry telemetry = Metrics({"stackdriver"});
+  telemetry.access_logging.emplace_back().providers = {"stackdriver"};
+  world_.AddTelemetry(telemetry);
+  Generate();
+  EXPECT_THAT(NamesOf(HttpOf(kOutbound)), Contains("istio.stackdriver"));
+  world_.profile.Set(Change::kStackdriverGone);
+  Generate();
+  EXPECT_THAT(NamesOf(HttpOf(kOutbound)), Not(Contains("istio.stackdriver")));
+}
+
+TEST_F(LdsTelemetryTest, LogsTellThePeerByTheNamesOfTheRelease) {
+  namespace loggers = ::envoy::extensions::access_loggers;
+  ExtensionProvider als, otel;
+  als.name = "als";
+  als.telemetry = ExtensionProvider::GrpcAccessLog{.service = GenWorld::Host("web"), .port = 80};
+  otel.name = "otel";
+  otel.telemetry = ExtensionProvider::OtelAccessLog{.service = GenWorld::Host("web"), .port = 80};
+  world_.mesh.extension_providers = {als, otel};
+  world_.AddTelemetry(Logs({"als", "otel"}));
+  const auto told = [&] {
+    Generate();
+    std::vector<std::string> out;
+    loggers::grpc::v3::HttpGrpcAccessLogConfig grpc;
+    loggers::open_telemetry::v3::OpenTelemetryAccessLogConfig open;
+    const Manager manager = HttpOf(kOutbound);
+    EXPECT_TRUE(manager.access_log(0).typed_config().UnpackTo(&grpc));
+    EXPECT_TRUE(manager.access_log(1).typed_config().UnpackTo(&open));
+    for (const auto* common : {&grpc.common_config(), &open.common_config()}) {
+      out.push_back(absl::StrJoin(common->filter_state_objects_to_log(), " "));
+    }
+    out.push_back(open.disable_builtin_labels() ? "no labels" : "labels");
+    return out;
+  };
+  const std::string old = "wasm.upstream_peer wasm.upstream_peer_id wasm.downstream_peer wasm.downstream_peer_id";
+  EXPECT_THAT(told(), ElementsAre(old, old, "labels"));
+  world_.profile.Set(Change::kOtelNoBuiltinLabels);
+  world_.profile.Set(Change::kPeerStateNames);
+  EXPECT_THAT(told(), ElementsAre("upstream_peer downstream_peer", "upstream_peer downstream_peer", "no labels"));
+  world_.profile.Set(Change::kOtelLogsAllPeerStates);
+  EXPECT_THAT(told(),
+              ElementsAre("upstream_peer downstream_peer", "upstream_peer downstream_peer " + old, "no labels"));
+}
+
+TEST_F(LdsTelemetryTest, AFilesFormatNamesNoExtensionThatEnvoyHas) {
+  ExtensionProvider file;
+  file.name = "file";
+  ExtensionProvider::FileAccessLog log;
+  log.format.emplace().text = "%METADATA(ROUTE:a:b)%";
+  file.telemetry = log;
+  world_.mesh.extension_providers = {file};
+  world_.AddTelemetry(Logs({"file"}));
+  const auto format = [&] {
+    Generate();
+    ::envoy::extensions::access_loggers::file::v3::FileAccessLog read;
+    EXPECT_TRUE(HttpOf(kOutbound).access_log(0).typed_config().UnpackTo(&read));
+    return read.log_format();
+  };
+  EXPECT_EQ(format().formatters_size(), 1);
+  world_.profile.Set(Change::kFormattersBuiltIn);
+  EXPECT_EQ(format().formatters_size(), 0);
 }
 
 TEST_F(LdsTelemetryTest, AListenersOwnLogIsOfConnectionsWithoutARouteAndHasTheUsersFilterToo) {
