@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "core/gen/view/listener_types.h"
 #include "core/model/proxy.h"
+#include "core/profile/profile.h"
 #include "core/push/policies/wasm_plugins.h"
 
 namespace wavetank::pilot {
