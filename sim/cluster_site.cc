@@ -1,6 +1,8 @@
 #include "sim/cluster_site.h"
 
+#include "core/base/ip.h"
 #include "fakes/envoy/tls/tls.h"
+#include "fmt/format.h"
 
 namespace wavetank::sim {
 
@@ -22,6 +24,16 @@ absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> ClusterSite::TlsTo(co
     known = std::move(client);
   }
   return known;
+}
+
+absl::Status ClusterSite::MayAskDns(WorkloadId from, std::string_view asked) const {
+  if (IpAddress::Parse(asked).ok()) return absl::OkStatus();
+  const kube::ObjectRef policy = commons->network->KeepsFromDns(from);
+  if (policy == nullptr) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      fmt::format("DNS does not answer: NetworkPolicy {}/{} of {} lets no query through to "
+                  "port 53 (UDP)",
+                  policy->meta.ns, policy->meta.name, name));
 }
 
 }  // namespace wavetank::sim

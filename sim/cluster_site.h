@@ -98,6 +98,9 @@ struct ClusterSite {
   std::string api_server_roots;  // PEM, as every pod has it
   bool observed = false;         // a record of pods, without all that they refer to
 
+  // DeadlineExceeded, with the policy: a NetworkPolicy keeps a workload's queries from DNS, where nobody answers them.
+  // `asked`: a name; an address is no query.
+  absl::Status MayAskDns(WorkloadId from, std::string_view asked) const;
   // The client's side of TLS towards istiod: which roots it trusts, and which name it expects. Shared by all that ask
   // for the same. `roots_pem` may be hostile: InvalidArgument.
   absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> TlsTo(const std::string& roots_pem,

@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "core/xds/proto_adapter.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
+#include "fmt/format.h"
 #include "sim/istiod_process.h"
 
 namespace wavetank::sim {
@@ -197,14 +198,17 @@ void DialAs(const IstiodClient& client, ClusterSite& site, std::shared_ptr<const
             std::function<void(absl::StatusOr<ChannelRef>)> done) {
   Commons& commons = *site.commons;
   const IstiodClient::Options& options = client.options();
-  const absl::StatusOr<std::vector<IpAddress>> addresses = site.dns->Resolve(options.istiod.host, options.ns);
+  const absl::Status kept = site.MayAskDns(options.workload, options.istiod.host);
+  const absl::StatusOr<std::vector<IpAddress>> addresses =
+      kept.ok() ? site.dns->Resolve(options.istiod.host, options.ns) : kept;
   if (!addresses.ok()) {
     // grpc-go dials names itself (its default scheme is passthrough).
     const bool none = absl::IsNotFound(addresses.status());
+    const char* const why = none ? "no such host" : kept.ok() ? "server misbehaving" : "i/o timeout";
     const std::string words =
         fmt::format("connection error: desc = \"transport: Error while dialing: dial tcp: lookup {}: {}\"",
-                    options.istiod.host, none ? "no such host" : "server misbehaving");
-    commons.host->Post([done, why = absl::UnavailableError(words)] { done(why); });
+                    options.istiod.host, why);
+    commons.host->Post([done, failed = absl::UnavailableError(words)] { done(failed); });
     return;
   }
   Channels::Dialling dialling;

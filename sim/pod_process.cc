@@ -511,6 +511,7 @@ void PodProcess::Subscribe(std::string_view name, OnSecret on_secret) {
 }
 
 void PodProcess::Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<envoysim::DnsAnswer>)> done) {
+  if (absl::Status kept = site_.MayAskDns(workload_, name); !kept.ok()) return done(kept);
   absl::StatusOr<WorldDns::Answer> answer = site_.dns->Ask(name, pod_->meta.ns);
   if (!answer.ok()) return done(answer.status());
   done(envoysim::DnsAnswer{std::move(answer->addresses), answer->ttl.value_or(kDnsTtl)});
@@ -521,7 +522,10 @@ const wavetank::agent::SecretManager* PodProcess::agent() const {
 }
 
 absl::StatusOr<std::vector<IpAddress>> PodProcess::ResolveName(std::string_view name) const {
-  const auto upstream = [this](std::string_view asked) { return site_.dns->Resolve(asked, pod_->meta.ns); };
+  const auto upstream = [this](std::string_view asked) -> absl::StatusOr<std::vector<IpAddress>> {
+    if (absl::Status kept = site_.MayAskDns(workload_, asked); !kept.ok()) return kept;
+    return site_.dns->Resolve(asked, pod_->meta.ns);
+  };
   if (agent_ != nullptr) {
     if (auto answer = agent_->Resolve(name, upstream)) return *std::move(answer);
   }

@@ -77,6 +77,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   const wavetank::agent::SecretManager* agent() const;
   const PodAgent* pod_agent() const { return agent_.get(); }
   // A name as the pod's applications ask for it: of its agent, where that captures names, else of the cluster's DNS.
+  // DeadlineExceeded: a NetworkPolicy keeps its queries from DNS, and nobody answers.
   absl::StatusOr<std::vector<IpAddress>> ResolveName(std::string_view name) const;
   bool router() const { return bootstrap_.has_value() && bootstrap_->role == pilot::ProxyBootstrap::Role::kRouter; }
   // Made when first asked for.

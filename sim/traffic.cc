@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/status.h"
 #include "core/kube/types.h"
 #include "fmt/format.h"
 #include "sim/apps/arrivals.h"
@@ -50,11 +51,26 @@ const IpAddress* FirstReachable(const PodProcess& pod, const std::vector<IpAddre
   return found == addresses.end() ? nullptr : &*found;
 }
 
+// resolv.conf(5): two queries, and five seconds for each.
+constexpr Duration kDnsTimeout = std::chrono::seconds(10);
+
+// Tells the request's end where its host's name does not resolve.
+void FailToResolve(PodProcess& pod, const absl::Status& why, Duration timeout, envoysim::AppClient::Done done) {
+  const bool dropped = absl::IsDeadlineExceeded(why);
+  Duration after = dropped ? kDnsTimeout : Duration::zero();
+  if (timeout > Duration::zero()) after = std::min(after, timeout);
+  pod.site().commons->host->RunAfter(
+      after,
+      [done = std::move(done), words = dropped ? std::string(Message(why)) : std::string("no such host")]() mutable {
+        done(Failure(words));
+      });
+}
+
 void SendRequest(PodProcess& pod, const TrafficSpec& spec, const envoysim::RequestSpec& request,
                  const envoysim::AppClient::Options& options, envoysim::AppClient::Done done) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = pod.ResolveName(spec.host);
   if (!addresses.ok()) {
-    return pod.site().commons->host->Post([done = std::move(done)]() mutable { done(Failure("no such host")); });
+    return FailToResolve(pod, addresses.status(), spec.timeout, std::move(done));
   }
   const IpAddress* const address = FirstReachable(pod, *addresses);
   if (address == nullptr) {
@@ -173,9 +189,7 @@ void TrafficSource::Attempt(PodProcess& pod, Try each) {
   Stream& stream = streams_[number];
   if (stream.session == nullptr || !stream.session->open() || stream.client != pod.name()) {
     const absl::StatusOr<std::vector<IpAddress>> addresses = pod.ResolveName(spec_.host);
-    if (!addresses.ok()) {
-      return commons_.host->Post([done = std::move(done)]() mutable { done(Failure("no such host")); });
-    }
+    if (!addresses.ok()) return FailToResolve(pod, addresses.status(), spec_.timeout, std::move(done));
     const IpAddress* const address = FirstReachable(pod, *addresses);
     if (address == nullptr) {
       return commons_.host->Post([done = std::move(done)]() mutable { done(Failure("network unreachable")); });

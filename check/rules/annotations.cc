@@ -13,16 +13,20 @@
 #include "absl/strings/match.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/duration.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "core/base/text/letters_apart.h"
 #include "core/inject/annotation_validation.h"
 #include "core/kube/quantity.h"
+#include "core/kube/yaml.h"
 #include "core/profile/image_release.h"
 #include "core/profile/published_images.h"
 #include "core/profile/releases.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "scenarios/language/yaml_reader.h"
 #include "scenarios/mesh/world.h"
 
 namespace wavetank::check {
@@ -164,6 +168,26 @@ void Unknown(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// metallb: internal/k8s/k8s.go and controller/service.go read these, of either prefix.
+void LoadBalancerSettingUnread(const Mesh& mesh, Findings& findings) {
+  constexpr std::string_view kRead[] = {"address-pool", "loadBalancerIPs", "allow-shared-ip", "ip-allocated-from-pool"};
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& service : mesh.List(*cluster, "Service")) {
+      for (const auto& [name, value] : service->meta.annotations) {
+        for (const std::string_view prefix : {"metallb.universe.tf/", "metallb.io/"}) {
+          if (!name.starts_with(prefix)) continue;
+          const std::string what = name.substr(prefix.size());
+          if (std::find(std::begin(kRead), std::end(kRead), what) != std::end(kRead)) continue;
+          findings.Add(*cluster, *service, fmt::format("annotation {} is none that MetalLB reads", name));
+          const std::string_view near =
+              scenario::Nearest(what, std::vector<std::string_view>(std::begin(kRead), std::end(kRead)));
+          if (!near.empty()) findings.Explain({}, fmt::format("write {}{}", prefix, near));
+        }
+      }
+    }
+  }
+}
+
 void Misplaced(const Mesh& mesh, Findings& findings) {
   EachAnnotated(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Labels& names,
                           bool pods) {
@@ -198,6 +222,8 @@ const std::vector<Rule>& AnnotationRules() {
        "istio/istio#11854", Misplaced},
       {"IST0108", "UnknownAnnotation", Level::kWarning, "nothing reads it", "mend the name, or leave it out", "",
        Unknown},
+      {"WT140", "LoadBalancerSettingUnread", Level::kWarning, "the address comes from any pool", "mend the name", "",
+       LoadBalancerSettingUnread, false},
       {"IST0125", "InvalidAnnotation", Level::kError, "istiod refuses to inject the pod, and it is not made",
        "mend the value", "", Invalid},
   };
@@ -281,6 +307,191 @@ void LimitsBelowRequests(const Mesh& mesh, Findings& findings) {
       compare(At(annotations, name), At(annotations, name + "Limit"), fmt::format("{} and {}Limit", name, name));
     }
   });
+}
+
+// What no process lives in, and what no node has: a unit that is missing, or m for Mi. kubernetes: pkg/apis/core, a
+// quantity without a suffix is bytes, or whole processors.
+void UnitsForgotten(const Mesh& mesh, Findings& findings) {
+  constexpr int64_t kNano = 1'000'000'000, kLeastMemory = 4 << 20, kMostProcessors = 64;
+  EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
+    const auto look = [&](const json& quantity, bool memory, const std::string& what) {
+      const auto nanos = kube::QuantityNanos(quantity);
+      if (!nanos || *nanos == 0) return;
+      if (memory ? *nanos >= absl::int128(kLeastMemory) * kNano : *nanos < absl::int128(kMostProcessors) * kNano)
+        return;
+      const std::string text = kube::QuantityText(quantity);
+      findings.Add(cluster, object,
+                   memory ? fmt::format("{} is {}, which is {} bytes", what, text, static_cast<int64_t>(*nanos / kNano))
+                          : fmt::format("{} is {}, which are as many processors", what, text));
+      const std::string digits = text.substr(0, text.find_first_not_of("0123456789."));
+      findings.Explain(memory ? "memory is counted in bytes, of which m is a thousandth; a container that may not have "
+                                "more is killed as it starts"
+                              : "processors are counted whole, and a thousandth of one is m: no node takes such a pod",
+                       fmt::format("write {}{}", digits, memory ? "Mi" : "m"));
+    };
+    for (const char* list : {"containers", "initContainers"}) {
+      for (const json& container : Items(At(pod, {"spec", list}))) {
+        for (const char* kind : {"requests", "limits"}) {
+          for (const char* resource : {"cpu", "memory"})
+            look(At(container, {"resources", kind, resource}), resource[0] == 'm',
+                 fmt::format("resources.{}.{} of container {}", kind, resource, Text(container, "name")));
+        }
+      }
+    }
+    const json& annotations = At(pod, {"metadata", "annotations"});
+    for (const char* each : {"CPU", "CPULimit", "Memory", "MemoryLimit"}) {
+      const std::string name = fmt::format("sidecar.istio.io/proxy{}", each);
+      look(At(annotations, name), each[0] == 'M', fmt::format("annotation {}", name));
+    }
+  });
+}
+
+// The sidecar's environment and what it says of its ProxyConfig.
+struct ProxyOf {
+  std::map<std::string, std::string> variables;
+  json config;
+};
+ProxyOf ReadProxy(const sim::PodProcess& pod) {
+  ProxyOf out;
+  for (const json& container : Items(At(pod.pod()->body, {"spec", "containers"}))) {
+    if (Text(container, "name") != "istio-proxy") continue;
+    for (const json& each : Items(At(container, "env"))) {
+      if (At(each, "value").is_string()) out.variables[Text(each, "name")] = Text(each, "value");
+    }
+  }
+  if (const auto it = out.variables.find("PROXY_CONFIG"); it != out.variables.end()) {
+    if (json read = json::parse(it->second, nullptr, false); !read.is_discarded()) out.config = std::move(read);
+  }
+  const json& metadata = At(out.config, "proxyMetadata");
+  if (metadata.is_object()) {
+    for (auto it = metadata.begin(); it != metadata.end(); ++it) out.variables.emplace(it.key(), TextOf(it.value()));
+  }
+  return out;
+}
+
+// istiod: pkg/envoy/agent.go, terminate(): on SIGTERM the proxy drains for terminationDrainDuration (5 s), or with
+// EXIT_ON_ZERO_ACTIVE_CONNECTIONS at least for MINIMUM_DRAIN_DURATION; a kubelet kills it when the grace is over.
+void DrainsLongerThanGrace(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::set<std::string> told;
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      if (!pod->bootstrap()) continue;
+      const ProxyOf proxy = ReadProxy(*pod);
+      const auto variable = [&](const char* name) {
+        const auto it = proxy.variables.find(name);
+        return it == proxy.variables.end() ? std::string() : it->second;
+      };
+      const bool waits = variable("EXIT_ON_ZERO_ACTIVE_CONNECTIONS") == "true";
+      const std::string text =
+          waits ? variable("MINIMUM_DRAIN_DURATION") : Text(proxy.config, "terminationDrainDuration");
+      const std::optional<Duration> drain = ParseGoDuration(text);
+      const int64_t grace = Number(At(pod->pod()->body, "spec"), "terminationGracePeriodSeconds", 30);
+      if (!drain || *drain < std::chrono::seconds(grace)) continue;
+      const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
+      if (!told.insert(NameOf(*owner)).second) continue;
+      findings.Add(*cluster, *owner,
+                   fmt::format("{} is {}, and its pods have {} s (terminationGracePeriodSeconds) to end",
+                               waits ? "MINIMUM_DRAIN_DURATION" : "terminationDrainDuration", text, grace));
+    }
+  }
+}
+
+// istiod: pkg/istio-agent/agent.go, pilot/cmd/pilot-agent: variables that the agent reads, as proxyMetadata or the
+// container's environment sets them.
+constexpr std::string_view kOfAgents[] = {"ISTIO_META_DNS_CAPTURE",
+                                          "ISTIO_META_DNS_AUTO_ALLOCATE",
+                                          "ISTIO_META_IDLE_TIMEOUT",
+                                          "ISTIO_META_CLUSTER_ID",
+                                          "ISTIO_META_NETWORK",
+                                          "ISTIO_META_INTERCEPTION_MODE",
+                                          "ISTIO_META_REQUESTED_NETWORK_VIEW",
+                                          "ISTIO_META_ROUTER_MODE",
+                                          "ISTIO_META_HTTP10",
+                                          "ISTIO_META_UNPRIVILEGED_POD",
+                                          "ISTIO_META_CERT_SIGNER",
+                                          "ISTIO_META_ENABLE_HBONE",
+                                          "ISTIO_META_TLS_CLIENT_CERT_CHAIN",
+                                          "ISTIO_META_TLS_CLIENT_KEY",
+                                          "ISTIO_META_TLS_CLIENT_ROOT_CERT",
+                                          "ISTIO_META_TLS_SERVER_CERT_CHAIN",
+                                          "ISTIO_META_TLS_SERVER_KEY",
+                                          "ISTIO_META_TLS_SERVER_ROOT_CERT",
+                                          "EXIT_ON_ZERO_ACTIVE_CONNECTIONS",
+                                          "MINIMUM_DRAIN_DURATION",
+                                          "BOOTSTRAP_XDS_AGENT",
+                                          "PROXY_XDS_VIA_AGENT",
+                                          "ISTIO_DELTA_XDS",
+                                          "OUTPUT_CERTS",
+                                          "SECRET_TTL",
+                                          "SECRET_GRACE_PERIOD_RATIO",
+                                          "FILE_MOUNTED_CERTS",
+                                          "CA_ADDR",
+                                          "XDS_ROOT_CA",
+                                          "CA_ROOT_CA",
+                                          "WASM_INSECURE_REGISTRIES",
+                                          "ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION",
+                                          "INITIAL_FETCH_TIMEOUT",
+                                          "ECC_SIGNATURE_ALGORITHM",
+                                          "WORKLOAD_RSA_KEY_SIZE",
+                                          "PKCS8_KEY",
+                                          "TOKEN_AUDIENCES",
+                                          "ENABLE_ENVOY_APPLICATION_PROBE",
+                                          "ISTIO_ENABLE_IPV6_OUTBOUND_SUPPORT",
+                                          "ISTIO_DUAL_STACK",
+                                          "ISTIO_KUBE_APP_PROBERS"};
+
+// One or two letters from a name that agents read, which it is not itself; empty: it is far from all, or one.
+std::string_view AlmostOfAgents(const std::string& name) {
+  const std::vector<std::string_view> known(std::begin(kOfAgents), std::end(kOfAgents));
+  if (std::find(known.begin(), known.end(), name) != known.end()) return {};
+  const std::string_view near = scenario::Nearest(name, known);
+  return near.empty() || LettersApart(name, near) > 2 ? std::string_view() : near;
+}
+
+void ProxyVariables(const Mesh& mesh, Findings& findings) {
+  const auto look = [&](const auto& variables, const auto& tell) {
+    for (const auto& [name, value] : variables) {
+      if (const std::string_view near = AlmostOfAgents(name); !near.empty())
+        tell(fmt::format("proxyMetadata {}: no agent reads it", name),
+             "an agent hands on, and does nothing with, what it does not know", fmt::format("write {}", near));
+    }
+    const auto is = [&](const char* name) {
+      const auto it = variables.find(name);
+      return it != variables.end() && it->second == "true";
+    };
+    if (is("ISTIO_META_DNS_AUTO_ALLOCATE") && !is("ISTIO_META_DNS_CAPTURE"))
+      tell("ISTIO_META_DNS_AUTO_ALLOCATE is true, and ISTIO_META_DNS_CAPTURE is not: nobody is told of the addresses",
+           "addresses are allocated for the agent's DNS, which answers where it captures queries",
+           "set ISTIO_META_DNS_CAPTURE to \"true\", too");
+  };
+  for (const auto& cluster : mesh.clusters()) {
+    std::set<std::string> told;
+    std::map<std::string, std::string> of_mesh;  // those tell at the mesh's ConfigMap
+    const kube::ObjectRef map = MeshConfigMap(mesh, *cluster);
+    if (map != nullptr) {
+      const absl::StatusOr<json> text = kube::ParseYaml(Text(At(map->body, "data"), "mesh"), "mesh");
+      if (text.ok()) {
+        const json& metadata = At(*text, {"defaultConfig", "proxyMetadata"});
+        if (metadata.is_object()) {
+          for (auto it = metadata.begin(); it != metadata.end(); ++it) of_mesh.emplace(it.key(), TextOf(it.value()));
+        }
+      }
+      look(of_mesh, [&](const std::string& message, const char* cause, const std::string& remedy) {
+        told.insert(message);
+        findings.Add(*cluster, map, message);
+        findings.Explain(cause, remedy);
+      });
+    }
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      if (!pod->bootstrap()) continue;
+      const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
+      look(ReadProxy(*pod).variables, [&](const std::string& message, const char* cause, const std::string& remedy) {
+        if (told.contains(message) || !told.insert(NameOf(*owner) + message).second) return;
+        findings.Add(*cluster, *owner, message);
+        findings.Explain(cause, remedy);
+      });
+    }
+  }
 }
 
 // istiod: pkg/config/analysis/analyzers/injection/injection-image.go, by releases.
@@ -395,6 +606,41 @@ void ScalesNobody(const Mesh& mesh, Findings& findings) {
       if (kind != "ReplicaSet" && mesh.Get(*cluster, kind, scaler->meta.ns, name) == nullptr) {
         findings.Add(*cluster, *scaler, fmt::format("scales {} {}, which is not in {}", kind, name, scaler->meta.ns));
         continue;
+      }
+      // kubernetes: pkg/controller/podautoscaler/replica_calculator.go, calculatePodRequests: a share of requests needs
+      // one of every container, the sidecar included, or of the one that the metric names.
+      for (const json& metric : Items(At(scaler->body, {"spec", "metrics"}))) {
+        const bool of_container = Text(metric, "type") == "ContainerResource";
+        const json& resource = At(metric, of_container ? "containerResource" : "resource");
+        if (Text(At(resource, "target"), "type") != "Utilization") continue;
+        const std::string what = Text(resource, "name"), only = Text(resource, "container");
+        const sim::PodProcess* one = nullptr;
+        for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+          const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
+          if (owner->kind == kind && owner->meta.ns == scaler->meta.ns && owner->meta.name == name) one = pod;
+        }
+        if (one == nullptr) continue;
+        bool named = false;
+        for (const json& container : Items(At(one->pod()->body, {"spec", "containers"}))) {
+          const std::string container_name = Text(container, "name");
+          if (of_container && container_name != only) continue;
+          named = true;
+          const json& resources = At(container, "resources");
+          if (!At(resources, {"requests", what}).is_null() || !At(resources, {"limits", what}).is_null()) continue;
+          findings.Add(*cluster, *scaler,
+                       fmt::format("scales {} {} by its share of {} requests: container {} of its pods requests none "
+                                   "(missing request for {} in container {})",
+                                   kind, name, what, container_name, what, container_name));
+          findings.Explain("a share of nothing is no metric, and the autoscaler leaves the replicas as they are",
+                           fmt::format("give container {} resources.requests.{}", container_name, what));
+          break;
+        }
+        if (of_container && !named) {
+          findings.Add(*cluster, *scaler,
+                       fmt::format("scales {} {} by container {}, which its pods do not have", kind, name, only));
+          findings.Explain("a share of nothing is no metric, and the autoscaler leaves the replicas as they are",
+                           "mend containerResource.container");
+        }
       }
       const auto [it, fresh] = first.try_emplace(fmt::format("{}/{} {}", scaler->meta.ns, kind, name), scaler);
       if (fresh) continue;
@@ -540,6 +786,13 @@ const std::vector<Rule>& WorkloadRules() {
        "kubernetes/kubeadm#196", ProbesMeetNobody},
       {"WT609", "LimitBelowRequest", Level::kError, "an API server refuses such pods",
        "raise the limit, or ask for less", "istio/istio.io#11066", LimitsBelowRequests},
+      {"WT611", "UnitForgotten", Level::kError, "a quantity without its unit is bytes, or whole processors",
+       "write memory in Mi, and shares of a processor in m", "", UnitsForgotten, false},
+      {"WT612", "DrainLongerThanGrace", Level::kWarning,
+       "a kubelet kills what has not ended when the grace is over, and connections that still drain are cut",
+       "make terminationGracePeriodSeconds longer than the drain", "istio/istio#25575", DrainsLongerThanGrace, false},
+      {"WT613", "ProxyVariable", Level::kWarning, "an agent hands on, and does nothing with, what it does not know",
+       "mend the name", "", ProxyVariables, false},
       {"IST0105", "IstioProxyImageMismatch", Level::kWarning,
        "proxies and istiod are tested one release apart, and an own image stays behind at the next upgrade",
        "leave the image to injection (image: auto, no sidecar.istio.io/proxyImage), and create the pods anew", "",
@@ -560,7 +813,7 @@ const std::vector<Rule>& WorkloadRules() {
       {"WT719", "NamesNobodyResolves", Level::kWarning, "a name that does not resolve is never called", "mend the name",
        "hetznercloud/hcloud-cloud-controller-manager#559", NamesNobodyResolves},
       {"WT713", "ScalesNobody", Level::kWarning, "the workload that was meant keeps its replicas",
-       "mend spec.scaleTargetRef", "istio/istio#30203", ScalesNobody, false},
+       "mend spec.scaleTargetRef", "istio/istio#30203, #13977", ScalesNobody, false},
       {"WT723", "ReferenceMissing", Level::kInfo,
        "a registry that asks for credentials refuses; what registries have is not known here",
        "create the Secret (kubectl create secret docker-registry), or mend the name", "", ReferencesMissing, false},

@@ -450,6 +450,29 @@ void PoolOfOne(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// istiod: pilot/pkg/networking/core/v1alpha3/cluster.go, ApplyRingHashLoadBalancer, applySimpleLoadBalancer: slow start
+// is round robin's and least request's.
+void WarmsUpNobody(const Mesh& mesh, Findings& findings) {
+  using Simple = config::LoadBalancerSettings::Simple;
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    const auto look = [&](const std::optional<config::LoadBalancerSettings>& balancer, const std::string& of) {
+      if (!balancer || (!balancer->warmup_duration_secs && !balancer->warmup)) return;
+      const bool random = balancer->simple == Simple::kRandom, passes = balancer->simple == Simple::kPassthrough;
+      if (!random && !passes && !balancer->consistent_hash) return;
+      findings.Add(cluster, rule.meta,
+                   fmt::format("warm-up{} beside {}: new endpoints get their full share at once", of,
+                               random   ? "RANDOM"
+                               : passes ? "PASSTHROUGH"
+                                        : "consistentHash"));
+    };
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      look(policy.load_balancer, of);
+      for (const auto& port : policy.port_level_settings)
+        look(port.load_balancer, fmt::format(" of port {}{}", port.port, of));
+    });
+  });
+}
+
 // istiod: pilot/pkg/networking/core/v1alpha3/cluster_traffic_policy.go, selectTrafficPolicyComponents: what a port has
 // of its own stands alone.
 void PortSettingsReplace(const Mesh& mesh, Findings& findings) {
@@ -603,6 +626,8 @@ const std::vector<Rule>& DestinationRuleRules() {
       {"WT539", "PortLevelSettingsReplace", Level::kWarning,
        "settings of a port replace those above, they are not joined", "write all that shall hold at the port, too",
        "istio/istio#58297", PortSettingsReplace, false},
+      {"WT595", "WarmsUpNobody", Level::kWarning, "istiod sets slow start for ROUND_ROBIN and LEAST_REQUEST alone",
+       "choose one of them, or take the warm-up away", "", WarmsUpNobody, false},
       {"WT588", "SubsetPolicyUnused", Level::kWarning, "a subset is asked by routes that name it alone",
        "route to the subset in a VirtualService, or write the policy for the host", "", SubsetPolicyUnused, false},
       {"WT550", "CredentialOfSidecars", Level::kError, "Secrets by credentialName are for gateways",

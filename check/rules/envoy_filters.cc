@@ -386,6 +386,56 @@ void ExtensionsMissing(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// Clusters that filters of a patch ask services through: of gRPC (envoy: config/core/v3/grpc_service.proto), of HTTP
+// (config/core/v3/http_uri.proto).
+void AskedClusters(const json& value, std::set<std::string>* out) {
+  if (value.is_array()) {
+    for (const json& item : value) AskedClusters(item, out);
+    return;
+  }
+  if (!value.is_object()) return;
+  for (auto it = value.begin(); it != value.end(); ++it) {
+    const std::string& key = it.key();
+    std::string name;
+    if (key == "envoy_grpc" || key == "envoyGrpc") name = Text(*it, "cluster_name", Text(*it, "clusterName"));
+    if (key == "http_uri" || key == "httpUri" || key == "server_uri" || key == "serverUri") name = Text(*it, "cluster");
+    if (!name.empty()) out->insert(name);
+    AskedClusters(*it, out);
+  }
+}
+
+// envoy: source/common/grpc/async_client_manager_impl.cc: what such a filter asks fails, whatever its filter makes of
+// it.
+void FilterAsksNobody(const Mesh& mesh, Findings& findings) {
+  // Of every bootstrap (istiod: tools/packaging/common/envoy_bootstrap.json).
+  static const std::set<std::string, std::less<>> of_bootstraps = {"xds-grpc", "sds-grpc", "agent", "prometheus_stats",
+                                                                   "zipkin"};
+  Sending sending;
+  EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
+    if (!patch.patch || OperationOf(patch) == Operation::kRemove || patch.apply_to == ApplyTo::kBootstrap) return;
+    std::set<std::string> asked;
+    AskedClusters(patch.patch->value, &asked);
+    if (asked.empty()) return;
+    const auto proxies = Proxies(mesh, cluster, filter, patch);
+    for (const std::string& name : asked) {
+      if (of_bootstraps.contains(name)) continue;
+      bool there = proxies.empty();
+      for (const Sending::Sent* sent : sending.To(cluster, proxies, true))
+        there = there || std::find(sent->clusters.begin(), sent->clusters.end(), name) != sent->clusters.end();
+      if (there) continue;
+      findings.Add(cluster, filter.meta,
+                   fmt::format("patch {}: asks through cluster {}, which no proxy that it is for has", number, name));
+      const auto key = pilot::ParseSubsetKey(name);
+      if (!key) continue;
+      const pilot::ServiceRef service = ServiceOf(cluster, key->hostname);
+      findings.Explain(
+          {}, service == nullptr
+                  ? fmt::format("{} is no host that istiod knows: create the Service, or mend the name", key->hostname)
+                  : fmt::format("{} is there: name a port and subset that it has", key->hostname));
+    }
+  });
+}
+
 void WithoutEffect(const Mesh& mesh, Findings& findings) {
   Sending sending;
   EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
@@ -494,6 +544,10 @@ const std::vector<Rule>& EnvoyFilterRules() {
       {"WT594", "ExtensionConfigMissing", Level::kError,
        "a listener waits for all that its filters ask the ADS stream for, or answers 500 meanwhile",
        "add the EXTENSION_CONFIG, with the filter's name", "", ExtensionsMissing},
+      {"WT599", "FilterAsksNobody", Level::kError,
+       "what the filter asks fails, and it refuses or passes requests as it is told to for that case",
+       "add the cluster by a patch of its own, or name one that istiod makes (outbound|PORT||HOST)", "",
+       FilterAsksNobody},
       {"IST0151", "EnvoyFilterUsesRelativeOperation", Level::kWarning, "EnvoyFilters are applied by priority, then age",
        "set a priority, or use INSERT_FIRST or ADD", "istio/istio#38214", RelativeOperation},
       {"IST0152", "EnvoyFilterUsesReplaceOperationIncorrectly", Level::kError, "the patch does nothing",

@@ -5,6 +5,8 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/config/schema/protocol.h"
+#include "core/model/host_name.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -28,6 +30,36 @@ void Conflicting(const Mesh& mesh, Findings& findings) {
                          fmt::format("port {}: Gateway {}/{} has the same selector, port and host", a.port.number,
                                      gateways[j]->meta.ns, gateways[j]->meta.name));
           }
+        }
+      }
+    }
+  }
+}
+
+// A client that follows the redirect asks port 443 of the same host by TLS.
+void RedirectsToNoServer(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const auto& gateways = cluster->configs.Gateways();
+    for (const config::GatewayRef& gateway : gateways) {
+      for (const config::Server& server : gateway->spec.servers) {
+        if (!server.tls || !server.tls->https_redirect) continue;
+        for (const std::string& host : server.hosts) {
+          const std::string name = host.substr(host.find('/') == host.npos ? 0 : host.find('/') + 1);
+          const bool served = std::any_of(gateways.begin(), gateways.end(), [&](const config::GatewayRef& other) {
+            if (other->spec.selector != gateway->spec.selector) return false;
+            return std::any_of(other->spec.servers.begin(), other->spec.servers.end(), [&](const config::Server& s) {
+              const pilot::Protocol protocol = pilot::ParseProtocol(s.port.protocol);
+              return pilot::IsTls(protocol) && std::any_of(s.hosts.begin(), s.hosts.end(), [&](const std::string& h) {
+                       const std::string of = h.substr(h.find('/') == h.npos ? 0 : h.find('/') + 1);
+                       return pilot::HostMatches(of, name) || pilot::HostMatches(name, of);
+                     });
+            });
+          });
+          if (served) continue;
+          findings.Add(
+              *cluster, gateway->meta,
+              fmt::format("port {} redirects {} to https, and no Gateway of the same selector serves it by TLS",
+                          server.port.number, host));
         }
       }
     }
@@ -218,6 +250,11 @@ void RefusedByController(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& GatewayRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT598", "RedirectToNoServer", Level::kWarning,
+       "a client that follows it meets a closed port; where a load balancer ends TLS and sends plain HTTP, it is "
+       "redirected for ever",
+       "add a server of protocol HTTPS for the host, or take httpsRedirect away where TLS ends before the gateway",
+       "istio/istio#16778, #23674", RedirectsToNoServer, false},
       {"WT584", "RouteToNobody", Level::kError, "a route whose ends are not there leads nobody anywhere",
        "name what is there", "istio/istio#54946", RoutesToNobody},
       {"WT591", "GatewayApiRefused", Level::kError, "a controller tells in an object's status what it makes of it",

@@ -30,7 +30,7 @@ std::string RevisionOfNobody(const Mesh& mesh, const MeshCluster& cluster, const
   const std::vector<kube::ObjectRef> configurations = mesh.List(cluster, "MutatingWebhookConfiguration");
   if (cluster.recorded && configurations.empty()) return {};
   for (const kube::ObjectRef& configuration : configurations) {
-    const auto target = pilot::SelectWebhook(configuration->body, labels, {});
+    const auto target = pilot::SelectWebhook(configuration->body, labels, {}, false);
     if (!target.ok() || target->has_value()) return {};
   }
   return revision->second;

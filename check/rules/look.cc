@@ -431,6 +431,14 @@ NotInjectedBecause WhyNotInjected(const Mesh& mesh, const MeshCluster& cluster, 
               "name istiod's Service in the webhook configuration"};
     return LeftOutByInjector(cluster, mesh, pod);
   }
+  for (const kube::ObjectRef& configuration : configurations) {
+    const auto target = pilot::SelectWebhook(configuration->body, of_ns, pod.meta.labels, false);
+    if (!target.ok() || !target->has_value()) continue;
+    return {fmt::format("webhook {} of {} selects them, and its rules do not take the creation of pods",
+                        (*target)->webhook, configuration->meta.name),
+            "write its rules as istiod's chart does (operations CREATE, apiGroups \"\", apiVersions v1, resources "
+            "pods)"};
+  }
   const auto asked = pod.meta.labels.find("sidecar.istio.io/inject");
   const auto all = of_ns.find("istio-injection");
   if (all != of_ns.end() && all->second == "disabled")

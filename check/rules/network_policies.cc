@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,10 +30,11 @@ std::optional<bool> SelectorTakes(const json& selector, const kube::Labels& labe
 }
 
 // A rule lets the port through; a name counts as a yes.
-bool HasPort(const json& rule, int port) {
+bool HasPort(const json& rule, int port, std::string_view protocol = "TCP") {
   const json& ports = Items(At(rule, "ports"));
   if (ports.empty()) return true;
   return std::any_of(ports.begin(), ports.end(), [&](const json& p) {
+    if (Text(p, "protocol", "TCP") != protocol) return false;
     if (!At(p, "port").is_number_integer()) return true;
     const int64_t from = Number(p, "port");
     return from <= port && port <= Number(p, "endPort", from);
@@ -263,9 +265,27 @@ void ForgottenNeeds(const Mesh& mesh, Findings& findings) {
       const auto any = [&](const auto& test) {
         return std::any_of(out.rules.begin(), out.rules.end(), [&](const json* rule) { return test(*rule); });
       };
-      if (!any([](const json& rule) { return HasPort(rule, kDns); })) {
-        tell(*out.policy, fmt::format("keeps {} from port 53: no name resolves for it", pod->name()),
-             "let the pods out to kube-dns, UDP and TCP port 53");
+      // The network says whether a query passes; a policy that it does not enforce is judged by its ports.
+      const kube::ObjectRef kept = mesh.world().commons().network->KeepsFromDns(pod->workload());
+      if (!any([](const json& rule) { return HasPort(rule, kDns, "UDP"); })) {
+        const bool tcp = any([](const json& rule) {
+          return std::any_of(Items(At(rule, "ports")).begin(), Items(At(rule, "ports")).end(),
+                             [](const json& p) { return Number(p, "port") == kDns; });
+        });
+        tell(*out.policy,
+             fmt::format("keeps {} from {}port 53: no name resolves for it", pod->name(), tcp ? "UDP " : ""),
+             tcp ? "write protocol: UDP beside port 53 (a port without protocol is TCP), and TCP in a rule of its own"
+                 : "let the pods out to kube-dns, UDP and TCP port 53");
+      } else if (kept != nullptr) {
+        tell(*kept,
+             kept->meta.ns == out.policy->meta.ns
+                 ? fmt::format(
+                       "keeps {} from DNS: none of its peers is kube-dns (pods k8s-app=kube-dns of kube-system), "
+                       "so that no name resolves for it",
+                       pod->name())
+                 : fmt::format("keeps queries of {} from DNS, so that no name resolves for it", pod->name()),
+             "name kube-dns by namespaceSelector kubernetes.io/metadata.name: kube-system and podSelector k8s-app: "
+             "kube-dns");
       }
       if (pod->app() == "istiod" && !any([](const json& rule) { return LeadsOutOfCluster(rule, 6443); }) &&
           !any([](const json& rule) { return LeadsOutOfCluster(rule, 443); })) {
@@ -380,6 +400,25 @@ void NamesNobody(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// kubernetes: pkg/apis/networking/types.go: a policy isolates in the directions of its policyTypes alone; what it says
+// of the other is stored.
+void RulesOfNoDirection(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& policy : mesh.List(*cluster, "NetworkPolicy.networking.k8s.io")) {
+      const json& spec = At(policy->body, "spec");
+      for (const auto& [field, direction, type] : {std::tuple("ingress", PolicyDirection::kIngress, "Ingress"),
+                                                   std::tuple("egress", PolicyDirection::kEgress, "Egress")}) {
+        if (Items(At(spec, field)).empty() || fakekube::IsOfDirection(spec, direction)) continue;
+        findings.Add(
+            *cluster, *policy,
+            fmt::format("has rules of {}, and policyTypes leaves {} out: they keep nobody from anything", field, type));
+        findings.Explain("a policy isolates pods in the directions of policyTypes alone",
+                         fmt::format("add {} to policyTypes", type));
+      }
+    }
+  }
+}
+
 // Isolated pods behind a Service that no application of their own cluster may call.
 void ClosesApplications(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
@@ -468,7 +507,7 @@ const std::vector<Rule>& NetworkPolicyRules() {
        "an application's callers from other networks are a gateway",
        "admit the gateway's pods, by their namespace and labels", "alphagov/gsp#258", ForgottenGateway},
       {"WT130", "NetworkPolicyForgetsNeeds", Level::kError, "what no policy lets out of an isolated pod is dropped",
-       "let the pods out to what they need", "istio/istio#14736", ForgottenNeeds},
+       "let the pods out to what they need", "istio/istio#14736, #32945", ForgottenNeeds},
       {"WT124", "NetworkPolicyClosesWayOut", Level::kError,
        "pods of another network are reached at its gateway's address, whatever the Service's",
        "let the pods out to the other networks' gateways, port 15443", "", ClosedWayOut},
@@ -479,6 +518,9 @@ const std::vector<Rule>& NetworkPolicyRules() {
       {"WT134", "NetworkPolicyNamesNobody", Level::kWarning, "a peer that nobody is lets nobody through",
        "mend the labels: of the pods, and of their namespaces (kubernetes.io/metadata.name is a namespace's own name)",
        "", NamesNobody, false},
+      {"WT139", "NetworkPolicyRulesUnheeded", Level::kWarning,
+       "a policy isolates pods in the directions of policyTypes alone", "add the direction to policyTypes", "",
+       RulesOfNoDirection, false},
       {"WT135", "NetworkPolicyClosesApplication", Level::kWarning,
        "what no policy admits to an isolated pod is dropped", "admit its clients; silence this if nobody shall call it",
        "", ClosesApplications, false},

@@ -91,6 +91,19 @@ void NetworkWithoutGateway(const Mesh& mesh, Findings& findings) {
           network, service);
       // What every istiod of the mesh lacks is one thing to mend.
       findings.Add(at.object == nullptr ? *cluster : *at.cluster, at.object, std::move(message));
+      // Where pods alone say the network, the word is wrong sooner than a gateway is missing.
+      const bool of_a_cluster = std::any_of(mesh.clusters().begin(), mesh.clusters().end(),
+                                            [&](const auto& each) { return each->label == network; });
+      if (at.object != nullptr && at.object->kind != "Service" && at.object->kind != "Namespace" && !of_a_cluster) {
+        std::set<std::string> with;
+        for (const auto& each : mesh.clusters()) {
+          if (!each->label.empty()) with.insert(each->label);
+        }
+        findings.Explain({},
+                         fmt::format("mend the label topology.istio.io/network of the pods (clusters say {}), or give "
+                                     "that network a gateway Service with the label and an address",
+                                     fmt::join(with, ", ")));
+      }
     }
   }
 }
@@ -399,7 +412,8 @@ void ZonesBehindOneGateway(const Mesh& mesh, Findings& findings) {
         const MeshCluster* far = mesh.Find(shard.cluster.str());
         if (far == nullptr || far->network == cluster->network) continue;
         std::set<std::string> zones;
-        for (const pilot::IstioEndpoint& e : *endpoints) zones.insert(e.p().locality.label);
+        for (const pilot::IstioEndpoint& e : *endpoints)
+          zones.insert(e.p().locality.label.empty() ? "no locality" : e.p().locality.label);
         if (zones.size() < 2) continue;
         std::string message = fmt::format(
             "{} has endpoints in {} behind {}'s gateway: Envoy keeps the gateway's address once, with the weight of "

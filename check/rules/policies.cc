@@ -194,6 +194,14 @@ void NeverMatches(const Mesh& mesh, Findings& findings) {
       for (const char* field : {"paths", "notPaths"}) {
         for (const json& each : Items(At(operation, field))) {
           const std::string text = TextOf(each);
+          if (text.find('?') != text.npos) {
+            // istiod: pilot/pkg/security/authz/model, pathMatcher: Envoy's url_path, which ends before the query.
+            findings.Add(cluster, policy,
+                         fmt::format("operation.{}: '{}': a path is compared without what follows its question mark",
+                                     field, text));
+            findings.Explain({}, "write the path alone: an AuthorizationPolicy does not see queries");
+            continue;
+          }
           if (text.empty() || text.starts_with('/') || text.starts_with('*')) continue;
           findings.Add(cluster, policy,
                        fmt::format("operation.{}: '{}' does not begin with a slash, as every path does", field, text));

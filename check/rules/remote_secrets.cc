@@ -256,6 +256,19 @@ void OneWay(const Mesh& mesh, Findings& findings) {
       reads[cluster.name].insert(led == nullptr ? id : led->name);
     }
   });
+  const auto primaries = std::count_if(mesh.clusters().begin(), mesh.clusters().end(),
+                                       [](const auto& each) { return each->primary && each->istiod != nullptr; });
+  const bool recorded =
+      std::any_of(mesh.clusters().begin(), mesh.clusters().end(), [](const auto& each) { return each->recorded; });
+  if (reads.empty() && primaries > 1 && !recorded) {
+    findings.Add(
+        "", "", {},
+        fmt::format("no istiod of these {} primary clusters has a remote Secret: each knows its own cluster alone, "
+                    "and no request leaves it",
+                    primaries));
+    findings.Explain("what looks like one mesh is several that do not know each other",
+                     "apply in each primary what `istioctl create-remote-secret` prints for each other cluster");
+  }
   for (const auto& a : mesh.clusters()) {
     for (const auto& b : mesh.clusters()) {
       if (!a->primary || !b->primary || a == b || !reads[a->name].contains(b->name) || reads[b->name].contains(a->name))

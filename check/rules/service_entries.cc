@@ -110,15 +110,27 @@ void PlainAtTlsPort(const Mesh& mesh, Findings& findings) {
     for (const config::PortSpec& port : entry.spec.ports) {
       const pilot::Protocol protocol = pilot::ParseProtocol(port.protocol);
       const bool plain = port.number == 443 && pilot::IsHttp(protocol) && port.target_port == 0;
+      const bool behind = port.target_port == 443 && pilot::IsHttp(protocol);
       const bool tls = port.number == 80 && pilot::IsTls(protocol);
       const bool originates = std::any_of(entry.spec.hosts.begin(), entry.spec.hosts.end(),
                                           [&](const auto& host) { return BeginsTls(cluster, host, port.number); });
-      if ((!plain && !tls) || originates) continue;
+      if ((!plain && !tls && !behind) || originates) continue;
       findings.Add(
           cluster, entry.meta,
           plain ? std::string("port 443 is called HTTP, and no DestinationRule begins TLS there: what clients "
                               "send is TLS of their own, which no HTTP listener reads")
-                : fmt::format("port 80 is called {}: plain HTTP has no SNI, and finds no filter chain", port.protocol));
+          : behind
+              ? fmt::format("port {} is HTTP and leads to targetPort 443, and no DestinationRule begins TLS there: a "
+                            "server of TLS is sent plain HTTP",
+                            port.number)
+              : fmt::format("port 80 is called {}: plain HTTP has no SNI, and finds no filter chain", port.protocol));
+      if (behind) {
+        findings.Explain(
+            "targetPort changes where a request goes, not what it is",
+            fmt::format("add a DestinationRule for the host with portLevelSettings of port {}: tls: {{mode: "
+                        "SIMPLE, sni: HOST}}",
+                        port.number));
+      }
     }
   });
 }

@@ -7,14 +7,18 @@
 #include "absl/strings/str_split.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/ip.h"
 #include "core/base/json_access.h"
 #include "core/config/schema/protocol.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "scenarios/language/yaml_reader.h"
 
 namespace wavetank::check {
 namespace {
+
+using nlohmann::json;
 
 struct Found {
   const MeshCluster* cluster;
@@ -459,12 +463,140 @@ void SessionAffinityUnheeded(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// A server block of a Corefile (coredns.io/manual/toc): the zones before its brace, and its plugins.
+struct DnsServer {
+  struct Plugin {
+    std::string name;
+    std::vector<std::string> words;
+    int line = 0;
+  };
+  std::vector<std::string> zones;
+  std::vector<Plugin> plugins;
+};
+
+// What is not read of it goes into `wrong`.
+std::vector<DnsServer> ReadCorefile(std::string_view text, std::string* wrong) {
+  std::vector<DnsServer> out;
+  int depth = 0, number = 0;
+  for (const absl::string_view raw : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+    ++number;
+    std::vector<std::string> words =
+        absl::StrSplit(raw.substr(0, std::min(raw.find('#'), raw.size())), absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+    if (words.empty()) continue;
+    const bool opens = words.back() == "{", closes = words.front() == "}";
+    if (opens) words.pop_back();
+    if (depth == 0 && !closes) {
+      if (words.empty() || words.front().starts_with("import") || words.front().starts_with('(')) return {};
+      out.push_back({std::move(words), {}});
+    } else if (depth == 1 && !closes && !words.empty()) {
+      out.back().plugins.push_back({words.front(), {words.begin() + 1, words.end()}, number});
+    }
+    depth += (opens ? 1 : 0) - (closes ? 1 : 0);
+    if (depth < 0) break;
+  }
+  if (depth != 0) *wrong = depth < 0 ? "a brace closes what none opens" : "a brace is not closed";
+  return out;
+}
+
+// "cluster.local", "cluster.local.:53" and "dns://cluster.local" as "cluster.local"; "." as nothing.
+std::string ZoneOf(std::string zone) {
+  if (const size_t scheme = zone.find("://"); scheme != zone.npos) zone.erase(0, scheme + 3);
+  zone = zone.substr(0, zone.find(':'));
+  while (zone.ends_with('.')) zone.pop_back();
+  return zone;
+}
+
+// CoreDNS of each cluster, where its configuration is among the objects: whether it reads it, and answers for Services.
+void ClusterDnsMisreads(const Mesh& mesh, Findings& findings) {
+  // coredns: plugin.cfg.
+  static const auto* const known = new std::vector<std::string_view>{
+      "metadata",   "geoip",       "cancel",    "tls",       "timeouts", "multisocket", "reload",   "nsid",
+      "bufsize",    "root",        "bind",      "debug",     "trace",    "ready",       "health",   "pprof",
+      "prometheus", "errors",      "log",       "dnstap",    "local",    "dns64",       "acl",      "any",
+      "chaos",      "loadbalance", "tsig",      "cache",     "rewrite",  "header",      "dnssec",   "autopath",
+      "minimal",    "template",    "transfer",  "hosts",     "route53",  "azure",       "clouddns", "k8s_external",
+      "kubernetes", "file",        "auto",      "secondary", "etcd",     "loop",        "forward",  "grpc",
+      "erratic",    "whoami",      "on",        "sign",      "view",     "nomad",       "import",   "startup",
+      "shutdown",   "quic",        "proxyproto"};
+  for (const auto& cluster : mesh.clusters()) {
+    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", "kube-system", "coredns");
+    if (map == nullptr) continue;
+    const json& text = At(map->body, {"data", "Corefile"});
+    if (!text.is_string()) {
+      findings.Add(*cluster, *map, "has no key Corefile: CoreDNS serves nothing of the cluster");
+      findings.Explain({}, "write the configuration below data.Corefile");
+      continue;
+    }
+    std::string wrong;
+    const std::vector<DnsServer> servers = ReadCorefile(TextOf(text), &wrong);
+    if (!wrong.empty()) {
+      findings.Add(*cluster, *map, fmt::format("Corefile: {}: CoreDNS does not read it", wrong));
+      continue;
+    }
+    if (servers.empty()) continue;  // made of other files
+    std::string domain = "cluster.local";
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) domain = pod->site().domain;
+    bool serves = false, unknown = false;
+    std::set<std::string> addresses;
+    std::string range;  // an address of it
+    for (const kube::ObjectRef& service : mesh.List(*cluster, "Service")) {
+      const std::string address = Text(At(service->body, "spec"), "clusterIP");
+      addresses.insert(address);
+      if (IpAddress::Parse(address).ok()) range = address;
+    }
+    for (const DnsServer& server : servers) {
+      for (const DnsServer::Plugin& plugin : server.plugins) {
+        if (std::find(known->begin(), known->end(), plugin.name) == known->end()) {
+          const std::string_view near = scenario::Nearest(plugin.name, *known);
+          findings.Add(*cluster, *map,
+                       fmt::format("Corefile, line {}: '{}' is no plugin of CoreDNS, which does not read the file",
+                                   plugin.line, plugin.name));
+          if (!near.empty()) findings.Explain({}, fmt::format("write {}", near));
+          unknown = true;
+        }
+        if (plugin.name == "kubernetes") {
+          std::vector<std::string> zones = plugin.words.empty() ? server.zones : plugin.words;
+          serves = serves || std::any_of(zones.begin(), zones.end(), [&](const std::string& zone) {
+                     const std::string of = ZoneOf(zone);
+                     return of.empty() || of == domain || domain.ends_with("." + of);
+                   });
+        }
+        if (plugin.name == "forward" && plugin.words.size() > 1) {
+          for (size_t i = 1; i < plugin.words.size(); ++i) {
+            const std::string to = plugin.words[i].substr(0, plugin.words[i].find(':'));
+            const size_t dot = range.rfind('.', range.rfind('.') - 1);
+            if (dot == range.npos || !IpAddress::Parse(to).ok() || !to.starts_with(range.substr(0, dot + 1)) ||
+                addresses.contains(to))
+              continue;
+            findings.Add(*cluster, *map,
+                         fmt::format("Corefile, line {}: queries for {} go to {}, an address of Services that none has",
+                                     plugin.line, fmt::join(server.zones, ", "), to));
+            findings.Explain("a cluster IP changes when its Service is made anew, and names of that zone time out",
+                             "write the Service's address of today, or give it one that stays (spec.clusterIP)");
+          }
+        }
+      }
+    }
+    if (serves || unknown) continue;
+    findings.Add(
+        *cluster, *map,
+        fmt::format("Corefile: no server answers for {} by the kubernetes plugin: no Service's name resolves", domain));
+    findings.Explain("istiod and proxies ask for names below the cluster's domain",
+                     fmt::format("write: kubernetes {} in-addr.arpa ip6.arpa; or install Istio with global.proxy."
+                                 "clusterDomain as CoreDNS has it",
+                                 domain));
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& ServiceRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT401", "PortsDifferAcrossClusters", Level::kError, "istiod merges addresses of namesakes, not their ports",
        "give the Service the same ports in every cluster", "istio/istio#46105", PortsDiffer},
+      {"WT730", "ClusterDnsMisreads", Level::kError, "names that the cluster's DNS does not answer for do not resolve",
+       "mend the Corefile: CoreDNS goes on with the one before until it is started anew", "coredns/deployment#215",
+       ClusterDnsMisreads, false},
       {"WT414", "HeadlessWithoutPodsHere", Level::kWarning,
        "Kubernetes' DNS answers for a headless Service with the addresses of its own cluster's pods",
        "switch the agents' DNS on (ISTIO_META_DNS_CAPTURE), or give the clients a Service with an address",

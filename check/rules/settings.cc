@@ -197,6 +197,11 @@ void WebhooksOfNobody(const Mesh& mesh, Findings& findings) {
                                      "that it could not find the requested resource",
                                      Text(webhook, "name"), path, served));
             findings.Explain({}, "install the webhook configuration of istiod's chart again");
+          } else if (injects && !pilot::TakesNewPods(webhook)) {
+            findings.Add(*cluster, *object,
+                         fmt::format("webhook {}: its rules do not take the creation of pods", Text(webhook, "name")));
+            findings.Explain("an API server asks a webhook about what its rules name alone",
+                             "write rules: operations [CREATE], apiGroups [\"\"], apiVersions [v1], resources [pods]");
           } else {
             continue;
           }
@@ -335,7 +340,16 @@ void RangesOverlap(const Mesh& mesh, Findings& findings) {
   std::vector<scenario::ClusterRanges> files;
   for (const scenario::ClusterSpec& cluster : mesh.scenario().clusters)
     files.push_back(scenario::ReadRanges(cluster).value_or(scenario::ClusterRanges()));
-  for (const std::string& text : scenario::SharedRanges(mesh.scenario(), files)) findings.Add("", "", {}, text);
+  for (const std::string& text : scenario::SharedRanges(mesh.scenario(), files)) {
+    // At the file of the last cluster that it names, where a file says the range.
+    Place place;
+    for (size_t i = 0; i < files.size(); ++i) {
+      const std::string& name = mesh.scenario().clusters[i].name;
+      if (!files[i].file.empty() && fmt::format(" {} ", text).find(fmt::format(" {} ", name)) != std::string::npos)
+        place = {files[i].file, files[i].line};
+    }
+    findings.Add("", "", place, text);
+  }
 }
 
 }  // namespace

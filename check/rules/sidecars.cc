@@ -79,17 +79,41 @@ bool RegistryOnly(const MeshCluster& cluster, const config::Sidecar& spec) {
   return cluster.push->mesh().outbound_traffic_policy == config::OutboundTrafficPolicy::Mode::kRegistryOnly;
 }
 
+// Namespaces of applications for whose pods it holds. istiod: pilot/pkg/model/push_context.go, initSidecarScopes: the
+// one of the root namespace without a selector, where a namespace has none such of its own.
+std::set<std::string> NamespacesOf(const Mesh& mesh, const MeshCluster& cluster, const config::ConfigMeta& meta,
+                                   const config::Sidecar& spec) {
+  std::set<std::string> out{meta.ns};
+  if (meta.ns != cluster.root_namespace || spec.workload_selector) return out;
+  for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+    const std::string& ns = pod->pod()->meta.ns;
+    const auto& all = cluster.configs.Sidecars();
+    const bool own = std::any_of(all.begin(), all.end(), [&](const config::SidecarRef& other) {
+      return other->meta.ns == ns && !other->spec.workload_selector;
+    });
+    if (pod->bootstrap() && !pod->router() && IsApplication(*pod) && !own) out.insert(ns);
+  }
+  return out;
+}
+
 void HidesRemoteService(const Mesh& mesh, Findings& findings) {
   EachSidecar(mesh, [&](const MeshCluster& cluster, const auto& sidecar) {
+    const std::set<std::string> of = NamespacesOf(mesh, cluster, sidecar.meta, sidecar.spec);
     for (const pilot::ServiceRef& service : cluster.push->GetAllServices()) {
-      if (service->attributes.ns != sidecar.meta.ns || Imports(sidecar.spec, sidecar.meta.ns, *service)) continue;
+      const std::string& ns = service->attributes.ns;
+      if (!of.contains(ns) || Imports(sidecar.spec, ns, *service)) continue;
       const auto* shards = cluster.istiod->discovery().endpoints().Find(service->hostname, service->attributes.ns);
       if (shards == nullptr) continue;
       for (const auto& [shard, endpoints] : shards->shards) {
         if (endpoints->empty() || shard.cluster.str() == cluster.name) continue;
         findings.Add(cluster, sidecar.meta,
-                     fmt::format("hides {} of its own namespace, which has endpoints in {}, from the pods it holds for",
-                                 service->hostname, shard.cluster.str()));
+                     ns == sidecar.meta.ns
+                         ? fmt::format("hides {} of its own namespace, which has endpoints in {}, from the pods it "
+                                       "holds for",
+                                       service->hostname, shard.cluster.str())
+                         : fmt::format("hides {}, which has endpoints in {}, from pods of its namespace, as it holds "
+                                       "for every namespace without a Sidecar of its own",
+                                       service->hostname, shard.cluster.str()));
         if (RegistryOnly(cluster, sidecar.spec)) {
           findings.Explain(
               "what no listener or route is for goes to BlackHoleCluster (outboundTrafficPolicy REGISTRY_ONLY): "

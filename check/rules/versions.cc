@@ -2,6 +2,7 @@
 // up at all.
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -12,6 +13,7 @@
 #include "core/base/json_access.h"
 #include "core/base/text/parse_bool.h"
 #include "core/profile/published_images.h"
+#include "core/validation/istio_object.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -99,7 +101,45 @@ void Deprecated(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pilot/pkg/bootstrap/configcontroller.go, getMeshConfigMapName; pkg/kube/inject/watcher.go: istio and
+// istio-sidecar-injector of the default revision, with -REVISION behind them of another.
+void MapsOfNoRevision(const Mesh& mesh, const MeshCluster& cluster, Findings& findings) {
+  std::set<std::string> revisions, shared;  // shared: a second mesh config, by istiod's SHARED_MESH_CONFIG
+  for (const kube::ObjectRef& deployment : mesh.List(cluster, "Deployment.apps", cluster.system_namespace)) {
+    if (At(deployment->body, {"spec", "template", "metadata", "labels", "app"}) != "istiod") continue;
+    for (const json& container : Items(At(deployment->body, {"spec", "template", "spec", "containers"}))) {
+      for (const json& variable : Items(At(container, "env"))) {
+        if (Text(variable, "name") == "REVISION") revisions.insert(Text(variable, "value"));
+        if (Text(variable, "name") == "SHARED_MESH_CONFIG") shared.insert(Text(variable, "value"));
+      }
+    }
+    revisions.insert(Text(At(deployment->body, {"spec", "template", "metadata", "labels"}), "istio.io/rev"));
+  }
+  if (revisions.empty()) return;
+  for (const BroughtObject& b : mesh.brought()) {
+    const json& meta = At(b.object, "metadata");
+    const std::string name = Text(meta, "name");
+    if (b.cluster != cluster.name || Text(b.object, "kind") != "ConfigMap" ||
+        Text(meta, "namespace", cluster.system_namespace) != cluster.system_namespace)
+      continue;
+    const json& data = At(b.object, "data");
+    const bool injector = name.starts_with("istio-sidecar-injector-") && data.contains("config");
+    const bool config = !injector && name.starts_with("istio-") && data.contains("mesh");
+    if ((!injector && !config) || shared.contains(name)) continue;
+    const std::string revision =
+        name.substr(injector ? std::string_view("istio-sidecar-injector-").size() : std::string_view("istio-").size());
+    if (revisions.contains(revision)) continue;
+    findings.Add(b.cluster, NameOf(b), {b.file, b.line},
+                 fmt::format("is the {} of revision '{}', which no istiod of {} is",
+                             injector ? "injector" : "mesh config", revision, cluster.name));
+    findings.Explain(
+        "istiod reads the ConfigMaps of its own revision",
+        fmt::format("write it into {}, or install that revision", injector ? "istio-sidecar-injector" : "istio"));
+  }
+}
+
 void NotRead(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) MapsOfNoRevision(mesh, *cluster, findings);
   for (const auto& cluster : mesh.clusters()) {
     if (cluster->primary) continue;
     for (const BroughtObject& b : mesh.brought()) {
@@ -133,8 +173,41 @@ void Unread(const Mesh& mesh, Findings& findings) {
   for (const std::string& note : mesh.notes()) {
     auto [place, text] = SplitNote(note);
     // What only this simulation does not know is no fault of the mesh.
-    if (!place.file.empty() && !scenario::IsUnheeded(text)) findings.Add("", "", place, text);
+    if (place.file.empty() || scenario::IsUnheeded(text)) continue;
+    const auto of =
+        std::find_if(mesh.brought().begin(), mesh.brought().end(),
+                     [&, &at = place](const BroughtObject& b) { return b.file == at.file && b.line == at.line; });
+    if (of == mesh.brought().end()) {
+      findings.Add("", "", place, text);
+    } else {
+      findings.Add(of->cluster, NameOf(*of), place, text);
+    }
   }
+}
+
+// What istiod's webhook takes and warns of, as kubectl shows it. istio: pkg/config/analysis/analyzers/schema.
+void Warned(const Mesh& mesh, Findings& findings) {
+  constexpr std::string_view kToldElsewhere[] = {
+      "not used (", "is not used (duplicate", "addresses are required for ports serving TCP",
+      "outlier detection policy must be provided for failover", "filter match has no effect when used with"};
+  for (const BroughtObject& b : mesh.brought()) {
+    if (Text(b.object, "apiVersion").find(".istio.io/") == std::string::npos) continue;
+    const validation::Verdict verdict = validation::Judge(b.object, mesh.world().profile());
+    if (!verdict.denied.empty()) continue;
+    for (const std::string& warning : verdict.warnings) {
+      const bool told = std::any_of(std::begin(kToldElsewhere), std::end(kToldElsewhere),
+                                    [&](std::string_view each) { return warning.find(each) != warning.npos; });
+      if (told) continue;
+      findings.Add(b.cluster, NameOf(b), {b.file, b.line}, "istiod's webhook warns: " + warning);
+      findings.Explain("what it warns of is stored, and has not the effect that one reads in it",
+                       "mend the field that the words name");
+    }
+  }
+}
+
+void UnreadAndWarned(const Mesh& mesh, Findings& findings) {
+  Unread(mesh, findings);
+  Warned(mesh, findings);
 }
 
 // What would have made the pod of that name; null: nothing has a name that this one begins with.
@@ -264,6 +337,11 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
   }
   for (const std::string& complaint : complaints) {
     if (elsewhere.contains(complaint) || NotStored(mesh, complaint, findings)) continue;
+    // Of a kubeconfig that is none WT203 tells, at the Secret.
+    const bool unreadable = std::any_of(findings.before().begin(), findings.before().end(), [&](const Finding& f) {
+      return f.rule->code == "WT203" && complaint.starts_with("remote " + f.object + ":");
+    });
+    if (unreadable) continue;
     // Of an account that lacks a role WT207 and WT208 tell which.
     if (rights && complaint.find(" is forbidden: User ") != complaint.npos) continue;
     const std::string cluster = complaint.substr(0, complaint.find(':'));
@@ -352,6 +430,11 @@ void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
       findings.Explain(
           "a listener of a Gateway waits for its certificate (IST0161), and a proxy that starts waits for it",
           "mend IST0161 first: this follows from it");
+    if (entry.second.front().find(": i/o timeout") != std::string::npos &&
+        entry.second.front().find("lookup ") != std::string::npos) {
+      findings.Explain("its agent asks DNS for istiod's name, and a NetworkPolicy drops what it asks",
+                       "let the pods out to kube-dns, UDP and TCP port 53");
+    }
     // The address may be the mesh config's own.
     const kube::ObjectRef map = MeshConfigMap(mesh, cluster);
     const auto data = map == nullptr ? std::map<std::string, std::string>() : kube::ConfigMapData(*map);
@@ -445,7 +528,7 @@ const std::vector<Rule>& VersionRules() {
       {"WT702", "ConfigurationNotRead", Level::kWarning, "istiod reads its own cluster's configuration only",
        "apply it in the primary cluster", "istio/istio#12291, #31211", NotRead},
       {"IST0133", "SchemaWarning", Level::kWarning, "what cannot be read has no effect", "mend the field",
-       "istio/istio#26423", Unread},
+       "istio/istio#26423", UnreadAndWarned, false},
       {"WT703", "PodPending", Level::kError, "a pod that no node takes runs nowhere",
        "mend nodeSelector, affinity, tolerations or requests, or add a node", "istio/istio#7459", PodsPending},
       {"WT711", "ReadinessGateShut", Level::kError,

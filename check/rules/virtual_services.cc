@@ -6,6 +6,7 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/model/host_name.h"
+#include "core/push/delegates.h"
 #include "core/push/virtual_service_index.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -251,9 +252,35 @@ void MatchesNeverHappen(const Mesh& mesh, Findings& findings) {
     for (const auto& tcp : vs.spec.tcp) {
       for (const auto& match : tcp.match) look_at_port(match.port, "tcp");
     }
+    const bool of_80 = ports.empty() || ports.contains(80) || ports.contains(443);
     for (const auto& http : vs.spec.http) {
+      for (const config::StringMatch& origin :
+           http.cors_policy ? http.cors_policy->allow_origins : std::vector<config::StringMatch>()) {
+        // fetch.spec.whatwg.org: an origin is a scheme, a host and a port that is not the scheme's own; or null.
+        const size_t scheme = origin.value.find("://");
+        const bool bare = scheme == std::string::npos && origin.kind != Kind::kRegex && origin.value != "null" &&
+                          origin.value != "*" && !origin.value.empty();
+        const bool path = scheme != std::string::npos && origin.kind == Kind::kExact &&
+                          origin.value.find('/', scheme + 3) != std::string::npos;
+        if (!bare && !path) continue;
+        findings.Add(cluster, vs.meta,
+                     fmt::format("corsPolicy.allowOrigins '{}': an origin is a scheme and a host, {}", origin.value,
+                                 bare ? "and this has no scheme" : "without a path"));
+        findings.Explain("what never matches allows no origin, and browsers refuse the answer",
+                         fmt::format("write exact: {}{}", bare ? "https://" : "",
+                                     bare ? origin.value : origin.value.substr(0, origin.value.find('/', scheme + 3))));
+      }
       for (const auto& match : http.match) {
         look_at_port(match.port, "http");
+        // envoy: :authority is the Host header, which names every port but its scheme's own (RFC 9110, 7.2).
+        if (bound.size() == 1 && bound[0] == pilot::kMeshGateway && !of_80 && match.authority &&
+            match.authority->kind == Kind::kExact && match.authority->value.find(':') == std::string::npos) {
+          findings.Add(cluster, vs.meta,
+                       fmt::format("authority exact '{}': clients of port {} send {}:{}", match.authority->value,
+                                   *ports.begin(), match.authority->value, *ports.begin()));
+          findings.Explain("the Host header has the port, unless it is its scheme's own",
+                           fmt::format("write exact: {}:{}, or a prefix", match.authority->value, *ports.begin()));
+        }
         const auto& uri = match.uri;
         const char* how = uri && uri->kind == Kind::kPrefix ? "prefix" : "exact";
         if (uri && uri->kind != Kind::kRegex && !uri->value.empty() && !uri->value.starts_with('/')) {
@@ -288,6 +315,54 @@ void MatchesNeverHappen(const Mesh& mesh, Findings& findings) {
                                  fmt::join(of, ", "), fmt::join(bound, ", ")));
         findings.Explain("a match's gateways choose among those of spec.gateways",
                          "name the gateway in spec.gateways, too (mesh: sidecars)");
+      }
+    }
+  });
+}
+
+// envoy: api/envoy/type/matcher/v3/regex.proto: a regular expression has to match the whole text. Who begins it with ^
+// and ends it with a letter mostly means a beginning.
+void RegexesMatchWholes(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    const auto look = [&](const std::optional<config::StringMatch>& match, const std::string& field) {
+      if (!match || match->kind != config::StringMatch::Kind::kRegex) return;
+      const std::string& text = match->value;
+      const std::string rest = text.starts_with('^') ? text.substr(1) : text;
+      const bool plain = rest.find_first_of("\\^$*+?.()|[]{}") == std::string::npos && !rest.empty();
+      if (!plain) return;
+      findings.Add(cluster, vs.meta, fmt::format("{} regex '{}' matches '{}' alone", field, text, rest));
+      findings.Explain("a regular expression has to match the whole text",
+                       fmt::format("write prefix: {0}, or regex: {0}.*; exact: {0} where that is meant", rest));
+    };
+    for (const auto& http : vs.spec.http) {
+      for (const auto& match : http.match) {
+        look(match.uri, "uri");
+        look(match.authority, "authority");
+        for (const auto& [name, value] : match.headers) look(value, "header " + name);
+      }
+    }
+  });
+}
+
+// envoy: source/common/router/config_impl.cc, finalizePathHeader: what a prefix matched is replaced, and no more.
+// istiod 1.18.2: pilot/pkg/networking/core/v1alpha3/route/route.go: the rewrite is passed on as it is.
+void RewritesLeaveSlashes(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const auto& http : vs.spec.http) {
+      if (!http.rewrite || http.rewrite->uri.empty() || http.rewrite->uri_regex) continue;
+      const std::string& to = http.rewrite->uri;
+      for (const auto& match : http.match) {
+        if (!match.uri || match.uri->kind != config::StringMatch::Kind::kPrefix || match.uri->value.size() < 2)
+          continue;
+        const std::string& from = match.uri->value;
+        if (from.ends_with('/') == to.ends_with('/')) continue;
+        const bool doubles = to.ends_with('/');
+        findings.Add(cluster, vs.meta,
+                     fmt::format("prefix '{}' is rewritten to '{}': {}{}x becomes {}x", from, to, from,
+                                 doubles ? "/" : "", doubles ? to + "/" : to));
+        findings.Explain("the prefix alone is replaced, and what follows it stays",
+                         doubles ? fmt::format("match prefix {0}/ for that rewrite, and {0} by a rule of its own", from)
+                                 : fmt::format("rewrite to {}/", to));
       }
     }
   });
@@ -447,6 +522,21 @@ void Delegates(const Mesh& mesh, Findings& findings) {
         findings.Add(cluster, vs.meta,
                      fmt::format("delegates to {}/{}, which is no VirtualService without hosts: the route is left out",
                                  ns, http.delegate->name));
+      // istiod: pilot/pkg/model/virtualservice.go, mergeHTTPRoute: it says so in its debug log alone.
+      for (const auto& other : all) {
+        if (other->meta.ns != ns || other->meta.name != http.delegate->name || !other->spec.hosts.empty()) continue;
+        const size_t kept = pilot::MergeHttpRoutes(http, other->spec.http).size();
+        if (kept == other->spec.http.size()) continue;
+        findings.Add(cluster, vs.meta,
+                     fmt::format("of {} {} of delegate {}/{} {} left out: {} matches lie outside of what is delegated",
+                                 other->spec.http.size(), other->spec.http.size() == 1 ? "route" : "routes", ns,
+                                 http.delegate->name,
+                                 fmt::format("{} {}", other->spec.http.size() - kept,
+                                             other->spec.http.size() - kept == 1 ? "is" : "are"),
+                                 other->spec.http.size() - kept == 1 ? "its" : "their"));
+        findings.Explain("a delegate's match has to lie within one of its root's, and istiod drops it in silence",
+                         "widen the root's match, or narrow the delegate's");
+      }
     }
   });
 }
@@ -625,6 +715,27 @@ void NoDefaultRoute(const Mesh& mesh, Findings& findings) {
 void RoutesOutOfSight(const Mesh& mesh, Findings& findings) {
   EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
     if (vs.spec.hosts.empty()) return;  // a delegate
+    // istiod: push_context.go, VirtualServicesForGateway: a gateway's pods see what their own namespace sees.
+    for (const std::string& name : vs.spec.gateways) {
+      const std::string full = pilot::ResolveGatewayName(name, vs.meta.ns);
+      for (const config::GatewayRef& gateway : cluster.configs.Gateways()) {
+        if (gateway->meta.ns + "/" + gateway->meta.name != full || IsPublic(vs.spec)) continue;
+        std::set<std::string> of;  // namespaces of its pods
+        for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+          if (pod->router() && Selects(gateway->spec.selector, pod->pod()->meta.labels)) of.insert(pod->pod()->meta.ns);
+        }
+        const bool seen = std::any_of(of.begin(), of.end(), [&](const std::string& ns) {
+          return std::any_of(vs.spec.export_to.begin(), vs.spec.export_to.end(),
+                             [&](const std::string& to) { return to == ns || (to == "." && ns == vs.meta.ns); });
+        });
+        if (of.empty() || seen) continue;
+        findings.Add(cluster, vs.meta,
+                     fmt::format("exportTo {}: the pods of Gateway {} are in {}, and do not see it",
+                                 fmt::join(vs.spec.export_to, ", "), full, fmt::join(of, ", ")));
+        findings.Explain("a gateway answers 404 for hosts whose rules it is not shown",
+                         fmt::format("export it to {}, too", *of.begin()));
+      }
+    }
     if (SeenBySomeone(mesh, cluster, vs.spec.export_to, vs.meta.ns)) return;
     findings.Add(cluster, vs.meta,
                  fmt::format("exportTo {}: no proxy there that could route by it", fmt::join(vs.spec.export_to, ", ")));
@@ -677,6 +788,10 @@ const std::vector<Rule>& VirtualServiceRules() {
        "mirror to another host or subset", "", MirrorsToItself, false},
       {"WT585", "MatchNeverHappens", Level::kWarning, "what never matches routes nothing",
        "write it as requests have it", "istio/istio#33114", MatchesNeverHappen},
+      {"WT596", "RegexMatchesWhole", Level::kWarning, "a regular expression has to match the whole text",
+       "write a prefix", "", RegexesMatchWholes},
+      {"WT597", "RewriteLeavesSlashes", Level::kWarning, "the prefix alone is replaced, and what follows it stays",
+       "end both, or neither, with a slash", "istio/istio#26828, #8076", RewritesLeaveSlashes, false},
       {"WT586", "RedirectToItself", Level::kError, "a client that follows it goes round in circles",
        "redirect to another host, path, port or scheme", "", RedirectsToItself},
       {"WT587", "RedirectToNobody", Level::kWarning, "a client that follows it asks for a name that does not resolve",

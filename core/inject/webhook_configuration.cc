@@ -1,5 +1,7 @@
 #include "core/inject/webhook_configuration.h"
 
+#include <algorithm>
+
 #include "core/base/status.h"
 #include "core/inject/json_access.h"
 #include "core/kube/label_selector.h"
@@ -70,13 +72,28 @@ bool ServesWebhook(std::string_view served, std::string_view path) {
   return path.starts_with(served) && (path.size() == served.size() || path[served.size()] == '/');
 }
 
+bool TakesNewPods(const json& webhook) {
+  const auto holds = [](const json& list, std::initializer_list<std::string_view> any_of) {
+    return std::any_of(list.begin(), list.end(), [&](const json& item) {
+      return std::find(any_of.begin(), any_of.end(), TextOf(item)) != any_of.end();
+    });
+  };
+  const json& rules = Items(At(webhook, "rules"));
+  return std::any_of(rules.begin(), rules.end(), [&](const json& rule) {
+    return holds(Items(At(rule, "operations")), {"*", "CREATE"}) && holds(Items(At(rule, "apiGroups")), {"*", ""}) &&
+           holds(Items(At(rule, "apiVersions")), {"*", "v1"}) &&
+           holds(Items(At(rule, "resources")), {"*", "*/*", "pods"}) && Text(rule, "scope", "*") != "Cluster";
+  });
+}
+
 absl::StatusOr<std::optional<WebhookTarget>> SelectWebhook(const json& configuration,
                                                            const kube::Labels& namespace_labels,
-                                                           const kube::Labels& pod_labels) {
+                                                           const kube::Labels& pod_labels, bool rules) {
   const json& webhooks = At(configuration, "webhooks");
   if (!webhooks.is_array()) return std::nullopt;
   for (size_t i = 0; i < webhooks.size(); ++i) {
     const json& webhook = webhooks[i];
+    if (rules && !TakesNewPods(webhook)) continue;
     bool selected = true;
     for (const auto& [field, labels] :
          {std::pair("namespaceSelector", &namespace_labels), std::pair("objectSelector", &pod_labels)}) {

@@ -36,11 +36,16 @@ struct WebhookTarget {
   bool fail_if_absent = true;  // failurePolicy Fail
 };
 
-// The first webhook of a MutatingWebhookConfiguration that selects pods with these labels in a namespace with those;
-// nullopt if none does. InvalidArgument names what cannot be read.
-// `namespace_labels` must hold kubernetes.io/metadata.name, as every namespace of a real API server does.
+// Its rules take the creation of pods (kubernetes: k8s.io/apiserver, pkg/admission/plugin/webhook/predicates/rules).
+// One without rules is asked of nothing.
+bool TakesNewPods(const nlohmann::json& webhook);
+
+// Which webhook, with rules that take the creation of pods or (`rules`: false) without a look at them, is the first of
+// a MutatingWebhookConfiguration that selects pods with these labels in a namespace with those; nullopt if none does.
+// InvalidArgument names what cannot be read. `namespace_labels` must hold kubernetes.io/metadata.name, as every
+// namespace of a real API server does.
 absl::StatusOr<std::optional<WebhookTarget>> SelectWebhook(const nlohmann::json& configuration,
                                                            const kube::Labels& namespace_labels,
-                                                           const kube::Labels& pod_labels);
+                                                           const kube::Labels& pod_labels, bool rules = true);
 
 }  // namespace wavetank::pilot

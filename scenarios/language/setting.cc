@@ -16,7 +16,7 @@ namespace {
 
 using Segments = std::span<const std::string>;
 
-std::optional<size_t> IndexOf(const std::string& segment) {
+std::optional<size_t> PositionIn(const std::string& segment) {
   size_t number = 0;
   const auto [end, error] = std::from_chars(segment.data(), segment.data() + segment.size(), number);
   if (error != std::errc() || end != segment.data() + segment.size()) return std::nullopt;
@@ -81,7 +81,7 @@ class Putter {
   }
 
   absl::StatusOr<YAML::Node> Made(Segments rest) {
-    if (IndexOf(rest.front())) {
+    if (PositionIn(rest.front())) {
       return absl::InvalidArgumentError(
           fmt::format("{} is no list, so nothing in it has a number; write the list", So()));
     }
@@ -95,7 +95,7 @@ class Putter {
   absl::StatusOr<YAML::Node> InMapping(const YAML::Node& at, Segments rest) {
     size_t many = NamedBy(at, rest);
     // One action of `do`, say, may stand there without a list around it.
-    if (many == 0 && IndexOf(rest.front()) == 0) return Below(at, rest, 1);
+    if (many == 0 && PositionIn(rest.front()) == 0) return Below(at, rest, 1);
     const bool fresh = many == 0;
     if (fresh) many = 1;
     const std::string name = absl::StrJoin(rest.first(many), ".");
@@ -133,7 +133,7 @@ class Putter {
       return absl::InvalidArgumentError(
           fmt::format("{} has {} items named '{}'; name the one by its number from 0", So(), found, names[index]));
     }
-    if (found == 0) index = IndexOf(rest.front()).value_or(at.size());
+    if (found == 0) index = PositionIn(rest.front()).value_or(at.size());
     if (index >= at.size()) {
       std::erase(names, "");
       return absl::InvalidArgumentError(fmt::format(

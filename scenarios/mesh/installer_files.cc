@@ -119,6 +119,19 @@ std::string KindRefuses(const json& file) {
   return control_plane ? "" : "must have at least one control-plane node";
 }
 
+// Ports of the machine that kind's containers take: the API server's, if it is said, and those of mappings.
+void AddHostPorts(const json& file, ClusterRanges* out) {
+  const auto add = [&](const json& port, const std::string& address) {
+    if (NumberOf(port) > 0) out->host_ports.push_back({static_cast<int>(NumberOf(port)), address});
+  };
+  const json& networking = At(file, "networking");
+  add(At(networking, "apiServerPort"), Text(networking, "apiServerAddress", "127.0.0.1"));
+  for (const json& node : Items(At(file, "nodes"))) {
+    for (const json& mapping : Items(At(node, "extraPortMappings")))
+      add(At(mapping, "hostPort"), Text(mapping, "listenAddress", "0.0.0.0"));
+  }
+}
+
 // Where MetalLB is: its controller reads the pools of its own namespace alone (metallb: controller/main.go,
 // --namespace). That of a Deployment of its, or the one of its manifests.
 std::string MetalLbNamespace(const json& object, const std::string& otherwise) {
@@ -207,6 +220,9 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
     if (IsMetalLbPool(object)) {
       const std::string ns = Text(At(object, "metadata"), "namespace", given.empty() ? "default" : given.c_str());
       pool_objects.emplace_back(object, ns, where);
+      const size_t colon = where.rfind(':');
+      out.file = where.substr(0, colon);
+      if (!absl::SimpleAtoi(where.substr(colon + 1), &out.line)) out.line = 0;
       return;
     }
     for (std::string& range : PoolAddresses(object)) pools.push_back(std::move(range));
@@ -229,6 +245,9 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
       if (const std::string why = KindRefuses(other.object); !why.empty())
         return absl::InvalidArgumentError(fmt::format("{}:{}: a kind file: {}", other.file, other.line, why));
       const json& networking = At(other.object, "networking");
+      AddHostPorts(other.object, &out);
+      out.file = other.file;
+      out.line = other.line;
       out.kindnet = At(networking, "disableDefaultCNI") != true;
       const std::string family = Text(networking, "ipFamily", "ipv4");
       if (family == "ipv6") {
@@ -359,6 +378,17 @@ std::vector<std::string> SharedRanges(const Scenario& scenario, const std::vecto
           name, what, own.load_balancers, range));
     }
     for (size_t j = i + 1; j < ranges.size(); ++j) {
+      for (const auto& port : files[i].host_ports) {
+        for (const auto& other : files[j].host_ports) {
+          const bool meets = port.address == other.address || port.address == "0.0.0.0" || other.address == "0.0.0.0";
+          if (port.port != other.port || !meets) continue;
+          out.push_back(
+              fmt::format("the kind clusters {} and {} both take port {} of their machine: where it is one machine, "
+                          "the second is not "
+                          "created (port is already allocated); give each a port of its own",
+                          name, scenario.clusters[j].name, port.port));
+        }
+      }
       const ClusterSpec &a = scenario.clusters[i], &b = scenario.clusters[j];
       if (meet(ranges[i].load_balancers, ranges[j].load_balancers)) {
         out.push_back(fmt::format(

@@ -22,6 +22,14 @@ struct ClusterRanges {
   std::string pods, services;  // CIDRs; empty: nothing is said
   std::string load_balancers;  // a CIDR, "from-to", or "none": they wait for ever
   bool kindnet = false;        // kind's own network plugin is there, which acts upon no NetworkPolicy
+  // Ports of the machine that kind's containers take.
+  struct HostPort {
+    int port = 0;
+    std::string address;  // "127.0.0.1", "0.0.0.0"
+  };
+  std::vector<HostPort> host_ports;
+  std::string file;  // of the last kind file or pool that was read, and its line; empty: none was
+  int line = 0;
   std::vector<std::string> notes;
 };
 // What a kind file (kind.x-k8s.io) says of pods and Services, kind's defaults included, and an IPAddressPool of MetalLB
@@ -41,8 +49,8 @@ bool EnforcesPolicies(const ClusterSpec& cluster, const ClusterRanges& files);
 // The same addresses, however they are written.
 bool SameRange(const std::string& a, const std::string& b);
 
-// Ranges that meet: pods and Services of one cluster, pods of clusters on one network, load balancers. `files`: of each
-// cluster.
+// Ranges that meet: pods and Services of one cluster, pods of clusters on one network, load balancers; and ports of
+// kind's clusters that their machine has once. `files`: of each cluster.
 std::vector<std::string> SharedRanges(const Scenario& scenario, const std::vector<ClusterRanges>& files);
 
 }  // namespace wavetank::scenario

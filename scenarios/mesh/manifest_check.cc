@@ -22,6 +22,8 @@
 #include "fakes/kube/store/api_server.h"
 #include "fakes/kube/validation/defaults.h"
 #include "fakes/kube/validation/validation.h"
+#include "scenarios/mesh/field_hints.h"
+#include "scenarios/mesh/metal_lb_kinds.h"
 #include "scenarios/mesh/unheeded.h"
 
 namespace wavetank::scenario {
@@ -32,12 +34,16 @@ using nlohmann::json;
 
 namespace {
 
-// `later`: Istio's kinds with the fields that came after 1.18.
+// Kubernetes', Istio's and MetalLB's. `later`: Istio's kinds with the fields that came after 1.18.
 const fakekube::http::ResourceTable& KnownResources(bool later) {
   static const auto* const kTables = [] {
     auto* tables = new std::array<fakekube::http::ResourceTable, 2>;
     for (const bool of_today : {false, true}) {
       for (json& definition : of_today ? pilot::IstioDefinitionsWithV1() : pilot::IstioDefinitions()) {
+        if (const auto object = kube::Object::FromJson(std::move(definition)); object.ok())
+          (*tables)[of_today ? 1 : 0].Define(**object);
+      }
+      for (json& definition : MetalLbDefinitions()) {
         if (const auto object = kube::Object::FromJson(std::move(definition)); object.ok())
           (*tables)[of_today ? 1 : 0].Define(**object);
       }
@@ -137,7 +143,10 @@ absl::Status CheckManifest(const std::string& file, int line, const json& object
       if (!unknown.empty()) {
         notes->push_back(fmt::format("{}:{}: {} \"{}\": unknown field{} {}; kept, without effect", file, line,
                                      resource->kind, name, unknown.size() == 1 ? "" : "s",
-                                     absl::StrJoin(unknown, ", ")));
+                                     absl::StrJoin(unknown, ", ", [&](std::string* out, const std::string& field) {
+                                       const std::string hint = FieldHint(*resource, type, field);
+                                       *out += hint.empty() ? field : fmt::format("{} ({})", field, hint);
+                                     })));
       }
       if (const std::vector<std::string> later = LaterFieldsOf(object, unknown); !later.empty()) {
         notes->push_back(

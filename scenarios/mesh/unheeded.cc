@@ -13,7 +13,7 @@
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
-#include "scenarios/language/yaml_reader.h"
+#include "scenarios/mesh/field_hints.h"
 #include "scenarios/mesh/unheeded_gateway_api.h"
 
 namespace wavetank::scenario {
@@ -83,10 +83,11 @@ void AddMeshWords(const std::string& where, std::string_view message, const std:
   const absl::StatusOr<json> document = kube::ParseYaml(text, where);
   if (!document.ok()) return;
   for (const config::UnknownMeshField& field : config::UnknownMeshFields(message, *document)) {
-    const std::string_view near = Nearest(field.path.back(), field.known);
-    out->push_back(fmt::format("{}: {}: {} has no such field, and istiod reads on without it{}", where,
-                               fmt::join(field.path, "."), field.message,
-                               near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+    std::string hint = NearestHint(field.path.back(), field.known);
+    if (!field.elsewhere.empty()) hint = fmt::format("it stands within {}", field.elsewhere);
+    if (field.at_root) hint = fmt::format("it stands at the root of the {}", message);
+    out->push_back(fmt::format("{}: {}: {} has no such field, and istiod reads on without it{}{}", where,
+                               fmt::join(field.path, "."), field.message, hint.empty() ? "" : "; ", hint));
   }
 }
 
@@ -118,8 +119,10 @@ std::vector<std::string> UnheededIn(const json& object) {
   }
   // istiod: pkg/config/mesh/kubemesh/watcher.go; ConfigMap istio of the default revision, istio-REVISION of another.
   if (const std::string name = Text(At(object, "metadata"), "name");
-      kind == "ConfigMap" && (name == "istio" || name.starts_with("istio-")))
+      kind == "ConfigMap" && (name == "istio" || name.starts_with("istio-"))) {
     AddMeshWords(Named(object) + ": mesh", "MeshConfig", Text(At(object, "data"), "mesh"), &out);
+    AddMeshWords(Named(object) + ": meshNetworks", "MeshNetworks", Text(At(object, "data"), "meshNetworks"), &out);
+  }
   if (kind == "Service" && group_kind.group.empty()) AddFields(kind, "spec.", At(object, "spec"), kOfServices, &out);
   const bool templated = At(object, {"spec", "template", "spec"}).is_object();
   if (!templated && kind != "Pod") return out;

@@ -78,6 +78,8 @@ FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
       to.Fail(fmt::format("'{}' is no port", port), "write host:port, helloworld.sample:5000");
   }
   flow.path = f["path"].Text("/");
+  if (!flow.path.starts_with('/') && flow.path != "*")
+    f["path"].Fail(fmt::format("'{}' is no path of a request", flow.path), "begin it with a slash: /hello");
   flow.method = f["method"].Text("GET");
   for (const auto& [name, value] : f["headers"].Entries()) flow.headers[absl::AsciiStrToLower(name)] = value.Text();
   if (f["token"].present()) flow.token = ReadToken(f["token"], scenario);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -154,7 +155,14 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
     }
   }
   for (const Field& link : root["links"].Items()) {
-    s.links.push_back(ReadLink(link, s));
+    const LinkSpec read = ReadLink(link, s);
+    const bool said = std::any_of(s.links.begin(), s.links.end(), [&](const LinkSpec& other) {
+      return (other.a == read.a && other.b == read.b) || (other.a == read.b && other.b == read.a);
+    });
+    if (said)
+      link["between"].Fail(fmt::format("the line between {} and {} was said already", read.a, read.b),
+                           "say each line once, in either direction");
+    s.links.push_back(read);
   }
   if (root["physical"].present() && s.of_log)
     root["physical"].Fail("the log brings its own", "leave it out; steps may change it");
@@ -162,6 +170,10 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   for (const Field& secret : root["remoteSecrets"].Items()) {
     CheckMapping(secret, MappingNamed("remoteSecret"), &s);
     s.remote_secrets.push_back({secret["of"].Text(), secret["in"].Text()});
+    const auto& added = s.remote_secrets.back();
+    if (std::any_of(s.remote_secrets.begin(), s.remote_secrets.end() - 1,
+                    [&](const auto& other) { return other.of == added.of && other.in == added.in; }))
+      secret.Fail(fmt::format("the remote Secret of {} in {} was said already", added.of, added.in), "say it once");
   }
   for (const Field& set : root["keySets"].Items()) {
     const MappingRow& row = MappingNamed("action.keySet");

@@ -89,6 +89,13 @@ std::vector<DeadPath> DeadPaths(const RunResult& result) {
         }
         out.push_back(std::move(path));
       }
+      // Requests that found no way out of their pod: the name does not resolve.
+      if (t.sent < kEnoughTries || t.failed < t.sent || !t.upstreams.empty()) continue;
+      for (const TrafficResult::Failure& failure : t.failures) {
+        if (failure.upstream.empty() && failure.code == 0 && failure.count == t.failed)
+          out.push_back({t.flow, step.name, "any server", failure.cause, t.meanwhile, failure.count, t.retried,
+                         t.failed, t.sent, failure.first});
+      }
     }
   }
   std::stable_sort(out.begin(), out.end(), [](const DeadPath& a, const DeadPath& b) { return a.tries > b.tries; });

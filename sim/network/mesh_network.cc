@@ -319,6 +319,14 @@ MeshNetwork::Obstacle MeshNetwork::Unknown(const Workload& from, const SocketAdd
         service.load_balancers.end())
       return {fmt::format("the load balancer {} has no port {}", destination.ip.ToString(), destination.port)};
   }
+  for (const auto& [key, service] : services_) {  // order: a Service's own address is one Service's
+    const bool own = std::any_of(service.keys.begin(), service.keys.end(),
+                                 [&](const VirtualKey& each) { return each.second.ip == destination.ip; });
+    if (own && key.first == static_cast<uint16_t>(from.site))
+      return {fmt::format("{} is Service {}, which has no port {}", destination.ip.ToString(), key.second,
+                          destination.port),
+              true};
+  }
   if (const std::optional<Underlay::Destination> translated =
           underlay_ == nullptr ? std::nullopt : underlay_->Translate(destination)) {
     return {fmt::format("NAT of {} leads {} to {}, which nothing there has",
@@ -343,6 +351,13 @@ kube::ObjectRef MeshNetwork::PodUnderPolicies(const Workload& workload) const {
   return policies_[index].api->Get("Pod", workload.pod);
 }
 
+kube::ObjectRef MeshNetwork::KeepsFromDns(WorkloadId from) const {
+  const Workload& workload = *workloads_[static_cast<uint32_t>(from)];
+  const kube::ObjectRef pod = PodUnderPolicies(workload);
+  if (pod == nullptr) return nullptr;
+  return policies_[static_cast<size_t>(workload.site)].policies->RefusesDns(*pod, workload.ip);
+}
+
 MeshNetwork::Refusal MeshNetwork::RefusedByPolicy(const Workload& from, const Route& route, const Way& way,
                                                   const SocketAddress& wire, bool inside) const {
   using fakekube::PolicyDirection;
@@ -356,7 +371,8 @@ MeshNetwork::Refusal MeshNetwork::RefusedByPolicy(const Workload& from, const Ro
                            const kube::ObjectRef& other, const IpAddress& ip, uint16_t port) {
     if (pod == nullptr) return Refusal{};
     const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(at.site)].policies;
-    return Refusal{policies.Refuses(direction, *pod, {home ? other.get() : nullptr, ip}, port), at.site, direction};
+    return Refusal{policies.Refuses(direction, *pod, {home ? other.get() : nullptr, ip, false}, port), at.site,
+                   direction};
   };
   Refusal out = refused(PolicyDirection::kEgress, from, sender, receiver, wire.ip, wire.port);
   if (out.policy != nullptr || to == nullptr) return out;
@@ -454,7 +470,7 @@ bool MeshNetwork::ReachesApiServer(WorkloadId from, SiteId cluster, NetworkIndex
     // Plugins differ in whether they see the Service's port or the server's own.
     const Workload& pod = *workloads_[static_cast<uint32_t>(from)];
     const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(pod.site)].policies;
-    const fakekube::NetworkPolicies::Peer server{nullptr, ApiServerAddress(cluster)};
+    const fakekube::NetworkPolicies::Peer server{nullptr, ApiServerAddress(cluster), false};
     if (policies.Refuses(fakekube::PolicyDirection::kEgress, *sender, server, 6443) != nullptr &&
         policies.Refuses(fakekube::PolicyDirection::kEgress, *sender, server, 443) != nullptr)
       return false;

@@ -88,6 +88,8 @@ class MeshNetwork final : public envoysim::Network {
   // cluster on the same network has the range as well. Of two IP families that of IPv4 is looked at.
   void SetPodRange(SiteId site, const std::string& cidr);
 
+  // The NetworkPolicy that keeps the pod's queries from its cluster's DNS; null: none does.
+  kube::ObjectRef KeepsFromDns(WorkloadId from) const;
   // A cluster whose network plugin acts upon NetworkPolicies. Both outlive this.
   void SetPolicies(SiteId site, const fakekube::ApiServer* api, const fakekube::NetworkPolicies* policies);
 

@@ -322,6 +322,40 @@ constexpr PlantedFault kFaults[] = {
     {"gateway-port-label-word", "WT136"},
     {"node-selector-word", "WT136"},
     {"two-budgets", "WT705"},
+    {"authority-without-port", "WT585"},
+    {"origin-without-scheme", "WT585"},
+    {"rewrite-leaves-slash", "WT597"},
+    {"regex-of-a-beginning", "WT596"},
+    {"delegate-outside", "WT505"},
+    {"field-level", "IST0133"},
+    {"warm-up-of-random", "WT595"},
+    {"outlier-old-field", "IST0133"},
+    {"policy-path-query", "WT576"},
+    {"filter-value-typo", "IST0133"},
+    {"filter-asks-nobody", "WT599"},
+    {"sidecar-of-the-root", "WT521"},
+    {"https-redirect-to-nobody", "WT598"},
+    {"routes-hidden-from-gateway", "WT510"},
+    {"memory-without-unit", "WT611"},
+    {"processors-for-millis", "WT611"},
+    {"drain-beyond-grace", "WT612"},
+    {"dns-allocated-uncaptured", "WT613"},
+    {"agent-variable-typo", "WT613"},
+    {"autoscaler-without-requests", "WT713"},
+    {"target-port-of-tls", "WT559"},
+    {"network-policy-direction", "WT139"},
+    {"network-policy-dns-by-tcp", "WT130"},
+    {"network-policy-dns-label", "WT130"},
+    {"mesh-networks-words", "IST0133"},
+    {"mesh-config-level", "IST0133"},
+    {"mesh-config-of-no-revision", "WT702"},
+    {"webhook-rules", "IST0139"},
+    {"metal-lb-field", "IST0133"},
+    {"metal-lb-annotation-typo", "WT140"},
+    {"kind-host-ports", "WT729"},
+    {"cluster-dns-domain", "WT730"},
+    {"cluster-dns-plugin", "WT730"},
+    {"cluster-dns-stub", "WT730"},
     {"budget-of-nobody", "WT722"},
     {"autoscaler-kind", "WT713"},
     {"autoscalers-twice", "WT713"},
@@ -556,6 +590,59 @@ TEST(Lint, SaysWhoLeavesPodsWithoutAProxy) {
     const Finding* const found = FindingOf(result, expected.first);
     ASSERT_NE(found, nullptr) << fault;
     EXPECT_THAT(found->message + "; " + std::string(found->Cause()), testing::HasSubstr(expected.second)) << fault;
+  }
+}
+
+// What is misspelt, or a level too deep, is told with where it was meant, at its object.
+TEST(Lint, SaysWhereAFieldWasMeant) {
+  const std::map<std::string, std::pair<std::string, std::string>> hints = {
+      {"field-level", {"cluster1 VirtualService sample/helloworld", "(it stands at spec.http[0].route[0])"}},
+      {"metal-lb-field", {"cluster2 IPAddressPool metallb-system/pool", "(did you mean 'autoAssign'?)"}},
+      {"mesh-config-level", {"cluster1 ConfigMap istio-system/istio", "it stands within defaultConfig"}},
+      {"mesh-networks-words", {"cluster1 ConfigMap istio-system/istio", "did you mean 'fromRegistry'?"}},
+      {"filter-value-typo", {"cluster1 EnvoyFilter sample/f", "unknown field \"conect_timeout\""}}};
+  for (const auto& [fault, expected] : hints) {
+    const LintResult result = LintFault(fault);
+    const Finding* const found = FindingOf(result, "IST0133");
+    ASSERT_NE(found, nullptr) << fault;
+    EXPECT_EQ(found->cluster + " " + found->object, expected.first);
+    EXPECT_THAT(found->message, testing::HasSubstr(expected.second)) << fault;
+  }
+}
+
+// Two primaries of which neither knows the other are two meshes, whatever they were meant to be.
+TEST(Lint, PrimariesOfWhichNoneHasARemoteSecretAreTold) {
+  std::ifstream file(kMainMesh + "/scenario.yaml");
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::string yaml = text.str();
+  for (const std::string& gone : {"  - {of: cluster2, in: cluster1}\n", "  - {of: cluster1, in: cluster2}\n"}) {
+    const size_t at = yaml.find(gone);
+    ASSERT_NE(at, std::string::npos) << gone;
+    yaml.erase(at, gone.size());
+  }
+  for (size_t at = yaml.find("../manifests"); at != std::string::npos; at = yaml.find("../manifests"))
+    yaml.replace(at, 2, kRoot + "/scenarios");
+  const std::string path = testing::TempDir() + "/strangers.yaml";
+  std::ofstream(path) << yaml;
+  const absl::StatusOr<LintResult> result = LintScenario(path, "");
+  ASSERT_TRUE(result.ok()) << result.status();
+  const Finding* const found = FindingOf(*result, "WT205");
+  ASSERT_NE(found, nullptr) << testing::PrintToString(Codes(*result));
+  EXPECT_THAT(found->message, testing::HasSubstr("no istiod of these 2 primary clusters has a remote Secret"));
+}
+
+// A pod whose queries a NetworkPolicy drops finds no istiod: the policy is told, and the proxy points to it.
+TEST(Lint, SaysThatAPolicyKeepsPodsFromDns) {
+  for (const auto& [fault, what] : {std::pair("network-policy-dns-by-tcp", "from UDP port 53"),
+                                    std::pair("network-policy-dns-label", "none of its peers is kube-dns")}) {
+    const LintResult result = LintFault(fault);
+    const Finding* const policy = FindingOf(result, "WT130");
+    ASSERT_NE(policy, nullptr) << fault;
+    EXPECT_THAT(policy->message, testing::HasSubstr(what));
+    const Finding* const proxy = FindingOf(result, "WT708");
+    ASSERT_NE(proxy, nullptr) << fault;
+    EXPECT_THAT(std::string(proxy->Remedy()), testing::HasSubstr("kube-dns"));
   }
 }
 

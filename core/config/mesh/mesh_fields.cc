@@ -53,6 +53,7 @@ Messages ReadTable() {
 
 struct Walk {
   const Messages& messages;
+  std::string_view root;  // the document's message
   std::vector<UnknownMeshField>& out;
   std::vector<std::string> path = {};
 
@@ -70,8 +71,14 @@ struct Walk {
   void Look(const MessageFields& message, const std::string& key, const json& member) {
     const auto field = message.fields.find(ProtoJsonName(key));
     if (field == message.fields.end()) {
-      UnknownMeshField& unknown = out.emplace_back(UnknownMeshField{path, message.name, {}});
-      for (const auto& [known, type] : message.fields) unknown.known.push_back(known);
+      UnknownMeshField& unknown = out.emplace_back(UnknownMeshField{path, message.name, {}, {}, false});
+      for (const auto& [known, type] : message.fields) {
+        unknown.known.push_back(known);
+        const auto below = messages.find(type.message);
+        if (below != messages.end() && !type.is_map && below->second.fields.contains(ProtoJsonName(key)))
+          unknown.elsewhere = known;
+      }
+      unknown.at_root = message.name != root && messages.at(root).fields.contains(ProtoJsonName(key));
       return;
     }
     const FieldType& type = field->second;
@@ -97,7 +104,7 @@ struct Walk {
 std::vector<UnknownMeshField> UnknownMeshFields(std::string_view message, const json& document) {
   static const Messages* const messages = new Messages(ReadTable());
   std::vector<UnknownMeshField> out;
-  Walk{*messages, out}.Visit(message, document);
+  Walk{*messages, message, out}.Visit(message, document);
   return out;
 }
 

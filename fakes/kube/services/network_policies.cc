@@ -16,11 +16,13 @@ std::optional<kube::LabelSelector> Selector(const json& selector) {
   return *std::move(read);
 }
 
-bool HasPortNamed(const kube::Object& pod, const std::string& name, uint16_t number) {
+std::string_view NameOf(PolicyProtocol protocol) { return protocol == PolicyProtocol::kTcp ? "TCP" : "UDP"; }
+
+bool HasPortNamed(const kube::Object& pod, const std::string& name, uint16_t number, PolicyProtocol protocol) {
   for (const json& container : Items(At(pod.body, {"spec", "containers"}))) {
     for (const json& port : Items(At(container, "ports"))) {
       if (Text(port, "name") == name && Number(port, "containerPort") == number &&
-          Text(port, "protocol", "TCP") == "TCP")
+          Text(port, "protocol", "TCP") == NameOf(protocol))
         return true;
     }
   }
@@ -76,9 +78,11 @@ std::vector<NetworkPolicies::Rule> NetworkPolicies::ReadRules(const json& rules,
       rule.peers.push_back(std::move(read));
     }
     for (const json& port : ports) {
-      if (Text(port, "protocol", "TCP") != "TCP") continue;
+      const std::string protocol = Text(port, "protocol", "TCP");
+      if (protocol != "TCP" && protocol != "UDP") continue;
       const json& value = At(port, "port");
       PortRule read;
+      if (protocol == "UDP") read.protocol = PolicyProtocol::kUdp;
       read.every = value.is_null();
       if (value.is_string()) read.name = TextOf(value);
       if (value.is_number_integer()) {
@@ -102,13 +106,16 @@ std::optional<NetworkPolicies::Policy> NetworkPolicies::Read(const kube::ObjectR
 }
 
 bool NetworkPolicies::Lets(const Rule& rule, const Policy& policy, const Peer& other, const kube::Object* receiver,
-                           uint16_t port) const {
+                           uint16_t port, PolicyProtocol protocol) const {
   const bool of_port = rule.all_ports || std::any_of(rule.ports.begin(), rule.ports.end(), [&](const PortRule& each) {
-                         if (!each.name.empty()) return receiver != nullptr && HasPortNamed(*receiver, each.name, port);
+                         if (each.protocol != protocol) return false;
+                         if (!each.name.empty())
+                           return receiver != nullptr && HasPortNamed(*receiver, each.name, port, protocol);
                          return each.every || (each.first <= port && port <= each.last);
                        });
   if (!of_port) return false;
   return rule.all_peers || std::any_of(rule.peers.begin(), rule.peers.end(), [&](const PeerRule& peer) {
+           if (peer.block && other.in_every_block) return true;
            if (peer.block) {
              return peer.block->range.Contains(other.ip) &&
                     std::none_of(peer.block->except.begin(), peer.block->except.end(),
@@ -128,7 +135,7 @@ bool NetworkPolicies::Lets(const Rule& rule, const Policy& policy, const Peer& o
 }
 
 kube::ObjectRef NetworkPolicies::Refuses(PolicyDirection direction, const kube::Object& pod, const Peer& other,
-                                         uint16_t port) const {
+                                         uint16_t port, PolicyProtocol protocol) const {
   const auto in_namespace = by_namespace_.find(pod.meta.ns);
   if (in_namespace == by_namespace_.end() || OfItsNode(pod)) return nullptr;
   const bool ingress = direction == PolicyDirection::kIngress;
@@ -140,11 +147,40 @@ kube::ObjectRef NetworkPolicies::Refuses(PolicyDirection direction, const kube::
     if (!rules || !policy.pods.Matches(pod.meta.labels)) continue;
     const kube::Object* const receiver = ingress ? &pod : peer.pod;
     if (std::any_of(rules->begin(), rules->end(),
-                    [&, &of = policy](const Rule& rule) { return Lets(rule, of, peer, receiver, port); }))
+                    [&, &of = policy](const Rule& rule) { return Lets(rule, of, peer, receiver, port, protocol); }))
       return nullptr;
     if (isolates == nullptr) isolates = policy.object;
   }
   return isolates;
+}
+
+kube::ObjectRef NetworkPolicies::RefusesDns(const kube::Object& pod, const IpAddress& ip) const {
+  constexpr uint16_t kDns = 53;
+  constexpr const char* kNamespace = "kube-system";
+  if (!any()) return nullptr;
+  kube::Object usual;
+  usual.kind = "Pod";
+  usual.meta.ns = kNamespace;
+  usual.meta.name = "coredns";
+  usual.meta.labels = {{"k8s-app", "kube-dns"}};
+  std::vector<kube::ObjectRef> servers;
+  for (const kube::ObjectRef& each : api_.List("Pod", kNamespace)) {
+    const auto label = each->meta.labels.find("k8s-app");
+    if (label != each->meta.labels.end() && label->second == "kube-dns") servers.push_back(each);
+  }
+  const auto refuses = [&](const kube::Object& server) {
+    const Peer to{&server, {}, true}, from{&pod, ip, false};
+    if (auto out = Refuses(PolicyDirection::kEgress, pod, to, kDns, PolicyProtocol::kUdp); out != nullptr) return out;
+    return Refuses(PolicyDirection::kIngress, server, from, kDns, PolicyProtocol::kUdp);
+  };
+  if (servers.empty()) return refuses(usual);
+  kube::ObjectRef first;
+  for (const kube::ObjectRef& server : servers) {
+    kube::ObjectRef refused = refuses(*server);
+    if (refused == nullptr) return nullptr;
+    if (first == nullptr) first = std::move(refused);
+  }
+  return first;
 }
 
 }  // namespace wavetank::fakekube

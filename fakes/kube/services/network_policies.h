@@ -22,6 +22,7 @@
 namespace wavetank::fakekube {
 
 enum class PolicyDirection : uint8_t { kIngress, kEgress };
+enum class PolicyProtocol : uint8_t { kTcp, kUdp };
 // Whether a policy with that spec says anything in that direction.
 bool IsOfDirection(const nlohmann::json& policy_spec, PolicyDirection direction);
 
@@ -33,14 +34,19 @@ class NetworkPolicies {
 
   bool any() const { return !by_namespace_.empty(); }
 
-  // The other end of a TCP connection: a pod of this cluster, or only an address.
+  // The other end of a connection, or of datagrams: a pod of this cluster, or only an address.
   struct Peer {
     const kube::Object* pod = nullptr;
     IpAddress ip;
+    bool in_every_block = false;  // its address is not known: whatever block a policy names may hold it
   };
   // The first policy by name that isolates the pod, if none lets the connection with `other` through; null: it passes.
   // `port`: the receiver's. O(policies of the namespace).
-  kube::ObjectRef Refuses(PolicyDirection direction, const kube::Object& pod, const Peer& other, uint16_t port) const;
+  kube::ObjectRef Refuses(PolicyDirection direction, const kube::Object& pod, const Peer& other, uint16_t port,
+                          PolicyProtocol protocol = PolicyProtocol::kTcp) const;
+  // The one that lets no query of the pod's out to the cluster's DNS by UDP, as resolvers ask, or none in there; null:
+  // they pass. Of a cluster without such pods (k8s-app: kube-dns) they are taken to be in kube-system.
+  kube::ObjectRef RefusesDns(const kube::Object& pod, const IpAddress& ip) const;
 
  private:
   struct Block {
@@ -52,7 +58,8 @@ class NetworkPolicies {
     std::optional<kube::LabelSelector> namespaces, pods;
   };
   struct PortRule {
-    bool every = false;  // of TCP
+    PolicyProtocol protocol = PolicyProtocol::kTcp;
+    bool every = false;  // of the protocol
     uint16_t first = 0, last = 0;
     std::string name;
   };
@@ -68,8 +75,8 @@ class NetworkPolicies {
   };
   static std::vector<Rule> ReadRules(const nlohmann::json& rules, const char* peers);
   static std::optional<Policy> Read(const kube::ObjectRef& object);
-  bool Lets(const Rule& rule, const Policy& policy, const Peer& other, const kube::Object* receiver,
-            uint16_t port) const;
+  bool Lets(const Rule& rule, const Policy& policy, const Peer& other, const kube::Object* receiver, uint16_t port,
+            PolicyProtocol protocol) const;
 
   ApiServer& api_;
   std::map<std::string, std::map<std::string, Policy>, std::less<>> by_namespace_;

@@ -155,6 +155,28 @@ TEST(WebhookConfigurationTest, NamespacesByDefaultLeavesKubernetesOwnAlone) {
   EXPECT_EQ(Selected({{{"kubernetes.io/metadata.name", "shop"}}, {{"sidecar.istio.io/inject", "false"}}}, all), "none");
 }
 
+// kubernetes: k8s.io/apiserver, pkg/admission/plugin/webhook/predicates/rules.
+TEST(WebhookConfigurationTest, AWebhookIsAskedAboutWhatItsRulesName) {
+  json configuration = MakeMutatingWebhookConfiguration({});
+  const auto selected = [&](const char* field, json value) {
+    json changed = configuration;
+    for (json& webhook : changed["webhooks"]) webhook["rules"][0][field] = value;
+    return SelectWebhook(changed, {{"istio-injection", "enabled"}}, {})->has_value();
+  };
+  EXPECT_TRUE(selected("operations", {"CREATE", "UPDATE"}));
+  EXPECT_TRUE(selected("operations", {"*"}));
+  EXPECT_FALSE(selected("operations", {"UPDATE"}));
+  EXPECT_TRUE(selected("resources", {"*"}));
+  EXPECT_FALSE(selected("resources", {"pod"}));
+  EXPECT_FALSE(selected("resources", {"pods/exec"}));
+  EXPECT_FALSE(selected("apiGroups", {"core"}));
+  EXPECT_FALSE(selected("apiVersions", {"v1beta1"}));
+  EXPECT_FALSE(selected("scope", "Cluster"));
+  for (json& webhook : configuration["webhooks"]) webhook.erase("rules");
+  EXPECT_FALSE(SelectWebhook(configuration, {{"istio-injection", "enabled"}}, {})->has_value());
+  EXPECT_TRUE(SelectWebhook(configuration, {{"istio-injection", "enabled"}}, {}, false)->has_value());
+}
+
 TEST(WebhookConfigurationTest, TargetNamesServicePathAndPort) {
   WebhookInstallation remote;
   remote.injection_path = "/inject/cluster/c2/net/n2";

@@ -42,8 +42,10 @@ Said SaidOf(const json& object) {
 TEST(ManifestCheck, AMisspeltFieldOfIstioIsNotedAndKept) {
   const Said said = SaidOf(Policy({{"action", "DENY"}, {"ruels", json::array({json::object()})}}));
   EXPECT_EQ(said.refusal, "");
-  EXPECT_THAT(said.notes, ElementsAre("mesh.yaml:7: AuthorizationPolicy \"deny\": unknown field spec.ruels; kept, "
-                                      "without effect"));
+  EXPECT_THAT(said.notes,
+              ElementsAre("mesh.yaml:7: AuthorizationPolicy \"deny\": unknown field spec.ruels (did you mean "
+                          "'rules'?); kept, "
+                          "without effect"));
 }
 
 TEST(ManifestCheck, KindsThatNothingActsUponAreNotedOnceEach) {
@@ -63,8 +65,44 @@ TEST(ManifestCheck, KindsThatNothingActsUponAreNotedOnceEach) {
 TEST(ManifestCheck, MisspeltFieldsOfKubernetesAreNotedAndKept) {
   const Said said = SaidOf(Web(json::array({{{"port", 80}, {"prot", 80}, {"target", 80}}})));
   EXPECT_EQ(said.refusal, "");
-  EXPECT_THAT(said.notes, ElementsAre("mesh.yaml:7: Service \"web\": unknown fields spec.ports[0].prot, "
-                                      "spec.ports[0].target; kept, without effect"));
+  EXPECT_THAT(said.notes, ElementsAre("mesh.yaml:7: Service \"web\": unknown fields spec.ports[0].prot (did you mean "
+                                      "'port'?), spec.ports[0].target; kept, without effect"));
+}
+
+// A level too deep, a level too high, and what has a few fields alone.
+TEST(ManifestCheck, AFieldAtTheWrongLevelIsToldWithItsPlace) {
+  const auto hint = [](json object) {
+    const std::vector<std::string> notes = SaidOf(object).notes;
+    if (notes.size() != 1) return std::string("none");
+    const size_t from = notes[0].find('('), to = notes[0].find(')');
+    return from == std::string::npos ? std::string("no hint") : notes[0].substr(from + 1, to - from - 1);
+  };
+  EXPECT_EQ(hint(Policy({{"matchLabels", {{"app", "a"}}}})), "it stands within selector");
+  json routes = {
+      {"apiVersion", "networking.istio.io/v1beta1"},
+      {"kind", "VirtualService"},
+      {"metadata", {{"name", "v"}, {"namespace", "sample"}}},
+      {"spec", json::parse(R"({"hosts": ["a"], "http": [{"route": [{"destination": {"host": "a", "weight": 1}}]}]})")}};
+  EXPECT_EQ(hint(routes), "it stands at spec.http[0].route[0]");
+  json filter = {{"apiVersion", "networking.istio.io/v1alpha3"},
+                 {"kind", "EnvoyFilter"},
+                 {"metadata", {{"name", "f"}, {"namespace", "sample"}}},
+                 {"spec", {{"workloadSelector", {{"matchLabels", {{"app", "a"}}}}}}}};
+  EXPECT_EQ(hint(filter), "there is labels");
+}
+
+// metallb: api/v1beta1/ipaddresspool_types.go.
+TEST(ManifestCheck, FieldsOfMetalLbAreKnown) {
+  json pool = {{"apiVersion", "metallb.io/v1beta1"},
+               {"kind", "IPAddressPool"},
+               {"metadata", {{"name", "p"}, {"namespace", "metallb-system"}}},
+               {"spec", {{"addresses", {"172.30.2.0/24"}}, {"autoAsign", false}}}};
+  EXPECT_THAT(SaidOf(pool).notes, ElementsAre("mesh.yaml:7: IPAddressPool \"p\": unknown field spec.autoAsign (did you "
+                                              "mean 'autoAssign'?); kept, without effect"));
+  pool["spec"] = {{"addreses", {"172.30.2.0/24"}}};
+  EXPECT_THAT(SaidOf(pool).refusal, HasSubstr("spec.addresses: Required value"));
+  pool["spec"] = {{"addresses", {"172.30.2.0/24"}}, {"autoAssign", "no"}};
+  EXPECT_THAT(SaidOf(pool).refusal, HasSubstr("spec.autoAssign"));
 }
 
 TEST(ManifestCheck, AVersionThatCameLaterIsHeldAgainstTheSameFields) {

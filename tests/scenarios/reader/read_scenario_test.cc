@@ -100,6 +100,18 @@ TEST(ParseScenario, ClientsLoopsRampsAndRetriesFitTogetherOrAreRefused) {
   EXPECT_THAT(ErrorOf(flow("retries: {attempts: 0}")), HasSubstr("attempts"));
 }
 
+TEST(ParseScenario, WhatIsSaidTwiceAndPathsWithoutASlashAreRefused) {
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "to: \"h.ns:5000\"", "to: \"h.ns:5000\", path: hello")),
+              HasSubstr("'hello' is no path of a request"));
+  const std::string two = Replaced(kGood, "  - name: c1\n", "  - name: c1\n  - name: c2\n");
+  EXPECT_THAT(ErrorOf(Replaced(two, "flows:",
+                               "links:\n  - {between: [c1, c2], latency: 1ms}\n"
+                               "  - {between: [c2, c1], latency: 2ms}\nflows:")),
+              HasSubstr("the line between c2 and c1 was said already"));
+  EXPECT_THAT(ErrorOf(Replaced(two, "flows:", "remoteSecrets:\n  - {of: c2, in: c1}\n  - {of: c2, in: c1}\nflows:")),
+              HasSubstr("the remote Secret of c2 in c1 was said already"));
+}
+
 TEST(ParseScenario, AFlowsBodyHasALengthAndIsOfHttp) {
   const auto flow = [](const std::string& more) {
     return Replaced(kGood, R"(to: "h.ns:5000"})", R"(to: "h.ns:5000", )" + more + "}");

@@ -29,6 +29,19 @@ TEST(MeshFields, AWordThatIsNoFieldIsToldWithTheFieldsOfItsMessage) {
   EXPECT_THAT(unknown[0].known, Contains("outboundTrafficPolicy"));
 }
 
+TEST(MeshFields, AFieldAtTheWrongLevelIsToldWithItsPlace) {
+  const auto above = UnknownMeshFields("MeshConfig", {{"proxyMetadata", {{"A", "b"}}}});
+  ASSERT_EQ(above.size(), 1u);
+  EXPECT_EQ(above[0].elsewhere, "defaultConfig");
+  EXPECT_FALSE(above[0].at_root);
+  const auto below = UnknownMeshFields("MeshConfig", {{"defaultConfig", {{"accessLogFile", "/dev/stdout"}}}});
+  ASSERT_EQ(below.size(), 1u);
+  EXPECT_TRUE(below[0].at_root);
+  EXPECT_THAT(Paths("MeshNetworks", json::parse(R"({"networks": {"n": {"endpoints": [{"fromRegistery": "c1"}],
+    "gateways": [{"address": "1.2.3.4", "port": 15443}]}}, "network1": {}})")),
+              ElementsAre("network1", "networks.n.endpoints.fromRegistery"));
+}
+
 TEST(MeshFields, WhatMessagesHoldIsLookedInto) {
   EXPECT_THAT(Paths("MeshConfig", json::parse(R"({
     "defaultConfig": {"tracing": {"samplin": 1}, "proxyMetadata": {"ANY_NAME": "x"}},

@@ -30,10 +30,10 @@ class NetworkPoliciesTest : public ClusterTest {
               ", namespace: sample}\nspec: " + spec + "\n");
   }
   kube::ObjectRef In(const kube::ObjectRef& from, uint16_t port = 8080, const std::string& ip = "10.1.0.9") {
-    return policies_.Refuses(PolicyDirection::kIngress, *web_, {from.get(), *IpAddress::Parse(ip)}, port);
+    return policies_.Refuses(PolicyDirection::kIngress, *web_, {from.get(), *IpAddress::Parse(ip), false}, port);
   }
   kube::ObjectRef Out(const kube::ObjectRef& to, uint16_t port = 8080, const std::string& ip = "10.1.0.9") {
-    return policies_.Refuses(PolicyDirection::kEgress, *web_, {to.get(), *IpAddress::Parse(ip)}, port);
+    return policies_.Refuses(PolicyDirection::kEgress, *web_, {to.get(), *IpAddress::Parse(ip), false}, port);
   }
 
   NetworkPolicies policies_;
@@ -104,6 +104,28 @@ TEST_F(NetworkPoliciesTest, PortsAreTheReceiversByNumberRangeOrName) {
   Policy("p", "{podSelector: {}, policyTypes: [Egress], egress: [{ports: [{port: serve}]}]}");
   EXPECT_THAT(Out(client_, 8080), IsNull());
   EXPECT_THAT(Out(nullptr, 8080), NotNull()) << "an address has no names of ports";
+}
+
+// Resolvers ask by UDP; a port without protocol is TCP. Without pods of CoreDNS they are taken to be in kube-system.
+TEST_F(NetworkPoliciesTest, QueriesPassWhereUdpToKubeDnsIsLetOut) {
+  const auto dns = [&] { return policies_.RefusesDns(*web_, *IpAddress::Parse("10.1.0.5")); };
+  EXPECT_THAT(dns(), IsNull());
+  Policy("p", "{podSelector: {}, policyTypes: [Egress], egress: [{ports: [{port: 53}]}]}");
+  ASSERT_THAT(dns(), NotNull());
+  EXPECT_EQ(dns()->meta.name, "p");
+  Policy("p", "{podSelector: {}, policyTypes: [Egress], egress: [{ports: [{port: 53, protocol: UDP}]}]}");
+  EXPECT_THAT(dns(), IsNull());
+  const std::string to_kube_system =
+      "{podSelector: {}, policyTypes: [Egress], egress: [{to: [{namespaceSelector: {matchLabels: {";
+  Policy("p", to_kube_system + "name: kube-system}}}]}]}");
+  EXPECT_THAT(dns(), NotNull()) << "a namespace has its name as kubernetes.io/metadata.name";
+  Policy("p", to_kube_system +
+                  "kubernetes.io/metadata.name: kube-system}}, podSelector: {matchLabels: {k8s-app: kube-dns}}}]}]}");
+  EXPECT_THAT(dns(), IsNull());
+  Policy("p", "{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.96.0.10/32}}]}]}");
+  EXPECT_THAT(dns(), IsNull()) << "whose address nobody knows may be in any block";
+  Policy("p", "{podSelector: {}, policyTypes: [Ingress]}");
+  EXPECT_THAT(dns(), IsNull());
 }
 
 }  // namespace
