@@ -96,13 +96,15 @@ absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() c
   const auto cluster = [&](const std::string& name) -> scenario::SurveyCluster& {
     const auto it = std::find_if(out.begin(), out.end(), [&](const auto& c) { return c.name == name; });
     if (it != out.end()) return *it;
-    out.push_back({name, {}, "", ns});
+    out.push_back({name, {}, "", ns, false});
     return out.back();
   };
   for (const std::string& folder : folders) {
     const std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
     const std::string name = (path.has_filename() ? path : path.parent_path()).filename().stem().string();
-    cluster(name).paths.push_back(folder);
+    scenario::SurveyCluster& at = cluster(name);
+    at.paths.push_back(folder);
+    at.by_folder = true;
   }
   std::string last;
   for (const std::string& text : clusters) {
@@ -115,6 +117,7 @@ absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() c
     if (!pair.ok()) return pair.status();
     last = pair->first;
     cluster(last).paths.push_back(pair->second);
+    cluster(last).by_folder = false;
   }
   for (const std::string& text : control_planes) {
     const auto pair = SplitPair(text, "--control-plane");

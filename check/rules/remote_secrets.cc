@@ -129,6 +129,7 @@ std::string CalledByItsIstiod(const Mesh& mesh, const std::string& id) {
 void IdMismatch(const Mesh& mesh, Findings& findings) {
   std::map<std::string, std::pair<std::string, std::string>> servers;  // a name for it, and which Secret says so
   std::set<std::string> known;                                         // clusters, by the names in Secrets
+  std::map<std::string, std::string> by_id;                            // clusters that istiods named so far
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
     if (!IsRemoteSecret(cluster, secret)) return;
     const auto data = kube::ReadSecretData(secret);
@@ -167,14 +168,18 @@ void IdMismatch(const Mesh& mesh, Findings& findings) {
     }
   });
   for (const auto& cluster : mesh.clusters()) {
-    const bool by_secrets = known.contains(cluster->name);
-    if (!by_secrets && mesh.clusters().size() == 1) continue;  // nobody else calls it anything
     EachClusterId(mesh, *cluster, [&](const kube::Object& deployment, const std::string& id) {
-      if (id == cluster->name) return;
-      findings.Add(
-          *cluster, deployment,
-          fmt::format("istiod runs with CLUSTER_ID {}, and {} {}", id,
-                      by_secrets ? "other clusters know this one as" : "the cluster is called", cluster->name));
+      const auto [same, first] = by_id.try_emplace(id, cluster->name);
+      if (id != cluster->name && known.contains(cluster->name)) {
+        findings.Add(
+            *cluster, deployment,
+            fmt::format("istiod runs with CLUSTER_ID {}, and other clusters know this one as {}", id, cluster->name));
+      } else if (!first && same->second != cluster->name) {
+        findings.Add(*cluster, deployment,
+                     fmt::format("istiod runs with CLUSTER_ID {}, as that of {} does", id, same->second));
+        findings.Explain("endpoints, tokens and Secrets know a cluster by its ID",
+                         "give each cluster an ID of its own: global.multiCluster.clusterName");
+      }
     });
   }
 }

@@ -17,6 +17,22 @@ namespace {
 
 const json& WrittenLabels(const json& object) { return At(object, {"metadata", "labels"}); }
 
+// What the variable is in all containers of those that `of` holds for; empty: nothing, or different things.
+template <typename Of>
+std::string OneValue(const std::vector<json>& objects, std::string_view variable, Of of) {
+  std::set<std::string> values;
+  for (const json& object : objects) {
+    if (!of(object)) continue;
+    const json& pod = Text(object, "kind") == "Pod" ? object : At(object, {"spec", "template"});
+    for (const json& container : Items(At(pod, {"spec", "containers"}))) {
+      for (const json& each : Items(At(container, "env"))) {
+        if (Text(each, "name") == variable) values.insert(Text(each, "value"));
+      }
+    }
+  }
+  return values.size() == 1 ? *values.begin() : "";
+}
+
 }  // namespace
 
 std::string NetworkOf(const std::vector<json>& objects, const SystemNamespaceSet& system, bool* labelled) {
@@ -57,17 +73,12 @@ bool BringsIstiod(const std::vector<json>& objects) {
   });
 }
 
+std::string ClusterIdOfIstiods(const std::vector<json>& objects) {
+  return OneValue(objects, "CLUSTER_ID", [](const json& object) { return BringsIstiod({object}); });
+}
+
 std::string ClusterIdOfProxies(const std::vector<json>& objects) {
-  std::set<std::string> ids;
-  for (const json& object : objects) {
-    const json& pod = Text(object, "kind") == "Pod" ? object : At(object, {"spec", "template"});
-    for (const json& container : Items(At(pod, {"spec", "containers"}))) {
-      for (const json& variable : Items(At(container, "env"))) {
-        if (Text(variable, "name") == "ISTIO_META_CLUSTER_ID") ids.insert(Text(variable, "value"));
-      }
-    }
-  }
-  return ids.size() == 1 ? *ids.begin() : "";
+  return OneValue(objects, "ISTIO_META_CLUSTER_ID", [](const json&) { return true; });
 }
 
 bool IsRemoteSecret(const json& object) {

@@ -17,6 +17,8 @@ nlohmann::json LabelledNamespace(const std::string& name, const std::string& net
 // Whether an istiod among them is told anything; and whether there is any.
 bool BringsControlPlane(const std::vector<nlohmann::json>& objects, const SystemNamespaceSet& system);
 bool BringsIstiod(const std::vector<nlohmann::json>& objects);
+// CLUSTER_ID of all istiods that say one; empty: none does, or they differ.
+std::string ClusterIdOfIstiods(const std::vector<nlohmann::json>& objects);
 // ISTIO_META_CLUSTER_ID of all that say one; empty: none does, or they differ.
 std::string ClusterIdOfProxies(const std::vector<nlohmann::json>& objects);
 

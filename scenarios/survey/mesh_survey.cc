@@ -291,6 +291,28 @@ void TellOfIds(Scenario* scenario, std::vector<std::string>* notes) {
   }
 }
 
+// Of a mesh of several, where Secrets name clusters by their IDs, clusters that folders name are called as their
+// istiods do. Old names to new.
+std::map<std::string, std::string> RenameByIds(const std::map<std::string, std::string>& ids, Scenario* scenario,
+                                               std::vector<std::string>* notes) {
+  std::map<std::string, std::string> out;
+  if (scenario->clusters.size() < 2) return out;
+  std::multiset<std::string> taken;
+  for (const ClusterSpec& each : scenario->clusters) taken.insert(each.name);
+  for (const auto& [name, id] : ids) taken.insert(id);
+  for (const auto& [name, id] : ids) {
+    if (id.empty() || id == name || taken.count(id) > 1) continue;
+    out[name] = id;
+    notes->push_back(fmt::format("{}: is cluster {} here, as its istiod's CLUSTER_ID says", name, id));
+  }
+  for (ClusterSpec& each : scenario->clusters) {
+    for (std::string* name : {&each.name, &each.control_plane}) {
+      if (const auto it = out.find(*name); it != out.end()) *name = it->second;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
@@ -303,6 +325,7 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
   out.scenario.mending = options.mending;
   out.scenario.date = options.date;
   std::vector<std::pair<std::string, std::string>> to_label;  // cluster, namespace
+  std::map<std::string, std::string> own_ids;                 // what their istiods call clusters that folders name
   std::vector<std::string> notes;
   for (const SurveyCluster& c : options.clusters) {
     ClusterSpec spec;
@@ -320,10 +343,15 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     if (!spec.network.empty() && !labelled) to_label.emplace_back(spec.name, MainOf(system));
     if (spec.network.empty()) spec.network = "network1";
     if (!BringsIstiod(*objects)) spec.installed_name = ClusterIdOfProxies(*objects);
+    if (c.by_folder) own_ids[c.name] = ClusterIdOfIstiods(*objects);
     brings_secrets = brings_secrets || BringsRemoteSecrets(*objects);
     out.scenario.clusters.push_back(std::move(spec));
   }
   TellOfIds(&out.scenario, &notes);
+  const std::map<std::string, std::string> renamed = RenameByIds(own_ids, &out.scenario, &notes);
+  for (auto& [name, ns_name] : to_label) {
+    if (const auto it = renamed.find(name); it != renamed.end()) name = it->second;
+  }
   if (!options.mending.Does(sim::Mend::kRoots, sketch)) out.scenario.ca = CaPlan::kSelfSigned;
   // What was chosen MakeStart() does.
   const auto left_out = [&](sim::Mend what) {

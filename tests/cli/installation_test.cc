@@ -68,6 +68,26 @@ TEST_F(InstallationTest, AnIstiodThatIsPutThereCallsTheClusterAsItsGatewaysDo) {
   EXPECT_THAT(two.output, HasSubstr("not ready: istio-eastwestgateway"));
 }
 
+TEST_F(InstallationTest, ClustersThatFoldersNameAreCalledAsTheirIstiodsDo) {
+  const auto istiod = [](const std::string& id) {
+    return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: istiod, namespace: istio-system}\nspec:\n"
+           "  selector: {matchLabels: {app: istiod}}\n  template:\n    metadata: {labels: {app: istiod}}\n"
+           "    spec: {containers: [{name: discovery, image: docker.io/istio/pilot:1.18.2, env: [{name: CLUSTER_ID, "
+           "value: " +
+           id + "}]}]}\n";
+  };
+  Write("c1/istiod.yaml", istiod("east"));
+  Write("c2/istiod.yaml", istiod("west"));
+  EXPECT_THAT(Apply("").output, AllOf(HasSubstr("note: c1: is cluster east here, as its istiod's CLUSTER_ID says"),
+                                      testing::ContainsRegex("\nwest +sample +helloworld ")));
+  const std::string folders = (folder_ / "c1").string() + " " + (folder_ / "c2").string();
+  EXPECT_THAT(Call("check " + folders).output, Not(HasSubstr("WT202")));
+  // One ID for two is nobody's.
+  Write("c2/istiod.yaml", istiod("east"));
+  EXPECT_THAT(Call("check " + folders).output,
+              AllOf(HasSubstr("WT202"), HasSubstr("istiod runs with CLUSTER_ID east, as that of c1 does")));
+}
+
 TEST_F(InstallationTest, NothingIsFilledInIfThatIsChosen) {
   const Ran ran = Apply("--mend none");
   EXPECT_THAT(ran.output, AllOf(Not(HasSubstr("mended ")), HasSubstr("the manifests bring no remote Secrets")));
