@@ -263,7 +263,7 @@ absl::StatusOr<Json> MakeEnvoyBootstrap(const pilot::ProxyBootstrap& proxy, cons
   Json stats = *admin;
   if (stats.contains("socket_address")) {
     const Json& at = stats["socket_address"];
-    stats = TcpAddress(at["address"].get<std::string>(), at["port_value"]);
+    stats = TcpAddress(at["address"].get<std::string>(), at["port_value"].get<int>());
   }
   Json clusters = Json::array({local("prometheus_stats", stats)});
   if (!options.without_agent) {

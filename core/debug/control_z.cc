@@ -167,7 +167,8 @@ ordered_json CtrlzMetrics(const std::string& text) {
     ordered_json& metrics = family(name)["metrics"];
     std::string key;
     for (const char* of_part : {"le", "quantile"}) {
-      if (labels.contains(of_part) && family(name)["type"] != "GAUGE") key = labels[of_part], labels.erase(of_part);
+      if (labels.contains(of_part) && family(name)["type"] != "GAUGE")
+        key = labels[of_part].get<std::string>(), labels.erase(of_part);
     }
     const std::string type = family(name)["type"].get<std::string>();
     if (type != "HISTOGRAM" && type != "SUMMARY") {
