@@ -555,8 +555,9 @@ const std::vector<ProfileRow>& ProfileRows() {
        "a route of the Gateway API whose mirror is not there goes on without it; before, the route had no effect",
        "1.26", "", ""},
       {Change::kGatewayApiMeshPorts, "gateway-api-mesh-ports",
-       "a route of the Gateway API in the mesh holds for the port that its parentRef names; before, for all", "1.19",
-       "", ""},
+       "a route of the Gateway API in the mesh holds for the port that its parentRef names, and, of another namespace "
+       "than its service's, for that namespace's clients, first of all; before, for all ports and clients",
+       "1.19", "", ""},
       {Change::kGatewayApiMethodRanks, "gateway-api-method-ranks",
        "of two matches of the Gateway API with one path that with a method comes first", "1.19", "", ""},
       {Change::kGatewayApiL4Partly, "gateway-api-l4-partly",

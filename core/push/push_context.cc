@@ -101,8 +101,9 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
 
   now.services =
       services ? std::make_shared<const ServiceIndex>(env, now.defaults, mesh.trust_domain_aliases) : before->services;
-  now.virtual_services = virtual_services ? std::make_shared<const VirtualServiceIndex>(configs.VirtualServices(),
-                                                                                        now.defaults, env.domain_suffix)
+  now.virtual_services = virtual_services ? std::make_shared<const VirtualServiceIndex>(
+                                                configs.VirtualServices(), now.defaults, env.domain_suffix,
+                                                now.profile.Has(Change::kGatewayApiMeshPorts))
                                           : before->virtual_services;
   now.destination_rules = destination_rules
                               ? std::make_shared<const DestinationRuleIndex>(

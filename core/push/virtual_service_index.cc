@@ -111,7 +111,8 @@ std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::Vi
 }
 
 VirtualServiceIndex::VirtualServiceIndex(const List& sorted, const ExportToDefaults& defaults,
-                                         std::string_view domain_suffix) {
+                                         std::string_view domain_suffix, bool own_routes_first)
+    : own_routes_first_(own_routes_first) {
   List resolved;
   resolved.reserve(sorted.size());
   for (const config::VirtualServiceRef& vs : sorted) {
@@ -159,13 +160,13 @@ VirtualServiceIndex::List VirtualServiceIndex::ForGateway(std::string_view ns, s
     const auto it = index.find(absl::string_view(gateway.data(), gateway.size()));
     if (it != index.end()) out.insert(out.end(), it->second.begin(), it->second.end());
   };
-  // Of all who are public, the namespace's own routes of the Gateway API come first (istiod: "consumer override").
   const auto own = [&](const config::VirtualServiceRef& vs) { return vs->meta.ns == ns && OfGatewayApi(*vs); };
   if (const auto it = private_by_namespace_.find(ns); it != private_by_namespace_.end()) take(it->second);
   if (const auto it = exported_to_namespace_.find(ns); it != exported_to_namespace_.end()) take(it->second);
   const auto before = static_cast<List::difference_type>(out.size());
   take(public_by_gateway_);
-  if (std::any_of(out.begin() + before, out.end(), own)) std::stable_partition(out.begin() + before, out.end(), own);
+  if (own_routes_first_ && std::any_of(out.begin() + before, out.end(), own))
+    std::stable_partition(out.begin() + before, out.end(), own);
   return out;
 }
 

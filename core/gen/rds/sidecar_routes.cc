@@ -236,7 +236,8 @@ class HostBuilder {
     std::vector<const RoutedService*> services;
     SplitHosts(rule, hosts, services);
     // A route of the Gateway API is for clients of its namespace, or for services of its namespace.
-    if (OfGatewayApi(rule) && std::none_of(services.begin(), services.end(), [&](const RoutedService* routed) {
+    if (push_.profile().Has(Change::kGatewayApiMeshPorts) && OfGatewayApi(rule) &&
+        std::none_of(services.begin(), services.end(), [&](const RoutedService* routed) {
           return routed->service->attributes.ns == rule.meta.ns || proxy_.config_namespace == rule.meta.ns;
         })) {
       return;

@@ -653,6 +653,27 @@ TEST_F(Rds, AServiceFollowsTheRuleThatNamesItBestByProfile) {
   EXPECT_EQ(cluster("api"), "outbound|80||for-api.shop.svc.cluster.local");
 }
 
+TEST_F(Rds, AGatewayApiRouteOfAThirdNamespaceHoldsForAllOrByProfileForItsOwnClients) {
+  world_.AddService("web", "other");
+  const auto cluster = [this] {
+    const Routes routes = Generate("80");
+    return Find(routes, "web.other.svc.cluster.local:80").routes(0).route().cluster();
+  };
+  config::VirtualService rule = To("web.other.svc.cluster.local");
+  rule.http[0].route[0].destination.subset = "third";
+  AddVirtualService(rule, "third", "third", {{"internal.istio.io/route-semantics", "gateway"}});
+  EXPECT_EQ(cluster(), "outbound|80|third|web.other.svc.cluster.local");
+  Since({Change::kGatewayApiMeshPorts});
+  EXPECT_EQ(cluster(), "outbound|80||web.other.svc.cluster.local");
+  // The client's own counts, and before an older one of the service's namespace.
+  rule.http[0].route[0].destination.subset = "others";
+  AddVirtualService(rule, "others", "other", {{"internal.istio.io/route-semantics", "gateway"}});
+  EXPECT_EQ(cluster(), "outbound|80|others|web.other.svc.cluster.local");
+  rule.http[0].route[0].destination.subset = "own";
+  AddVirtualService(rule, "own", "shop", {{"internal.istio.io/route-semantics", "gateway"}});
+  EXPECT_EQ(cluster(), "outbound|80|own|web.other.svc.cluster.local");
+}
+
 TEST_F(Rds, HostsAreSmallLettersByProfile) {
   world_.AddService("web")->hostname = "Web.example";
   config::VirtualService rule = To("WEB.Example");
