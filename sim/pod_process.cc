@@ -408,6 +408,9 @@ std::string PodProcess::Trouble() const {
   }
   // istiod: pilot/cmd/pilot-agent/status/ready/probe.go.
   if (out.empty()) out = "config not received from XDS server (is Istiod running?)";
+  // What the agent cannot know.
+  if (const absl::Status kept = site_.MayAskDns(workload_, istiod_->options().istiod.host); !kept.ok())
+    out += fmt::format(" ({})", Message(kept));
   return "Envoy proxy is NOT ready: " + out;
 }
 

@@ -192,6 +192,17 @@ TEST_F(InstallationTest, ANetworkPolicyDropsWhatItDoesNotLetIn) {
                                 testing::ContainsRegex("sleep.sample +c2 +helloworld.sample:5000 +c1 [0-9]+, c2 ")));
 }
 
+TEST_F(InstallationTest, AnAgentThatGetsNoDnsIsToldWithThePolicy) {
+  Write(
+      "c2/policy.yaml",
+      "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: no-dns, namespace: sample}\n"
+      "spec: {podSelector: {matchLabels: {app: sleep}}, policyTypes: [Egress], egress: [{ports: [{port: 15012}, {port: "
+      "5000}]}]}\n");
+  EXPECT_THAT(Apply("").output,
+              testing::ContainsRegex("not ready: sleep-[^ ]*sample@c2: .*i/o timeout.* \\(DNS does not answer: "
+                                     "NetworkPolicy sample/no-dns of c2 lets no query through"));
+}
+
 TEST_F(InstallationTest, KindsOwnPluginEnforcesNoNetworkPolicy) {
   Write("c2/policy.yaml", kClosedToGateways);
   Write("c2/kind.yaml", "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n");
