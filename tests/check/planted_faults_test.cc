@@ -616,7 +616,7 @@ TEST(Lint, PrimariesOfWhichNoneHasARemoteSecretAreTold) {
   std::ostringstream text;
   text << file.rdbuf();
   std::string yaml = text.str();
-  for (const std::string& gone : {"  - {of: cluster2, in: cluster1}\n", "  - {of: cluster1, in: cluster2}\n"}) {
+  for (const std::string_view gone : {"  - {of: cluster2, in: cluster1}\n", "  - {of: cluster1, in: cluster2}\n"}) {
     const size_t at = yaml.find(gone);
     ASSERT_NE(at, std::string::npos) << gone;
     yaml.erase(at, gone.size());
