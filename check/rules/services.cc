@@ -510,14 +510,14 @@ std::string ZoneOf(std::string zone) {
 void ClusterDnsMisreads(const Mesh& mesh, Findings& findings) {
   // coredns: plugin.cfg.
   static const auto* const known = new std::vector<std::string_view>{
-      "metadata",   "geoip",       "cancel",    "tls",       "timeouts", "multisocket", "reload",   "nsid",
-      "bufsize",    "root",        "bind",      "debug",     "trace",    "ready",       "health",   "pprof",
-      "prometheus", "errors",      "log",       "dnstap",    "local",    "dns64",       "acl",      "any",
-      "chaos",      "loadbalance", "tsig",      "cache",     "rewrite",  "header",      "dnssec",   "autopath",
-      "minimal",    "template",    "transfer",  "hosts",     "route53",  "azure",       "clouddns", "k8s_external",
-      "kubernetes", "file",        "auto",      "secondary", "etcd",     "loop",        "forward",  "grpc",
-      "erratic",    "whoami",      "on",        "sign",      "view",     "nomad",       "import",   "startup",
-      "shutdown",   "quic",        "proxyproto"};
+      "metadata",   "geoip",       "cancel",     "tls",       "timeouts", "multisocket", "reload",   "nsid",
+      "bufsize",    "root",        "bind",       "debug",     "trace",    "ready",       "health",   "pprof",
+      "prometheus", "errors",      "log",        "dnstap",    "local",    "dns64",       "acl",      "any",
+      "chaos",      "loadbalance", "tsig",       "cache",     "rewrite",  "header",      "dnssec",   "autopath",
+      "minimal",    "template",    "transfer",   "hosts",     "route53",  "azure",       "clouddns", "k8s_external",
+      "kubernetes", "file",        "auto",       "secondary", "etcd",     "loop",        "forward",  "grpc",
+      "erratic",    "whoami",      "on",         "sign",      "view",     "nomad",       "import",   "startup",
+      "shutdown",   "quic",        "proxyproto", "https",     "https3",   "grpc_server", "shed"};
   for (const auto& cluster : mesh.clusters()) {
     const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", "kube-system", "coredns");
     if (map == nullptr) continue;
