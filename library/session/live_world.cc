@@ -7,7 +7,7 @@
 #include "fmt/format.h"
 #include "replay/world_recorder.h"
 #include "scenarios/actions/action.h"
-#include "scenarios/mesh/refused.h"
+#include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/start.h"

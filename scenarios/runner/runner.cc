@@ -18,7 +18,7 @@
 #include "scenarios/answers/address_names.h"
 #include "scenarios/answers/unrest.h"
 #include "scenarios/expectations/expectation.h"
-#include "scenarios/mesh/refused.h"
+#include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/results/convergence.h"
 #include "scenarios/results/nacks.h"

@@ -16,7 +16,6 @@
 #include "scenarios/answers/failure_words.h"
 #include "scenarios/mesh/gaps.h"
 #include "scenarios/mesh/manifests.h"
-#include "scenarios/mesh/refused.h"
 #include "scenarios/mesh/system_namespaces.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/results/nacks.h"

@@ -6,7 +6,7 @@
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "replay/world_recorder.h"
-#include "scenarios/mesh/refused.h"
+#include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/world.h"
 #include "sim/invariants/watch.h"
 
