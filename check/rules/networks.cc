@@ -92,8 +92,9 @@ void NetworkWithoutGateway(const Mesh& mesh, Findings& findings) {
       // What every istiod of the mesh lacks is one thing to mend.
       findings.Add(at.object == nullptr ? *cluster : *at.cluster, at.object, std::move(message));
       // Where pods alone say the network, the word is wrong sooner than a gateway is missing.
-      const bool of_a_cluster = std::any_of(mesh.clusters().begin(), mesh.clusters().end(),
-                                            [&](const auto& each) { return each->label == network; });
+      const bool of_a_cluster =
+          std::any_of(mesh.clusters().begin(), mesh.clusters().end(),
+                      [&named_so = network](const auto& each) { return each->label == named_so; });
       if (at.object != nullptr && at.object->kind != "Service" && at.object->kind != "Namespace" && !of_a_cluster) {
         std::set<std::string> with;
         for (const auto& each : mesh.clusters()) {
