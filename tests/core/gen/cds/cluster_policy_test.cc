@@ -185,7 +185,8 @@ TEST(ClusterPolicy, RetriesMayBeAShareOfTheRequestsUnderWay) {
 
 TEST(ClusterPolicy, IdleTimeOfTcpCountsWhereHttpSaysNone) {
   config::ConnectionPoolSettings pool;
-  pool.tcp.emplace().idle_timeout = std::chrono::seconds(90);
+  pool.tcp = config::ConnectionPoolSettings::Tcp();
+  pool.tcp->idle_timeout = std::chrono::seconds(90);
   const auto idle = [&](const Profile& profile) {
     ClusterDraft draft;
     ApplyConnectionPool(config::MeshConfig{}, &pool, profile, draft);
@@ -193,13 +194,15 @@ TEST(ClusterPolicy, IdleTimeOfTcpCountsWhereHttpSaysNone) {
   };
   EXPECT_EQ(idle(Profile()), 0);
   EXPECT_EQ(idle(With({Change::kTcpIdleTimeout})), 90);
-  pool.http.emplace().idle_timeout = std::chrono::seconds(20);
+  pool.http = config::ConnectionPoolSettings::Http();
+  pool.http->idle_timeout = std::chrono::seconds(20);
   EXPECT_EQ(idle(With({Change::kTcpIdleTimeout})), 20);
 }
 
 TEST(ClusterPolicy, StreamsAreLimitedOnHttp2AloneAndNotWhereTheClientsProtocolIsKept) {
   config::ConnectionPoolSettings pool;
-  pool.http.emplace().max_concurrent_streams = 50;
+  pool.http = config::ConnectionPoolSettings::Http();
+  pool.http->max_concurrent_streams = 50;
   const auto streams = [&](const Profile& profile, ClusterDraft::UpstreamProtocol protocol) {
     ClusterDraft draft;
     draft.upstream_protocol = protocol;
@@ -221,7 +224,8 @@ TEST(ClusterPolicy, TheClientsProtocolKeepsFromTheUpgradeSinceTheReleaseThatSays
   config::MeshConfig mesh;
   mesh.h2_upgrade_policy = H2::kUpgrade;
   config::ConnectionPoolSettings pool;
-  pool.http.emplace().use_client_protocol = true;
+  pool.http = config::ConnectionPoolSettings::Http();
+  pool.http->use_client_protocol = true;
   EXPECT_TRUE(ShouldUpgradeToH2(mesh, &pool, {"http", 80, Protocol::kHttp}, Profile()));
   EXPECT_FALSE(ShouldUpgradeToH2(mesh, &pool, {"http", 80, Protocol::kHttp}, With({Change::kClientProtocolKept})));
 }
