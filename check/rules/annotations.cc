@@ -19,6 +19,7 @@
 #include "core/base/status.h"
 #include "core/base/text/letters_apart.h"
 #include "core/inject/annotation_validation.h"
+#include "core/inject/proxy_bootstrap.h"
 #include "core/kube/quantity.h"
 #include "core/kube/yaml.h"
 #include "core/profile/image_release.h"
@@ -346,22 +347,15 @@ void UnitsForgotten(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// The sidecar's environment and what it says of its ProxyConfig.
+// The sidecar's environment and its ProxyConfig, the mesh's included. Of pods that have one.
 struct ProxyOf {
-  std::map<std::string, std::string> variables;
+  pilot::ProxyEnvironment variables;
   json config;
 };
 ProxyOf ReadProxy(const sim::PodProcess& pod) {
   ProxyOf out;
-  for (const json& container : Items(At(pod.pod()->body, {"spec", "containers"}))) {
-    if (Text(container, "name") != "istio-proxy") continue;
-    for (const json& each : Items(At(container, "env"))) {
-      if (At(each, "value").is_string()) out.variables[Text(each, "name")] = Text(each, "value");
-    }
-  }
-  if (const auto it = out.variables.find("PROXY_CONFIG"); it != out.variables.end()) {
-    if (json read = json::parse(it->second, nullptr, false); !read.is_discarded()) out.config = std::move(read);
-  }
+  out.variables = pilot::ReadProxyEnvironment(pod.pod()->body).value_or(pilot::ProxyEnvironment());
+  out.config = pod.bootstrap()->proxy_config;
   const json& metadata = At(out.config, "proxyMetadata");
   if (metadata.is_object()) {
     for (auto it = metadata.begin(); it != metadata.end(); ++it) out.variables.emplace(it.key(), TextOf(it.value()));
@@ -386,7 +380,8 @@ void DrainsLongerThanGrace(const Mesh& mesh, Findings& findings) {
           waits ? variable("MINIMUM_DRAIN_DURATION") : Text(proxy.config, "terminationDrainDuration");
       const std::optional<Duration> drain = ParseGoDuration(text);
       const int64_t grace = Number(At(pod->pod()->body, "spec"), "terminationGracePeriodSeconds", 30);
-      if (!drain || *drain < std::chrono::seconds(grace)) continue;
+      if (!drain || *drain == pilot::ProxyBootstrap().termination_drain || *drain < std::chrono::seconds(grace))
+        continue;
       const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
       if (!told.insert(NameOf(*owner)).second) continue;
       findings.Add(*cluster, *owner,

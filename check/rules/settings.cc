@@ -340,15 +340,13 @@ void RangesOverlap(const Mesh& mesh, Findings& findings) {
   std::vector<scenario::ClusterRanges> files;
   for (const scenario::ClusterSpec& cluster : mesh.scenario().clusters)
     files.push_back(scenario::ReadRanges(cluster).value_or(scenario::ClusterRanges()));
-  for (const std::string& text : scenario::SharedRanges(mesh.scenario(), files)) {
-    // At the file of the last cluster that it names, where a file says the range.
+  for (const scenario::SharedRange& shared : scenario::SharedRanges(mesh.scenario(), files)) {
+    // At the file of the last cluster of these where a file says the range.
     Place place;
-    for (size_t i = 0; i < files.size(); ++i) {
-      const std::string& name = mesh.scenario().clusters[i].name;
-      if (!files[i].file.empty() && fmt::format(" {} ", text).find(fmt::format(" {} ", name)) != std::string::npos)
-        place = {files[i].file, files[i].line};
+    for (const size_t i : shared.clusters) {
+      if (!files[i].file.empty()) place = {files[i].file, files[i].line};
     }
-    findings.Add("", "", place, text);
+    findings.Add("", "", place, shared.text);
   }
 }
 

@@ -214,23 +214,21 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
   std::vector<std::string> pools;
   std::vector<std::tuple<json, std::string, std::string>> pool_objects;  // with namespace, and where they stand
   std::string metal_lb = "metallb-system";
-  const auto look_at = [&](const json& object, const std::string& given, const std::string& where) {
+  const auto look_at = [&](const json& object, const std::string& given, const std::string& file, int line) {
     metal_lb = MetalLbNamespace(object, metal_lb);
     if (Text(object, "kind") == "DaemonSet" && Text(At(object, "metadata"), "name") == "kindnet") out.kindnet = true;
     if (IsMetalLbPool(object)) {
       const std::string ns = Text(At(object, "metadata"), "namespace", given.empty() ? "default" : given.c_str());
-      pool_objects.emplace_back(object, ns, where);
-      const size_t colon = where.rfind(':');
-      out.file = where.substr(0, colon);
-      if (!absl::SimpleAtoi(where.substr(colon + 1), &out.line)) out.line = 0;
+      pool_objects.emplace_back(object, ns, fmt::format("{}:{}", file, line));
+      out.file = file;
+      out.line = line;
       return;
     }
     for (std::string& range : PoolAddresses(object)) pools.push_back(std::move(range));
   };
   for (const ManifestSpec& spec : cluster.manifests) {
     if (!spec.objects.is_null()) {
-      for (const json& object : Items(spec.objects))
-        look_at(object, spec.ns, fmt::format("{}:{}", spec.file, spec.line));
+      for (const json& object : Items(spec.objects)) look_at(object, spec.ns, spec.file, spec.line);
       continue;
     }
     if (!fakekube::AnyMentions(spec.path, {"kind.x-k8s.io", "metallb", "kindnet"}))
@@ -239,7 +237,7 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
     const absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path, &others);
     if (!manifests.ok()) return manifests.status();
     for (const fakekube::Manifest& manifest : *manifests)
-      look_at(manifest.object, spec.ns, fmt::format("{}:{}", manifest.file, manifest.line));
+      look_at(manifest.object, spec.ns, manifest.file, manifest.line);
     for (const fakekube::Manifest& other : others.found) {
       if (!IsKindFile(other.object)) continue;
       if (const std::string why = KindRefuses(other.object); !why.empty())
@@ -352,8 +350,8 @@ bool SameRange(const std::string& a, const std::string& b) {
   return one.ok() && other.ok() && *one == *other;
 }
 
-std::vector<std::string> SharedRanges(const Scenario& scenario, const std::vector<ClusterRanges>& files) {
-  std::vector<std::string> out;
+std::vector<SharedRange> SharedRanges(const Scenario& scenario, const std::vector<ClusterRanges>& files) {
+  std::vector<SharedRange> out;
   std::vector<AddressRanges> ranges;
   for (size_t i = 0; i < scenario.clusters.size(); ++i) ranges.push_back(RangesOf(scenario.clusters[i], i, files[i]));
   const auto meet = [](const std::string& a, const std::string& b) {
@@ -365,17 +363,20 @@ std::vector<std::string> SharedRanges(const Scenario& scenario, const std::vecto
     const std::string& name = scenario.clusters[i].name;
     const AddressRanges& own = ranges[i];
     if (meet(own.pods, own.services)) {
-      out.push_back(fmt::format(
-          "the ranges of pods and Services of {0} overlap ({1}, {2}): a pod with an address that a Service has too is "
-          "not reached from within {0}; give each a range of its own",
-          name, own.pods, own.services));
+      out.push_back({fmt::format("the ranges of pods and Services of {0} overlap ({1}, {2}): a pod with an address "
+                                 "that a Service has too is "
+                                 "not reached from within {0}; give each a range of its own",
+                                 name, own.pods, own.services),
+                     {i}});
     }
     for (const auto& [what, range] : {std::pair("pods", own.pods), std::pair("Services", own.services)}) {
       if (!meet(own.load_balancers, range)) continue;
-      out.push_back(fmt::format(
-          "the range of load balancers of {0} overlaps that of its {1} ({2}, {3}): what other networks send there is "
-          "no load balancer's to the nodes of {0}; give them a range of the nodes' own network that nothing else has",
-          name, what, own.load_balancers, range));
+      out.push_back({fmt::format("the range of load balancers of {0} overlaps that of its {1} ({2}, {3}): what other "
+                                 "networks send there is "
+                                 "no load balancer's to the nodes of {0}; give them a range of the nodes' own network "
+                                 "that nothing else has",
+                                 name, what, own.load_balancers, range),
+                     {i}});
     }
     for (size_t j = i + 1; j < ranges.size(); ++j) {
       for (const auto& port : files[i].host_ports) {
@@ -383,32 +384,37 @@ std::vector<std::string> SharedRanges(const Scenario& scenario, const std::vecto
           const bool meets = port.address == other.address || port.address == "0.0.0.0" || other.address == "0.0.0.0";
           if (port.port != other.port || !meets) continue;
           out.push_back(
-              fmt::format("the kind clusters {} and {} both take port {} of their machine: where it is one machine, "
-                          "the second is not "
-                          "created (port is already allocated); give each a port of its own",
-                          name, scenario.clusters[j].name, port.port));
+              {fmt::format("the kind clusters {} and {} both take port {} of their machine: where it is one machine, "
+                           "the second is not "
+                           "created (port is already allocated); give each a port of its own",
+                           name, scenario.clusters[j].name, port.port),
+               {i, j}});
         }
       }
       const ClusterSpec &a = scenario.clusters[i], &b = scenario.clusters[j];
       if (meet(ranges[i].load_balancers, ranges[j].load_balancers)) {
-        out.push_back(fmt::format(
-            "the ranges of load balancers of {0} and {1} overlap ({2}, {3}): at an address that both give away each "
-            "one's pods reach their own cluster, and all others {0}; give each a range of its own",
-            a.name, b.name, ranges[i].load_balancers, ranges[j].load_balancers));
+        out.push_back(
+            {fmt::format("the ranges of load balancers of {0} and {1} overlap ({2}, {3}): at an address that both give "
+                         "away each "
+                         "one's pods reach their own cluster, and all others {0}; give each a range of its own",
+                         a.name, b.name, ranges[i].load_balancers, ranges[j].load_balancers),
+             {i, j}});
       }
       for (const auto& [of, pods, services] : {std::tuple(std::pair(&a, &b), &ranges[i].pods, &ranges[j].services),
                                                std::tuple(std::pair(&b, &a), &ranges[j].pods, &ranges[i].services)}) {
         if (a.network != b.network || !meet(*pods, *services)) continue;
-        out.push_back(fmt::format(
-            "{0} and {1} are on one network, and the pods of {0} have addresses of the Services of {1} ({2}, {3}): "
-            "within {1} they are Services; give each a range of its own, or a network",
-            of.first->name, of.second->name, *pods, *services));
+        out.push_back({fmt::format("{0} and {1} are on one network, and the pods of {0} have addresses of the Services "
+                                   "of {1} ({2}, {3}): "
+                                   "within {1} they are Services; give each a range of its own, or a network",
+                                   of.first->name, of.second->name, *pods, *services),
+                       {i, j}});
       }
       if (a.network != b.network || !meet(ranges[i].pods, ranges[j].pods)) continue;
-      out.push_back(fmt::format(
-          "{} and {} are on one network, and their pods' ranges overlap ({}, {}): what one sends to a pod of the other "
-          "in there stays with its own; give each a range of its own, or a network",
-          a.name, b.name, ranges[i].pods, ranges[j].pods));
+      out.push_back({fmt::format("{} and {} are on one network, and their pods' ranges overlap ({}, {}): what one "
+                                 "sends to a pod of the other "
+                                 "in there stays with its own; give each a range of its own, or a network",
+                                 a.name, b.name, ranges[i].pods, ranges[j].pods),
+                     {i, j}});
     }
   }
   return out;

@@ -49,8 +49,12 @@ bool EnforcesPolicies(const ClusterSpec& cluster, const ClusterRanges& files);
 // The same addresses, however they are written.
 bool SameRange(const std::string& a, const std::string& b);
 
+struct SharedRange {
+  std::string text;
+  std::vector<size_t> clusters;  // whose they are, by their places in the scenario, in order
+};
 // Ranges that meet: pods and Services of one cluster, pods of clusters on one network, load balancers; and ports of
 // kind's clusters that their machine has once. `files`: of each cluster.
-std::vector<std::string> SharedRanges(const Scenario& scenario, const std::vector<ClusterRanges>& files);
+std::vector<SharedRange> SharedRanges(const Scenario& scenario, const std::vector<ClusterRanges>& files);
 
 }  // namespace wavetank::scenario

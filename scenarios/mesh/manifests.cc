@@ -17,10 +17,15 @@ namespace {
 
 using nlohmann::json;
 
+// Where it is, of a spec whose objects are in `ns` where they name none; empty: in no namespace.
+std::string NamespaceOf(const json& object, const std::string& ns) {
+  const std::string own = Text(At(object, "metadata"), "namespace");
+  if (!own.empty() || fakekube::ClusterScoped(Text(object, "kind"))) return own;
+  return ns.empty() ? "default" : ns;
+}
+
 void SetNamespace(json& object, const std::string& ns) {
-  if (fakekube::ClusterScoped(Text(object, "kind"))) return;
-  json& meta = object["metadata"];
-  if (Text(meta, "namespace").empty()) meta["namespace"] = ns.empty() ? "default" : ns;
+  if (std::string own = NamespaceOf(object, ns); !own.empty()) object["metadata"]["namespace"] = std::move(own);
 }
 
 kube::Labels LabelsOf(const json& object) {
@@ -69,10 +74,8 @@ absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluste
 std::string PlaceInManifests(const ClusterSpec& cluster, const json& object) {
   const auto same = [&](const json& other, const ManifestSpec& spec) {
     const json &one = At(object, "metadata"), &meta = At(other, "metadata");
-    if (Text(other, "kind") != Text(object, "kind") || Text(meta, "name") != Text(one, "name")) return false;
-    json named = {{"kind", Text(other, "kind")}, {"metadata", {{"namespace", Text(meta, "namespace")}}}};
-    SetNamespace(named, spec.ns);
-    return Text(At(named, "metadata"), "namespace") == Text(one, "namespace");
+    return Text(other, "kind") == Text(object, "kind") && Text(meta, "name") == Text(one, "name") &&
+           NamespaceOf(other, spec.ns) == Text(one, "namespace");
   };
   std::string out;
   for (const ManifestSpec& spec : cluster.manifests) {

@@ -8,8 +8,6 @@
 
 namespace wavetank::scenario {
 
-// `index`: among the clusters, for addresses that it does not name. `file`: for messages about objects that stand in
-// it.
 ClusterSpec ReadCluster(const Field& f);
 LinkSpec ReadLink(const Field& f, const Scenario& scenario);
 // Of clusters that are known. What does not fit them is told with its place.

@@ -169,7 +169,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
       out.mended.insert({sim::Mend::kTokens, secret.in});
     }
   }
-  for (std::string& note : SharedRanges(scenario, files)) out.notes.push_back(std::move(note));
+  for (SharedRange& shared : SharedRanges(scenario, files)) out.notes.push_back(std::move(shared.text));
   if (absl::Status status = CheckSteps(scenario, &out.notes); !status.ok()) return status;
   return out;
 }

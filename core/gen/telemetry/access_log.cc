@@ -1,6 +1,7 @@
 #include "core/gen/telemetry/access_log.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -109,35 +110,29 @@ class Formatters {
   bool once_ = false, without_query_ = false, metadata_ = false;
 };
 
+// Names of filter state that tells the peer.
+using PeerStates = std::span<const char* const>;
+constexpr const char* kPeerStates[] = {"upstream_peer",         "downstream_peer",      "wasm.upstream_peer",
+                                       "wasm.upstream_peer_id", "wasm.downstream_peer", "wasm.downstream_peer_id"};
+
 // How istiods of several releases write formats.
 struct FormatRules {
   // That Envoy need not sort the fields of JSON is said, which it does not by itself.
   bool json_options = false;
   bool raw_cluster = false;  // clusters by name, in istiod's own formats
   bool names_metadata_extension = true;
-  std::vector<const char*> peers, otel_peers;  // names of filter state that tells the peer
+  PeerStates peers, otel_peers, mesh_peers;  // for a provider, one of OpenTelemetry, the mesh's own service
   bool otel_no_labels = false;
 };
 FormatRules RulesOf(const PushContext& push) {
   const Profile& profile = push.profile();
-  const std::vector<const char*> old = {"wasm.upstream_peer", "wasm.upstream_peer_id", "wasm.downstream_peer",
-                                        "wasm.downstream_peer_id"};
-  std::vector<const char*> peers = old;
-  if (profile.Has(Change::kPeerStateNames)) peers = {"upstream_peer", "downstream_peer"};
-  std::vector<const char*> otel = peers;
-  if (profile.Has(Change::kOtelLogsAllPeerStates)) otel.insert(otel.end(), old.begin(), old.end());
-  return {profile.Has(Change::kJsonLogOptions),
-          profile.Has(Change::kRawUpstreamCluster),
-          !profile.Has(Change::kFormattersBuiltIn),
-          std::move(peers),
-          std::move(otel),
-          profile.Has(Change::kOtelNoBuiltinLabels)};
-}
-// The mesh's own service of logs is told all names since there are new ones (istiod: networking/core/accesslog.go).
-std::vector<const char*> MeshPeers(const FormatRules& rules) {
-  if (rules.peers.front() == std::string_view("wasm.upstream_peer")) return rules.peers;
-  return {"upstream_peer",         "downstream_peer",      "wasm.upstream_peer",
-          "wasm.upstream_peer_id", "wasm.downstream_peer", "wasm.downstream_peer_id"};
+  const PeerStates all = kPeerStates;
+  const bool renamed = profile.Has(Change::kPeerStateNames);
+  const PeerStates own = renamed ? all.first(2) : all.subspan(2);
+  return {profile.Has(Change::kJsonLogOptions), profile.Has(Change::kRawUpstreamCluster),
+          !profile.Has(Change::kFormattersBuiltIn), own, profile.Has(Change::kOtelLogsAllPeerStates) ? all : own,
+          // It is told all names since there are new ones (istiod: networking/core/accesslog.go).
+          renamed ? all : own, profile.Has(Change::kOtelNoBuiltinLabels)};
 }
 
 std::string OwnFormat(std::string_view text, const FormatRules& rules) {
@@ -211,7 +206,7 @@ AccessLogPb FileLog(const LogProvider::FileAccessLog& provider, const FormatRule
 
 // Without names of filter state, what metadata exchange found out about the peer: `peers`.
 void SetCommonGrpc(const std::string& log_name, const ProviderCluster& to, const std::vector<std::string>& filter_state,
-                   const std::vector<const char*>& peers, CommonGrpcPb& out) {
+                   PeerStates peers, CommonGrpcPb& out) {
   out.set_log_name(log_name);
   out.mutable_grpc_service()->mutable_envoy_grpc()->set_cluster_name(to.cluster);
   out.mutable_grpc_service()->mutable_envoy_grpc()->set_authority(to.hostname);
@@ -221,8 +216,7 @@ void SetCommonGrpc(const std::string& log_name, const ProviderCluster& to, const
   for (const char* name : peers) out.add_filter_state_objects_to_log(name);
 }
 
-AccessLogPb GrpcLog(const LogProvider::GrpcAccessLog& provider, const ProviderCluster& to,
-                    const std::vector<const char*>& peers) {
+AccessLogPb GrpcLog(const LogProvider::GrpcAccessLog& provider, const ProviderCluster& to, PeerStates peers) {
   const auto name = [&](const char* otherwise) { return provider.log_name.empty() ? otherwise : provider.log_name; };
   if (provider.tcp) {
     loggers::grpc::v3::TcpGrpcAccessLogConfig config;
@@ -333,7 +327,7 @@ void AddMeshLogs(const config::MeshConfig& mesh, const FormatRules& rules, LogsW
     LogProvider::GrpcAccessLog log;
     log.tcp = tcp;
     log.log_name = name;
-    return GrpcLog(log, service, MeshPeers(rules));
+    return GrpcLog(log, service, rules.mesh_peers);
   };
   out.Http(grpc(false, ""));
   out.Tcp(grpc(true, ""));

@@ -157,12 +157,16 @@ kube::ObjectRef NetworkPolicies::Refuses(PolicyDirection direction, const kube::
 kube::ObjectRef NetworkPolicies::RefusesDns(const kube::Object& pod, const IpAddress& ip) const {
   constexpr uint16_t kDns = 53;
   constexpr const char* kNamespace = "kube-system";
-  if (!any()) return nullptr;
-  kube::Object usual;
-  usual.kind = "Pod";
-  usual.meta.ns = kNamespace;
-  usual.meta.name = "coredns";
-  usual.meta.labels = {{"k8s-app", "kube-dns"}};
+  // Each request of a client asks.
+  if (!by_namespace_.contains(pod.meta.ns) && !by_namespace_.contains(kNamespace)) return nullptr;
+  static const auto* const usual = [] {
+    auto* const out = new kube::Object;
+    out->kind = "Pod";
+    out->meta.ns = kNamespace;
+    out->meta.name = "coredns";
+    out->meta.labels = {{"k8s-app", "kube-dns"}};
+    return out;
+  }();
   std::vector<kube::ObjectRef> servers;
   for (const kube::ObjectRef& each : api_.List("Pod", kNamespace)) {
     const auto label = each->meta.labels.find("k8s-app");
@@ -173,7 +177,7 @@ kube::ObjectRef NetworkPolicies::RefusesDns(const kube::Object& pod, const IpAdd
     if (auto out = Refuses(PolicyDirection::kEgress, pod, to, kDns, PolicyProtocol::kUdp); out != nullptr) return out;
     return Refuses(PolicyDirection::kIngress, server, from, kDns, PolicyProtocol::kUdp);
   };
-  if (servers.empty()) return refuses(usual);
+  if (servers.empty()) return refuses(*usual);
   kube::ObjectRef first;
   for (const kube::ObjectRef& server : servers) {
     kube::ObjectRef refused = refuses(*server);
