@@ -517,13 +517,13 @@ const std::vector<Rule>& NetworkPolicyRules() {
        DropsEndpoints},
       {"WT134", "NetworkPolicyNamesNobody", Level::kWarning, "a peer that nobody is lets nobody through",
        "mend the labels: of the pods, and of their namespaces (kubernetes.io/metadata.name is a namespace's own name)",
-       "", NamesNobody, false},
+       "", NamesNobody},
       {"WT139", "NetworkPolicyRulesUnheeded", Level::kWarning,
        "a policy isolates pods in the directions of policyTypes alone", "add the direction to policyTypes", "",
        RulesOfNoDirection, false},
       {"WT135", "NetworkPolicyClosesApplication", Level::kWarning,
        "what no policy admits to an isolated pod is dropped", "admit its clients; silence this if nobody shall call it",
-       "", ClosesApplications, false},
+       "", ClosesApplications},
   };
   return *rules;
 }

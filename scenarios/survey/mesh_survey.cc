@@ -240,8 +240,10 @@ class Surveyor {
       ++way.failed;
       if (way.cause.empty()) {
         way.cause = FailureInWords(facts);
-        if (const std::string obstacle = addresses_->Obstacle(t.client, upstream, r.cluster); !obstacle.empty())
+        if (const std::string obstacle = addresses_->Obstacle(t.client, upstream, r.cluster); !obstacle.empty()) {
           way.cause += " (" + obstacle + ")";
+          way.kept = true;
+        }
       }
       if (way.reason.empty()) way.reason = facts.transport_failure;
     };
@@ -259,7 +261,7 @@ class Surveyor {
       if (way.failed < way.tries) continue;
       const ReachabilityRow& row = survey_.reachability[key.first];
       DeadWay dead{row.client_cluster, row.client, row.service, key.second, way.cause, way.reason, way.tries};
-      if (dead.ByTls() || !row.answered_by.empty()) survey_.dead.push_back(std::move(dead));
+      if (dead.ByTls() || way.kept || !row.answered_by.empty()) survey_.dead.push_back(std::move(dead));
     }
   }
 
@@ -273,6 +275,7 @@ class Surveyor {
   struct Way {
     int64_t tries = 0, failed = 0;
     std::string cause, reason;
+    bool kept = false;  // by the network itself
   };
   std::map<std::pair<size_t, std::string>, Way> ways_;  // by row of reachability and upstream
 };

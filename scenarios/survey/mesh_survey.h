@@ -77,7 +77,7 @@ struct Survey {
   std::vector<ServiceRow> services;
   std::vector<ProxyEndpoints> endpoints;
   std::vector<ReachabilityRow> reachability;
-  std::vector<DeadWay> dead;         // where others answer, or by TLS
+  std::vector<DeadWay> dead;         // where others answer, by TLS, or by the network
   std::vector<std::string> notes;    // what was assumed, what does not come up
   std::vector<std::string> mended;   // what was done for the mesh (sim/mending/mending.h)
   std::vector<std::string> unready;  // proxies that are not ready, and why

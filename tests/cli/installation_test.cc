@@ -223,6 +223,18 @@ TEST_F(InstallationTest, ANetworkPolicyDropsWhatItDoesNotLetIn) {
                                 testing::ContainsRegex("sleep.sample +c2 +helloworld.sample:5000 +c1 [0-9]+, c2 ")));
 }
 
+TEST_F(InstallationTest, WhereNobodyAnswersApplyNamesThePolicyAndCheckBlamesNothingElse) {
+  Write("c2/policy.yaml",
+        "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: shut, namespace: sample}\n"
+        "spec: {podSelector: {matchLabels: {app: helloworld}}, policyTypes: [Ingress], ingress: [{from: [{podSelector: "
+        "{matchLabels: {app: nobody}}}]}]}\n");
+  const std::string alone = "--cluster c2=" + (folder_ / "c2").string();
+  EXPECT_THAT(Call("apply --requests 8 " + alone).output,
+              testing::ContainsRegex("DEAD PATH  sleep.sample in c2 to helloworld.sample:5000, .*"
+                                     "NetworkPolicy sample/shut of c2 \\(ingress\\) does not let"));
+  EXPECT_THAT(Call("check " + alone).output, AllOf(HasSubstr("WT134"), HasSubstr("WT135"), Not(HasSubstr("WT801"))));
+}
+
 TEST_F(InstallationTest, AnAgentThatGetsNoDnsIsToldWithThePolicy) {
   Write(
       "c2/policy.yaml",
