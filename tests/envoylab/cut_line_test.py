@@ -8,6 +8,7 @@ import math
 import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from two_networks_test import HELLOWORLD, SCENARIO, SOURCE, TwoNetworks, expect 
 
 RATE, BEFORE, DURING = 25, 200, 1000  # requests a second, and how many, from each side
 SLOWEST = 0.6                          # applications take evenly as long as this, at most
+SEEDS = range(1, 31)                   # of the simulation, whose counts are a distribution
 PATIENCE = 30                          # after the last request nobody waits longer
 
 FLOW = """  - {name: from-%s, from: {cluster: %s, namespace: sample, app: sleep}, to: "helloworld.sample:5000", path: /hello,
@@ -94,34 +96,51 @@ def real(mesh):
 
 
 def simulated(mesh):
+    """What befell each side's requests, a row for each of SEEDS runs."""
     with open(f"{mesh.scenario}/scenario.yaml") as f:
         scenario = f.read().replace("latency: 2ms", "latency: 100us")
     flows = "flows:\n" + "".join(FLOW % (c, c, RATE) for c in ("cluster1", "cluster2"))
     with open(f"{mesh.scenario}/scenario.yaml", "w") as f:
         f.write(scenario + flows + STEPS % (BEFORE, BEFORE, DURING, DURING))
-    done = subprocess.run([mesh.wavetank, "run", mesh.scenario, "--json"], capture_output=True, text=True)
-    expect("the simulation runs", done.returncode == 0, done.stderr[-400:])
     out = {}
-    for flow in json.loads(done.stdout)["runs"][0]["steps"][1]["traffic"]:
-        unanswered = flow["byFlags"].get("no answer", 0)
-        out[flow["flow"].removeprefix("from-")] = {
-            "sent": flow["sent"], "failed": flow["failed"] - unanswered, "unanswered": unanswered,
-            "retries": flow["attempts"] - flow["clientAttempts"],
-            "p50": flow["latencyMs"]["p50"] / 1000, "p99": flow["latencyMs"]["p99"] / 1000}
+    for seed in SEEDS:
+        done = subprocess.run([mesh.wavetank, "run", mesh.scenario, "--json", "--seed", str(seed)], capture_output=True, text=True)
+        expect("the simulation runs", done.returncode == 0, (seed, done.stderr[-400:]))
+        for flow in json.loads(done.stdout)["runs"][0]["steps"][1]["traffic"]:
+            unanswered = flow["byFlags"].get("no answer", 0)
+            out.setdefault(flow["flow"].removeprefix("from-"), []).append({
+                "sent": flow["sent"], "failed": flow["failed"] - unanswered, "unanswered": unanswered,
+                "retries": flow["attempts"] - flow["clientAttempts"],
+                "p50": flow["latencyMs"]["p50"] / 1000, "p99": flow["latencyMs"]["p99"] / 1000})
     return out
 
 
-def compare(what, simulated_, real_):
-    """Counts as two draws from one distribution (4.5 standard deviations), retries that come in herds by a third, times by what a
-    busy machine does."""
+def spread(rows):
+    """Each figure's mean over the runs, and by how much one more run may differ from it: 4.5 standard deviations."""
+    return {key: (statistics.mean(r[key] for r in rows), 4.5 * statistics.stdev(r[key] for r in rows)) for key in rows[0]}
+
+
+def retries_with(unanswered, runs):
+    """How many were tried again in simulated runs where so many hang. Those that hang are what the load balancer counts at the pod
+    that is cut off: the more, the fewer are sent there, time out and are tried again. It falls by a share for each (535, 451 and 388
+    with 6, 7 and 8), so the line goes through the logarithms."""
+    rows = [r for of_cluster in runs.values() for r in of_cluster]
+    line = statistics.linear_regression([r["unanswered"] for r in rows], [math.log(r["retries"]) for r in rows])
+    return math.exp(line.intercept + line.slope * unanswered)
+
+
+def compare(cluster, runs, real_):
+    """The real side's counts as one more draw of the simulated ones' distribution (and 5 for what a busy machine does to it),
+    retries within a quarter of those of runs in which as many hang, times by what a busy machine does."""
+    rows = spread(runs[cluster])
     for key in ("failed", "unanswered"):
-        s, r = simulated_[key], real_[key]
-        expect(f"{what}: {key}", abs(s - r) <= 4.5 * math.sqrt(s + r) + 5, (simulated_, real_))
-    s, r = simulated_["retries"], real_["retries"]
-    expect(f"{what}: retries", abs(s - r) <= max(s, r) / 3, (simulated_, real_))
-    expect(f"{what}: some were retried", min(s, r) > DURING / 10, (simulated_, real_))
-    expect(f"{what}: half of them", abs(simulated_["p50"] - real_["p50"]) <= 0.3, (simulated_, real_))
-    expect(f"{what}: one in a hundred", abs(simulated_["p99"] - real_["p99"]) <= 1.5, (simulated_, real_))
+        mean, bound = rows[key]
+        expect(f"{cluster}: {key}", abs(real_[key] - mean) <= bound + 5, (real_, rows))
+    fitting = retries_with(real_["unanswered"], runs)
+    expect(f"{cluster}: retries", fitting / 1.25 <= real_["retries"] <= fitting * 1.25, (real_, fitting, rows))
+    expect(f"{cluster}: some were retried", min(fitting, real_["retries"]) > DURING / 10, (real_, fitting))
+    expect(f"{cluster}: half of them", abs(rows["p50"][0] - real_["p50"]) <= 0.3, (real_, rows))
+    expect(f"{cluster}: one in a hundred", abs(rows["p99"][0] - real_["p99"]) <= 1.5, (real_, rows))
 
 
 def main():
@@ -147,9 +166,12 @@ def main():
         mesh.server.end()
         expected = simulated(mesh)
         for cluster in sorted(seen):
-            print(f"  {cluster}: real {seen[cluster]}\n  {' ' * len(cluster)}  simulated {expected[cluster]}")
+            print(f"  {cluster}: real {seen[cluster]}")
+            print(f"  {' ' * len(cluster)}  simulated, {len(SEEDS)} seeds: " + ", ".join(
+                f"{key} {mean:.4g} +- {bound:.3g}" for key, (mean, bound) in spread(expected[cluster]).items())
+                + f"; {retries_with(seen[cluster]['unanswered'], expected):.0f} retries where as many hang")
         for cluster in sorted(seen):
-            compare(cluster, expected[cluster], seen[cluster])
+            compare(cluster, expected, seen[cluster])
     except Exception as e:  # whatever it is, the mesh is ended below
         failed = True
         print(f"FAILED: {e}")
