@@ -34,6 +34,17 @@ envoysim::RequestSpec RequestOf(const TrafficSpec& spec) {
   out.path = spec.path;
   out.method = spec.method;
   out.headers = spec.headers;
+  out.protocol = spec.http;
+  if (spec.grpc) {
+    const auto say = [&](std::string_view name, std::string value) {
+      if (!envoysim::FindHeader(out, name)) out.headers.emplace_back(name, std::move(value));
+    };
+    say("content-type", "application/grpc");
+    say("te", "trailers");
+    // gRPC over HTTP/2: at most eight digits, here of milliseconds.
+    if (spec.timeout > Duration::zero())
+      say("grpc-timeout", fmt::format("{}m", std::min<int64_t>(std::max<int64_t>(spec.timeout / 1ms, 1), 99'999'999)));
+  }
   if (spec.body_bytes > 0) out.headers.emplace_back("content-length", std::to_string(spec.body_bytes));
   out.pace = {spec.body_over, spec.body_over / std::max<int64_t>(spec.body_pieces, 1)};
   return out;
@@ -185,7 +196,11 @@ void TrafficSource::Attempt(PodProcess& pod, Try each) {
       if (!weak.expired()) streams_.erase(number);
     });
   };
-  if (!spec_.tcp) return SendRequest(pod, spec_, request_, {spec_.keep_alive, spec_.timeout}, std::move(done));
+  if (!spec_.tcp) {
+    envoysim::AppClient::Options options{spec_.keep_alive, spec_.timeout};
+    options.multiplex = spec_.keep_alive && spec_.http == envoysim::HttpProtocol::kHttp2;
+    return SendRequest(pod, spec_, request_, options, std::move(done));
+  }
   Stream& stream = streams_[number];
   if (stream.session == nullptr || !stream.session->open() || stream.client != pod.name()) {
     const absl::StatusOr<std::vector<IpAddress>> addresses = pod.ResolveName(spec_.host);

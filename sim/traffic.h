@@ -26,7 +26,11 @@ struct TrafficSpec {
   int64_t body_bytes = 0, body_pieces = 1;
   Duration body_over{};
   bool keep_alive = false;
-  bool tcp = false;        // bytes that no inspector knows: a connection per request, or of keep_alive one per user
+  bool tcp = false;  // bytes that no inspector knows: a connection per request, or of keep_alive one per user
+  // Of HTTP. One of HTTP/2 that is kept carries all requests of a pod to a destination side by side, as many as the
+  // server allows. gRPC's requests are HTTP/2's with its headers; what their timeout is, grpc-timeout says.
+  envoysim::HttpProtocol http = envoysim::HttpProtocol::kHttp11;
+  bool grpc = false;
   int64_t requests = 0;    // 0: until it is stopped
   Duration period = 10ms;  // between two requests
   // Not zero: the period changes into this one, its rate evenly, within `ramp` from the start.

@@ -322,6 +322,11 @@ class Export {
     if (b.contains("headers")) flow["headers"] = Ordered(b["headers"]);
     if (At(b, "keepAlive") == true) flow["connections"] = "keep-alive";
     if (At(b, "tcp") == true) flow["protocol"] = "tcp";
+    if (b.contains("protocol")) {
+      flow["protocol"] = Text(b, "protocol");
+      // Of these the language keeps connections unless it is told otherwise.
+      if (At(b, "keepAlive") != true && Text(b, "protocol") != "http1.0") flow["connections"] = "new";
+    }
     if (flows_.insert(name).second) scenario_["flows"].push_back(std::move(flow));
     return {{"flow", name}, {"requests", Number(b, "requests")}, {"rate", RateText(Duration(Number(b, "periodNs")))}};
   }

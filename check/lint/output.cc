@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "core/base/text/xml_text.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -18,29 +19,6 @@ std::string Subject(const Finding& f) {
   std::string out = f.object;
   if (!f.cluster.empty() && !f.object.empty()) out += " in ";
   if (!f.object.empty() && !f.cluster.empty()) out += f.cluster;
-  return out;
-}
-
-std::string Escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\n') out += c;
-    }
-  }
   return out;
 }
 
@@ -134,9 +112,9 @@ std::string FindingsJunit(const LintResult& result) {
   for (const Rule* rule : AllRules()) {
     cases += fmt::format("  <testcase classname=\"check\" name=\"{} {}\">", rule->code, rule->name);
     for (const Finding* f : by_code[rule->code]) {
-      cases +=
-          fmt::format("\n    <failure type=\"{}\" message=\"{}\">{}: {}\n{}</failure>", LevelName(rule->level),
-                      Escape(f->message), Escape(PlaceText(*f)), Escape(Subject(*f)), Escape(std::string(f->Remedy())));
+      cases += fmt::format("\n    <failure type=\"{}\" message=\"{}\">{}: {}\n{}</failure>", LevelName(rule->level),
+                           XmlText(f->message), XmlText(PlaceText(*f)), XmlText(Subject(*f)),
+                           XmlText(std::string(f->Remedy())));
     }
     cases += "</testcase>\n";
   }

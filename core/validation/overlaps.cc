@@ -3,9 +3,9 @@
 #include <map>
 #include <optional>
 
-#include "absl/strings/ascii.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/base/text/proto_json_name.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
 #include "fmt/format.h"
@@ -13,23 +13,11 @@
 namespace wavetank::validation {
 namespace {
 
-std::string CamelCase(std::string_view name) {
-  std::string out;
-  for (size_t i = 0; i < name.size(); ++i) {
-    if (name[i] == '_' && i + 1 < name.size()) {
-      out += absl::ascii_toupper(static_cast<unsigned char>(name[++i]));
-    } else {
-      out += name[i];
-    }
-  }
-  return out;
-}
-
 // A match as one text for all that mean the same: its name and what says nothing left out.
 std::string SameText(const json& match) {
   json out = json::object();
   for (const auto& [name, value] : Mapping(match).items()) {
-    const std::string field = CamelCase(name);
+    const std::string field = ProtoJsonName(name);
     const bool nothing =
         value.is_null() || value == "" || value == 0 || value == false || (value.is_array() && value.empty());
     const bool empty_map =

@@ -64,6 +64,7 @@ Value FlowValue(const Flow& flow) {
   if (!flow.headers.empty()) out["headers"] = Value(flow.headers);
   if (flow.keep_alive) out["connections"] = "keep-alive";
   if (flow.tcp) out["protocol"] = "tcp";
+  if (!flow.protocol.empty()) out["protocol"] = flow.protocol;
   return out;
 }
 

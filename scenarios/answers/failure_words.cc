@@ -5,6 +5,7 @@
 #include <cctype>
 #include <iterator>
 
+#include "fakes/envoy/tcp/grpc.h"
 #include "fmt/format.h"
 
 namespace wavetank::scenario {
@@ -197,6 +198,12 @@ std::string Denial(std::string_view details) {
   return fmt::format("AuthorizationPolicy {}/{} denies it, by its rule {} (counted from 0)", ns, name, part("rule["));
 }
 
+// "503", or of gRPC "gRPC status 14, Unavailable".
+std::string AnswerWords(const FailureFacts& facts) {
+  if (facts.grpc_status == envoysim::kNoGrpcStatus) return fmt::format("{}", facts.code);
+  return fmt::format("gRPC status {}, {}", facts.grpc_status, envoysim::GrpcStatusName(facts.grpc_status));
+}
+
 }  // namespace
 
 FailureFacts FactsOf(const envoysim::FailedTry& tried, std::string_view cluster) {
@@ -211,8 +218,8 @@ FailureFacts FactsOf(const envoysim::FailedTry& tried, std::string_view cluster)
 }
 
 FailureFacts FactsOf(const envoysim::RequestRecord& record) {
-  return {record.code,    record.flags, record.details,        record.transport_failure,
-          record.cluster, {},           record.server_details, record.tls_finding};
+  return {record.code, record.flags,          record.details,     record.transport_failure, record.cluster,
+          {},          record.server_details, record.tls_finding, record.grpc_status};
 }
 
 std::string FailureInWords(const FailureFacts& facts) {
@@ -257,9 +264,9 @@ std::string FailureInWords(const FailureFacts& facts) {
   if (const std::string_view words = Find(kDetails, facts.details); !words.empty()) {
     return facts.cluster.empty() ? std::string(words) : fmt::format("{} ({})", words, facts.cluster);
   }
-  if (facts.details == "via_upstream") return fmt::format("the application answered {}", facts.code);
+  if (facts.details == "via_upstream") return "the application answered " + AnswerWords(facts);
   if (!facts.details.empty()) return Spaced(facts.details);
-  return facts.code == 0 ? "no answer" : fmt::format("answered {}", facts.code);
+  return facts.code == 0 ? "no answer" : "answered " + AnswerWords(facts);
 }
 
 }  // namespace wavetank::scenario

@@ -19,6 +19,7 @@ struct FailureFacts {
   std::string_view reset;              // of a try alone: why it was reset, "remote connection failure"
   std::string_view closer;             // what the next proxy said that answered or closed in the application's place
   std::string_view tls_finding;        // what was wrong with a certificate, in plain words (TlsOutcome::finding)
+  uint16_t grpc_status = envoysim::kNoGrpcStatus;  // `code` is what it counts as
 };
 
 // Of a try that another followed, and of a request's end.

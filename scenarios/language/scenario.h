@@ -96,6 +96,7 @@ struct FlowSpec {
   Duration body_over{};
   bool keep_alive = false;  // one connection for all requests, else a new one each
   bool tcp = false;         // bytes instead of HTTP
+  std::string http;         // "http1.0", "http2", "grpc"; empty: HTTP/1.1
   int64_t rate_per_kilosecond = 100'000;
   // Not zero: the rate becomes this one, evenly, within `ramp` from the traffic's start.
   Duration ramp{};

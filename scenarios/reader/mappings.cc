@@ -147,9 +147,12 @@ void AddTraffic(std::vector<MappingRow>& all) {
         row::Text("path", "Request path; / if left out"), row::Text("method", "GET if left out, POST with a body"),
         row::Other("headers", kTextMap, "Of each request"), row::Mapping("token", "token", ""),
         row::Mapping("body", "body", "Of each request; none if left out"),
-        row::Choice("connections", {"new", "keep-alive"},
-                    "A new connection per request, or kept ones; of TCP: streams that stay"),
-        row::Choice("protocol", {"http", "tcp"}, ""),
+        row::Choice(
+            "connections", {"new", "keep-alive"},
+            "A new connection per request, or kept ones (of http2 and grpc if left out, one for all requests of a "
+            "pod); of TCP: streams that stay"),
+        row::Choice("protocol", {"http", "http1.0", "http2", "grpc", "tcp"},
+                    "What its clients speak; http is HTTP/1.1"),
         row::Other("rate", kRate, "Events per second or minute, e.g. 100/s"),
         row::Choice("arrivals", {"even", "poisson"},
                     "Requests come evenly at that rate, or at random, as from many users"),

@@ -80,12 +80,19 @@ FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
   flow.path = f["path"].Text("/");
   if (!flow.path.starts_with('/') && flow.path != "*")
     f["path"].Fail(fmt::format("'{}' is no path of a request", flow.path), "begin it with a slash: /hello");
-  flow.method = f["method"].Text("GET");
+  const std::string protocol = f["protocol"].Text();
+  flow.tcp = protocol == "tcp";
+  if (!flow.tcp && protocol != "http") flow.http = protocol;
+  flow.method = f["method"].Text(flow.http == "grpc" ? "POST" : "GET");
+  if (flow.http == "grpc" && flow.method != "POST")
+    f["method"].Fail(fmt::format("'{}' is not gRPC's, whose calls are POSTs", flow.method), "leave it out");
   for (const auto& [name, value] : f["headers"].Entries()) flow.headers[absl::AsciiStrToLower(name)] = value.Text();
   if (f["token"].present()) flow.token = ReadToken(f["token"], scenario);
   if (const Field body = f["body"]; body.present()) ReadBody(body, f, &flow);
-  flow.keep_alive = f["connections"].Text() == "keep-alive";
-  flow.tcp = f["protocol"].Text() == "tcp";
+  const bool multiplexes = flow.http == "http2" || flow.http == "grpc";
+  flow.keep_alive = f["connections"].Text(multiplexes ? "keep-alive" : "new") == "keep-alive";
+  if (flow.keep_alive && flow.http == "http1.0")
+    f["connections"].Fail("HTTP/1.0 ends a connection with its answer", "leave it out");
   flow.rate_per_kilosecond = f["rate"].RatePerKilosecond(flow.rate_per_kilosecond);
   flow.poisson = f["arrivals"].Text() == "poisson";
   if (const Field ramp = f["ramp"]; ramp.present()) {

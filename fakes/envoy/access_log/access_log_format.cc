@@ -14,6 +14,7 @@
 #include "core/x509/calendar.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/match/query_parameters.h"
+#include "fakes/envoy/tcp/grpc.h"
 #include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tcp/http.h"
 #include "fmt/format.h"
@@ -257,18 +258,6 @@ LogValue LogAddress(const SocketAddress& address, LogPart part, std::string* kep
   return {LogValue::Kind::kText, *kept};
 }
 
-std::string_view LogProtocolName(HttpProtocol protocol) {
-  switch (protocol) {
-    case HttpProtocol::kHttp10:
-      return "HTTP/1.0";
-    case HttpProtocol::kHttp11:
-      return "HTTP/1.1";
-    case HttpProtocol::kHttp2:
-      return "HTTP/2";
-  }
-  return {};
-}
-
 LogValue LogMetadata(const LogOperator& op, const AccessLogEntry& entry, std::string* kept) {
   if (entry.notes == nullptr) return {};
   const auto note = std::find_if(entry.notes->rbegin(), entry.notes->rend(), [&](const MetadataNote& n) {
@@ -287,12 +276,6 @@ LogValue LogMetadata(const LogOperator& op, const AccessLogEntry& entry, std::st
   *kept = JsonText(*at);
   return {LogValue::Kind::kJson, *kept};
 }
-
-constexpr std::string_view kGrpcStatuses[] = {
-    "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
-    "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
-    "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
-    "DataLoss", "Unauthenticated"};
 
 // CANCELLED of Canceled, INVALID_ARGUMENT of InvalidArgument.
 std::string InCapitals(std::string_view camel) {
@@ -317,10 +300,10 @@ LogValue LogGrpcStatus(const LogOperator& op, const AccessLogEntry& entry, std::
   }
   uint64_t status = entry.code_as_grpc;
   if (said && !absl::SimpleAtoi(absl::string_view(said->data(), said->size()), &status)) return LogText("-1");
-  if (op.command == LogCommand::kGrpcStatusNumber || op.text == "NUMBER" || status >= std::size(kGrpcStatuses))
+  const std::string_view name = GrpcStatusName(static_cast<uint16_t>(std::min<uint64_t>(status, kNoGrpcStatus)));
+  if (op.command == LogCommand::kGrpcStatusNumber || op.text == "NUMBER" || name.empty())
     return LogNumber(status, kept);
-  return LogText(*kept = op.text == "SNAKE_STRING" ? InCapitals(kGrpcStatuses[status])
-                                                   : std::string(kGrpcStatuses[status]));
+  return LogText(*kept = op.text == "SNAKE_STRING" ? InCapitals(name) : std::string(name));
 }
 
 LogValue LogHeader(const LogOperator& op, const AccessLogEntry& entry, bool request, std::string* kept) {
@@ -370,7 +353,7 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
     case LogCommand::kEmitTime:
       return LogText(*kept = FormatLogTime(entry.end, op.text));
     case LogCommand::kProtocol:
-      if (entry.request != nullptr) return LogText(LogProtocolName(entry.request->protocol));
+      if (entry.request != nullptr) return LogText(HttpProtocolName(entry.request->protocol));
       return entry.http ? LogText("HTTP/1.1") : LogValue{};
     case LogCommand::kResponseCode:
       return LogNumber(entry.code, kept);

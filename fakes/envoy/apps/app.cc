@@ -1,14 +1,16 @@
 #include "fakes/envoy/apps/app.h"
 
 #include <algorithm>
-#include <deque>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "core/base/assert.h"
-#include "fmt/format.h"
+#include "fakes/envoy/apps/client_record.h"
+#include "fakes/envoy/apps/client_streams.h"
+#include "fakes/envoy/tcp/grpc.h"
 
 namespace wavetank::envoysim {
 
@@ -60,24 +62,48 @@ class ServerConnection final : public ConnectionHandler {
     const RequestSpec& spec_;
   };
 
-  static Reply ReplyOf(const AppReply& app, bool may_have_body) {
+  // What of a request an answer is framed by.
+  struct Asked {
+    explicit Asked(const RequestSpec& spec) : head(spec.method == "HEAD"), grpc(IsGrpc(spec)) {}
+    bool head, grpc;
+  };
+
+  static Reply ReplyOf(const AppReply& app, Asked asked) {
     Reply reply;
     reply.code = app.code;
     reply.server = app.server;
     reply.body = app.body;
     // An application says something unless that must not be.
-    reply.has_body = app.code >= 200 && app.code != 204 && app.code != 304 && may_have_body;
+    reply.has_body = app.code >= 200 && app.code != 204 && app.code != 304 && !asked.head;
     reply.headers = app.headers;
     reply.trailers = app.trailers;
     reply.grpc_status = app.grpc_status;
     reply.check_denied = app.check_denied;
+    if (asked.grpc && app.grpc_status == kNoGrpcStatus) SayAsGrpc(&reply);
     return reply;
+  }
+  // gRPC's servers answer 200. A status that is an error comes at once, with the head and without a message, as theirs
+  // do that return one; OK comes behind the message.
+  static void SayAsGrpc(Reply* reply) {
+    static const auto* const kSaid = new std::map<uint16_t, std::string>([] {
+      std::map<uint16_t, std::string> out;
+      for (uint16_t status = 0; status <= 16; ++status) {
+        out[status] = (status == 0 ? "" : "content-type: application/grpc\n") + GrpcStatusLines(status, "");
+      }
+      return out;
+    }());
+    reply->grpc_status = reply->code >= 200 && reply->code < 300 ? uint16_t{0} : GrpcStatusOfHttp(reply->code);
+    reply->code = 200;
+    reply->has_body = reply->grpc_status == 0;
+    const std::string& lines = kSaid->at(reply->grpc_status);
+    (reply->has_body ? reply->trailers : reply->headers) = lines;
   }
 
   void OnConnected(ConnectionId) override {}
   void OnTls(ConnectionId, const TlsOutcome&) override {}
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>& flight, Duration lead) override {
     announced_ = flight->announced;
+    http1_ = flight->kind == FirstFlight::Kind::kHttp1;
     if (flight->kind != FirstFlight::Kind::kTls) return;
     // A plain-text server that is spoken to in TLS.
     TlsOutcome outcome;
@@ -87,6 +113,8 @@ class ServerConnection final : public ConnectionHandler {
   }
   // It reads a request to its end before it looks at it.
   void OnRequest(ConnectionId, ExchangeId exchange, const RequestSpec& spec, Duration lead) override {
+    // gRPC's servers know HTTP/2 alone. grpc-go: http2_server.go, NewServerTransport ("bogus greeting")
+    if (http1_ && IsGrpc(spec)) return Close(CloseKind::kFin);
     const Duration rest = state_->fabric.pace(exchange).takes;
     if (rest <= Duration::zero()) return Serve(exchange, spec, lead);
     state_->host.RunAfter(lead + rest, [weak = std::weak_ptr<ServerConnection*>(Self()), exchange, &spec] {
@@ -106,7 +134,7 @@ class ServerConnection final : public ConnectionHandler {
       });
       return;
     }
-    const Reply reply = ReplyOf(app, spec.method != "HEAD");
+    const Reply reply = ReplyOf(app, Asked(spec));
     if (reply.has_body && app.body_pace.takes > Duration::zero()) {
       state_->host.RunAfter(lead + app.delay,
                             [weak = std::weak_ptr<ServerConnection*>(Self()), exchange, reply, pace = app.body_pace] {
@@ -142,17 +170,18 @@ class ServerConnection final : public ConnectionHandler {
   ServerConnection* next_ = nullptr;
   ServerConnection* prev_ = nullptr;
   std::shared_ptr<const AnnouncedAddresses> announced_;
+  bool http1_ = false;                       // what its client speaks
   std::shared_ptr<ServerConnection*> self_;  // made when an answer has to find it later
 };
 
 std::function<void(const AppReply&)> ServerConnection::LaterAnswer::Later() {
   return [weak = std::weak_ptr<ServerConnection*>(connection_.Self()), exchange = exchange_,
-          may_have_body = spec_.method != "HEAD"](const AppReply& app) {
+          asked = Asked(spec_)](const AppReply& app) {
     const auto alive = weak.lock();
     if (alive == nullptr) return;
     ServerConnection& connection = **alive;
     if (app.code == 0) return connection.Close(CloseKind::kReset);
-    const Reply reply = ReplyOf(app, may_have_body);
+    const Reply reply = ReplyOf(app, asked);
     if (reply.has_body && app.body_pace.takes > Duration::zero())
       return connection.AnswerOver(exchange, reply, app.body_pace);
     connection.state_->fabric.Answer(exchange, reply, Duration::zero());
@@ -172,15 +201,28 @@ ConnectionHandler* AppServer::Accept(ConnectionId connection, const AcceptInfo& 
 
 // --- AppClient
 
-struct AppClient::State {
-  Fabric& fabric;
-  Host& host;
-  WorkloadId workload;
-  std::string name;
-  NameId trace_name;
+struct AppClient::State final : ClientStreams::Owner {
+  State(Fabric& fabric, Host& host, WorkloadId workload, std::string_view name, const IpAddress& source)
+      : context{fabric, host, workload, host.Intern(name), source} {}
+
+  void SendOn(const SocketAddress& destination, const std::shared_ptr<const FirstFlight>& flight, bool given,
+              ClientStreams::Request request);
+  void SendElsewhere(const ClientStreams& streams, ClientStreams::Request request) override {
+    SendOn(streams.destination(), streams.flight(), streams.given(), std::move(request));
+  }
+  void Ended(ClientStreams& streams) override {
+    const auto at =
+        std::find_if(shared.begin(), shared.end(), [&](const auto& each) { return each.get() == &streams; });
+    WAVETANK_ASSERT(at != shared.end());
+    const std::unique_ptr<ClientStreams> ended = std::move(*at);
+    shared.erase(at);
+  }
+
+  const ClientContext context;
   class ClientConnection* connections = nullptr;  // list
   absl::flat_hash_map<SocketAddress, std::vector<class ClientConnection*>> idle;
-  IpAddress source;
+  std::vector<std::unique_ptr<ClientStreams>> shared;  // HTTP/2, the oldest first
+  std::shared_ptr<const RequestSpec> last_spec;        // that went out on one of them
 };
 
 class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
@@ -193,8 +235,8 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     state->connections = this;
   }
   ~ClientConnection() override {
-    state_->host.Cancel(timer_);
-    state_->host.Cancel(timer_after_);
+    state_->context.host.Cancel(timer_);
+    state_->context.host.Cancel(timer_after_);
     if (prev_ != nullptr) prev_->next_ = next_;
     if (next_ != nullptr) next_->prev_ = prev_;
     if (state_->connections == this) state_->connections = next_;
@@ -202,8 +244,9 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   }
 
   void Open() {
-    id_ = state_->fabric.Connect({state_->workload, Origin::Who::kApplication, state_->source}, destination_, this);
-    if (state_->fabric.state(id_) == Fabric::State::kConnected) OnConnected(id_);
+    id_ = state_->context.fabric.Connect({state_->context.workload, Origin::Who::kApplication, state_->context.source},
+                                         destination_, this);
+    if (state_->context.fabric.state(id_) == Fabric::State::kConnected) OnConnected(id_);
   }
 
   void Send(const RequestSpec& spec, const AppClient::Options& options, AppClient::Done done) {
@@ -214,12 +257,12 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     spec_ = &spec;
     done_ = std::move(done);
     keep_alive_ = options.keep_alive || session_;
-    start_ = state_->host.Now();
+    start_ = state_->context.host.Now();
     sent_ = false;
     if (options.timeout > Duration::zero()) {
-      timer_ = state_->host.RunAfter(options.timeout, [this] {
+      timer_ = state_->context.host.RunAfter(options.timeout, [this] {
         timer_ = kNoTimer;
-        state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kReset);
+        state_->context.fabric.Close(id_, Fabric::End::kClient, CloseKind::kReset);
         Gone("client timeout");
       });
     }
@@ -234,8 +277,8 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
 
   // The owner goes: no callback any more.
   void Drop() {
-    if (id_ != kNoConnection) state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kReset);
-    if (exchange_ != kNoExchange) state_->fabric.Abandon(exchange_);
+    if (id_ != kNoConnection) state_->context.fabric.Close(id_, Fabric::End::kClient, CloseKind::kReset);
+    if (exchange_ != kNoExchange) state_->context.fabric.Abandon(exchange_);
     delete this;
   }
   // Of a session: what is set to null when the connection goes first, with its client.
@@ -252,14 +295,14 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
 
  private:
   void OnConnected(ConnectionId) override {
-    state_->fabric.SetFlight(id_, flight_);
+    state_->context.fabric.SetFlight(id_, flight_);
     if (flight_->kind != FirstFlight::Kind::kTls) Ready();  // else when the session stands
   }
   void OnTls(ConnectionId, const TlsOutcome& outcome) override {
     finding_ = outcome.finding;
     if (outcome.ok) return Ready();
     const std::string why = outcome.error;
-    state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
+    state_->context.fabric.Close(id_, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
     Gone("TLS handshake failed", why);
   }
   void Ready() {
@@ -272,7 +315,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     if (!notice.goes_away) return;
     keep_alive_ = false;
     if (busy() || session_) return;  // it ends with its request
-    state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kFin);
+    state_->context.fabric.Close(id_, Fabric::End::kClient, CloseKind::kFin);
     Gone("connection closed");
   }
 
@@ -281,9 +324,9 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     WAVETANK_ASSERT(busy(), id_);
     WAVETANK_ASSERT(!sent_, id_);  // each request goes out once
     sent_ = true;
-    exchange_ = state_->fabric.NewExchange(id_, *spec_, this, 0);
+    exchange_ = state_->context.fabric.NewExchange(id_, *spec_, this, 0);
     dispatching_ = true;
-    state_->fabric.Dispatch(exchange_, Duration::zero());
+    state_->context.fabric.Dispatch(exchange_, Duration::zero());
     dispatching_ = false;
   }
 
@@ -293,62 +336,23 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     WAVETANK_ASSERT(lead >= Duration::zero(), lead);
     exchange_ = kNoExchange;
     if (reply.close) keep_alive_ = false;
-    RequestRecord record;
-    if (reply.refused) {
-      record.details = "stream refused";
-      record.latency = state_->host.Now() + lead - start_;
-      Trace(record);
-    } else if (reply.record != nullptr) {
-      record = *reply.record;
-      record.latency = state_->host.Now() + lead - start_;
-    } else {
-      record.code = reply.code;
-      record.body = reply.body;
-      record.headers = reply.headers;
-      record.trailers = reply.trailers;
-      if (reply.code == 0) record.details = "answer broken off";
-      record.server = reply.server;
-      record.server_flags = reply.flags;
-      record.server_details = reply.details;
-      record.latency = state_->host.Now() + lead - start_;
-      record.upstream_connection = id_;
-      Trace(record);
-    }
+    const RequestRecord record = RecordOf(state_->context, *spec_, destination_, id_, start_, reply, lead);
     if (lead == Duration::zero() && !dispatching_) {
       Finish(record);
       return;
     }
     // Answered within the pod, ahead of the clock: the client goes on when the clock is there.
-    auto kept = std::make_shared<Kept>(record);
-    timer_after_ = state_->host.RunAfter(lead, [this, kept] {
+    auto kept = std::make_shared<KeptRecord>(record);
+    timer_after_ = state_->context.host.RunAfter(lead, [this, kept] {
       timer_after_ = kNoTimer;
       Finish(kept->record);
     });
   }
 
-  // A record whose texts are its own.
-  struct Kept {
-    explicit Kept(const RequestRecord& r) : record(r) {
-      for (std::string_view* text :
-           {&record.details, &record.transport_failure, &record.tls_finding, &record.body, &record.headers,
-            &record.trailers, &record.listener, &record.filter_chain, &record.virtual_host, &record.route,
-            &record.route_config, &record.cluster, &record.cluster_config, &record.server_details}) {
-        texts.emplace_back(*text);
-        *text = texts.back();
-      }
-      if (r.failed_tries == nullptr) return;
-      failed_tries = *r.failed_tries;
-      record.failed_tries = &failed_tries;
-    }
-    RequestRecord record;
-    std::vector<FailedTry> failed_tries;
-    std::deque<std::string> texts;
-  };
-
   void Finish(const RequestRecord& record) {
     WAVETANK_ASSERT(busy(), id_);
     WAVETANK_ASSERT(exchange_ == kNoExchange, exchange_);
-    state_->host.Cancel(timer_);
+    state_->context.host.Cancel(timer_);
     timer_ = kNoTimer;
     spec_ = nullptr;
     AppClient::Done done = std::move(done_);
@@ -369,7 +373,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     // Hops are asked for during the callback, so the connection lives until then.
     const ConnectionId id = id_;
     id_ = kNoConnection;
-    Fabric& fabric = state_->fabric;
+    Fabric& fabric = state_->context.fabric;
     done(record);
     fabric.Close(id, Fabric::End::kClient, CloseKind::kFin);
     delete this;
@@ -392,9 +396,9 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   // `closer`: what the proxy that closed it says of that.
   void Gone(std::string_view why, std::string_view closer = {}) {
     id_ = kNoConnection;
-    state_->host.Cancel(timer_);
+    state_->context.host.Cancel(timer_);
     timer_ = kNoTimer;
-    if (exchange_ != kNoExchange) state_->fabric.Abandon(exchange_);
+    if (exchange_ != kNoExchange) state_->context.fabric.Abandon(exchange_);
     exchange_ = kNoExchange;
     if (!busy()) {
       std::vector<ClientConnection*>& idle = state_->idle[destination_];
@@ -403,18 +407,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
       return;
     }
     if (timer_after_ != kNoTimer) return;  // answered already
-    RequestRecord record;
-    record.details = why;
-    record.server_details = closer;
-    record.tls_finding = finding_;
-    record.latency = state_->host.Now() - start_;
-    Trace(record);
-    Finish(record);
-  }
-
-  void Trace(const RequestRecord& record) {
-    state_->host.Emit({TraceKind::kRequest, state_->trace_name, state_->host.Intern(spec_->authority), record.code,
-                       record.latency.count(), fmt::format("-|{}|{}||0", record.details, destination_.ToString())});
+    Finish(RecordOfNone(state_->context, *spec_, destination_, start_, why, closer, finding_));
   }
 
   AppClient::State* state_;
@@ -438,14 +431,39 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
 };
 
 AppClient::AppClient(Fabric& fabric, Host& host, WorkloadId workload, std::string_view name, const IpAddress& source)
-    : state_(std::make_unique<State>(
-          State{fabric, host, workload, std::string(name), host.Intern(name), nullptr, {}, source})) {}
+    : state_(std::make_unique<State>(fabric, host, workload, name, source)) {}
 
 AppClient::~AppClient() {
   while (state_->connections != nullptr) state_->connections->Drop();
+  state_->shared.clear();
+}
+
+void AppClient::State::SendOn(const SocketAddress& destination, const std::shared_ptr<const FirstFlight>& flight,
+                              bool given, ClientStreams::Request request) {
+  for (const std::unique_ptr<ClientStreams>& streams : shared) {
+    if (streams->Takes(destination, given ? flight.get() : nullptr)) return streams->Send(std::move(request));
+  }
+  ClientStreams& made =
+      *shared.emplace_back(std::make_unique<ClientStreams>(context, destination, flight, given, *this));
+  made.Send(std::move(request));
+  made.Open();
 }
 
 void AppClient::Send(const SocketAddress& destination, const RequestSpec& spec, const Options& options, Done done) {
+  const bool http2 = spec.protocol == HttpProtocol::kHttp2;
+  const auto flight_of = [&] {
+    return options.flight != nullptr
+               ? options.flight
+               : ClientConnection::FlightOf(http2 ? FirstFlight::Kind::kHttp2 : FirstFlight::Kind::kHttp1);
+  };
+  if (http2 && options.multiplex) {
+    WAVETANK_ASSERT(options.keep_alive, destination.port);
+    std::shared_ptr<const RequestSpec>& own = state_->last_spec;
+    if (own == nullptr || own->id() != spec.id()) own = std::make_shared<RequestSpec>(spec);
+    ClientStreams::Request request{own, std::move(done), state_->context.host.Now(), std::nullopt};
+    if (options.timeout > Duration::zero()) request.deadline = request.start + options.timeout;
+    return state_->SendOn(destination, flight_of(), options.flight != nullptr, std::move(request));
+  }
   if (options.keep_alive) {
     std::vector<ClientConnection*>& idle = state_->idle[destination];
     const auto usable = std::find_if(idle.rbegin(), idle.rend(),
@@ -458,12 +476,7 @@ void AppClient::Send(const SocketAddress& destination, const RequestSpec& spec, 
       return;
     }
   }
-  std::shared_ptr<const FirstFlight> flight = options.flight;
-  if (flight == nullptr) {
-    flight = ClientConnection::FlightOf(spec.protocol == HttpProtocol::kHttp2 ? FirstFlight::Kind::kHttp2
-                                                                              : FirstFlight::Kind::kHttp1);
-  }
-  auto* connection = new ClientConnection(state_.get(), destination, std::move(flight), /*session=*/false,
+  auto* connection = new ClientConnection(state_.get(), destination, flight_of(), /*session=*/false,
                                           /*given=*/options.flight != nullptr);
   connection->Send(spec, options, std::move(done));
   connection->Open();
@@ -500,7 +513,7 @@ std::unique_ptr<AppClient::Session> AppClient::OpenSession(const SocketAddress& 
   auto* connection =
       new ClientConnection(state_.get(), destination, ClientConnection::FlightOf(kind), /*session=*/true);
   connection->Open();
-  return std::make_unique<SessionImpl>(state_->host, connection);
+  return std::make_unique<SessionImpl>(state_->context.host, connection);
 }
 
 }  // namespace wavetank::envoysim

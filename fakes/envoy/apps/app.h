@@ -74,6 +74,9 @@ class AppClient {
   struct Options {
     bool keep_alive = true;
     Duration timeout{};  // client's own patience; 0: none
+    // HTTP/2 with keep_alive: requests to a destination share one connection and are under way on it side by side, as
+    // many as its server allows; else each has a connection for itself meanwhile.
+    bool multiplex = false;
     // What a connection begins with, TLS or the PROXY protocol; null: what the request's protocol says. Connections
     // are shared by requests of one flight.
     std::shared_ptr<const FirstFlight> flight;

@@ -154,6 +154,7 @@ absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(const hcm::Ht
   const absl::StatusOr<uint32_t> streams = ConcurrentStreams(proto.http2_protocol_options(), extensions.release());
   if (!streams.ok()) return streams.status();
   out.max_concurrent_streams = *streams;
+  out.accepts_http10 = proto.http_protocol_options().accept_http_10();
   out.paths.normalise = proto.normalize_path().value();
   out.paths.merge_slashes = proto.merge_slashes();
   switch (proto.path_with_escaped_slashes_action()) {

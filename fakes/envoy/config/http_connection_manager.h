@@ -43,6 +43,7 @@ struct HttpConnectionManager {
   Duration drain_timeout = 5s;                         // between "use it no more" and its end
   Duration max_stream_duration{};                      // of what no route says otherwise; 0: none
   uint32_t max_requests_per_connection = 0;            // 0: any number
+  bool accepts_http10 = false;                         // others are told to upgrade
   uint32_t max_concurrent_streams = 0;                 // HTTP/2; what clients are told
   PathNormalisation paths;
   std::shared_ptr<const LocalReplyRules> local_replies;  // nullptr: answers of its own stay as they are

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "absl/strings/numbers.h"
-#include "fakes/envoy/http/grpc_reply.h"
+#include "fakes/envoy/tcp/grpc.h"
 #include "fakes/envoy/tcp/http.h"
 
 namespace wavetank::envoysim {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <string>
 
-#include "fakes/envoy/http/grpc_reply.h"
 #include "fakes/envoy/http/request_body.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/downstream.h"
 #include "fakes/envoy/proxy/router.h"
+#include "fakes/envoy/tcp/grpc.h"
 #include "fakes/envoy/tcp/header_lines.h"
 
 namespace wavetank::envoysim {
@@ -87,7 +87,7 @@ void Router::EntryOf(const Stream& s, AccessLogEntry* out) const {
   AccessLogEntry& entry = *out;
   if (s.downstream != nullptr) s.downstream->Describe(&entry);
   entry.start = s.start;
-  entry.request = s.spec;
+  if (!s.headless) entry.request = s.spec;
   entry.http = true;
   entry.request_id = s.log != nullptr ? s.log->request_id : static_cast<uint64_t>(plane_.fabric().root(s.exchange));
   entry.flags = s.flags;

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "fakes/envoy/http/grpc_reply.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/router.h"
+#include "fakes/envoy/tcp/grpc.h"
 #include "fakes/envoy/tcp/header_lines.h"
 #include "fmt/format.h"
 

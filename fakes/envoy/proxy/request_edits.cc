@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "fakes/envoy/http/cookies.h"
-#include "fakes/envoy/http/grpc_reply.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/router.h"
+#include "fakes/envoy/tcp/grpc.h"
 #include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tcp/request_edit.h"
 #include "fmt/format.h"
@@ -255,8 +255,8 @@ const RequestSpec& Router::RequestOfTry(Stream* s) {
   const bool counts = (s->host != nullptr && s->host->count_attempts) || s->expected > Duration::zero();
   const bool names = s->route->edits != nullptr && s->route->edits->host.of_host && !s->upstream_host->hostname.empty();
   // The far side sees what the pool speaks, not what the client did.
-  const bool translated = s->upstream->multiplexes() != (s->spec->protocol == HttpProtocol::kHttp2);
   const HttpProtocol spoken = s->upstream->multiplexes() ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11;
+  const bool translated = s->spec->protocol != spoken;
   if (!counts && !names && !translated) return *s->spec;
   if (!names && (s->table == nullptr || !s->table->edits_headers)) {
     if (attempts_.empty()) attempts_.resize(kAttempts);

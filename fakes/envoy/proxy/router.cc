@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "fakes/envoy/config/alpn_offers.h"
-#include "fakes/envoy/http/grpc_reply.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
+#include "fakes/envoy/tcp/grpc.h"
 #include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tcp/request_edit.h"
 #include "fmt/format.h"
@@ -172,6 +172,12 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   if (s.proxies >= Fabric::kMostProxies) {
     // Envoy: source/common/http/http1/codec_impl.cc, checkMaxHeadersSize: x-forwarded-for has grown with each of them.
     return Local(id, 431, kDownstreamProtocolError, "http1.headers_too_large", "Request Header Fields Too Large", lead);
+  }
+  if (spec.protocol == HttpProtocol::kHttp10 && !manager.accepts_http10) {
+    // Envoy: source/common/http/http1/codec_impl.cc, checkProtocolVersion: nothing of the head is looked at.
+    s.headless = true;
+    stats.Count(HttpStat::kRqRxReset);
+    return Local(id, 426, kDownstreamProtocolError, "low_version", "Upgrade Required", lead);
   }
   // Envoy: conn_manager_utility.cc, maybeNormalizePath
   const bool fragment = s.spec->path.find('#') != s.spec->path.npos;

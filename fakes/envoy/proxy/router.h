@@ -136,6 +136,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     std::shared_ptr<const RequestSpec> sent;      // of the present try, where tries differ
     const WeightedCluster* weighted = nullptr;    // that was chosen
     bool chosen = false;                          // ChooseCluster() was here
+    bool headless = false;                        // the codec refused it before it had read its head
     const RouteEntry* drawn_for = nullptr;        // the route that its draw was for: chosen again, it leads there again
     uint64_t draw = 0;
     std::string set_cookie;           // that hashing made up

@@ -4,6 +4,18 @@
 
 namespace wavetank::envoysim {
 
+std::string_view HttpProtocolName(HttpProtocol protocol) {
+  switch (protocol) {
+    case HttpProtocol::kHttp10:
+      return "HTTP/1.0";
+    case HttpProtocol::kHttp11:
+      return "HTTP/1.1";
+    case HttpProtocol::kHttp2:
+      return "HTTP/2";
+  }
+  return {};
+}
+
 RequestSpec::RequestSpec() { TakeNewId(); }
 
 void RequestSpec::TakeNewId() {

@@ -17,6 +17,8 @@
 namespace wavetank::envoysim {
 
 enum class HttpProtocol : uint8_t { kHttp10, kHttp11, kHttp2 };
+// As access logs, CEL and Lua call it. Envoy: Http::Utility::getProtocolString.
+std::string_view HttpProtocolName(HttpProtocol protocol);
 
 // How the body of a request comes after its head: its last byte `takes` later, in pieces with silences of `gap` between
 // them, the first with the head.
@@ -88,7 +90,8 @@ struct FailedTry {
 // The end of a request, as its client's first proxy logged it (or the client itself, without one). The views are into
 // shared configuration: valid during the callback that hands over the record.
 struct RequestRecord {
-  uint16_t code = 0;  // 0: no HTTP answer (connection refused or reset)
+  uint16_t code = 0;  // 0: no HTTP answer (connection refused or reset); of gRPC, what its status counts as
+  uint16_t grpc_status = kNoGrpcStatus;
   ResponseFlags flags = kNoFlags;
   std::string_view details;            // %RESPONSE_CODE_DETAILS%, e.g. "via_upstream", "no_healthy_upstream"
   std::string_view transport_failure;  // %UPSTREAM_TRANSPORT_FAILURE_REASON%

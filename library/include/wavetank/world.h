@@ -40,6 +40,7 @@ struct Flow {
   std::string rate = "100/s", path = "/";
   bool keep_alive = false, tcp = false;
   std::map<std::string, std::string> headers;
+  std::string protocol;  ///< "http1.0", "http2" or "grpc"; empty: HTTP/1.1, or TCP
 };
 
 /// What became of requests. `all` is the whole answer, as docs/results.md describes it.

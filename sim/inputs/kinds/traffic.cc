@@ -15,6 +15,13 @@ namespace {
 constexpr Duration kLeastPeriod = 1us;
 constexpr int64_t kMostUsers = 100'000;
 
+// Of what a flow may say instead of HTTP/1.1.
+std::optional<envoysim::HttpProtocol> HttpProtocolOf(std::string_view name) {
+  if (name == "http1.0") return envoysim::HttpProtocol::kHttp10;
+  if (name == "http2" || name == "grpc") return envoysim::HttpProtocol::kHttp2;
+  return std::nullopt;
+}
+
 void TokenFields(FieldVisitor& v, StartTraffic::Token& token) {
   v.Visit("issuer", Need::kRequired, token.mint.issuer);
   v.Visit("lifetimeNs", Need::kLenient, token.mint.lifetime);
@@ -46,6 +53,9 @@ void StartTraffic::Fields(FieldVisitor& visitor) {
   visitor.Visit("path", Need::kLenient, path);
   visitor.Visit("keepAlive", Need::kLenient, keep_alive);
   visitor.Visit("tcp", Need::kLenient, tcp);
+  visitor.Visit("protocol", Need::kSparse, protocol);
+  if (!protocol.empty() && (tcp || !HttpProtocolOf(protocol)))
+    visitor.Refuse("protocol", "is none of http1.0, http2 and grpc, or stands beside tcp");
   visitor.Visit("requests", Need::kLenient, requests);
   visitor.Visit("periodNs", Need::kLenient, period);
   visitor.Visit("rampNs", Need::kSparse, ramp);
@@ -96,6 +106,8 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
   spec.body_over = std::min(body_over, bounds::kInputDuration);
   spec.keep_alive = keep_alive;
   spec.tcp = tcp;
+  spec.http = HttpProtocolOf(protocol).value_or(envoysim::HttpProtocol::kHttp11);
+  spec.grpc = protocol == "grpc";
   spec.requests = std::clamp<int64_t>(requests, 0, bounds::kRequests);
   spec.period = std::clamp(period, kLeastPeriod, bounds::kInputDuration);
   spec.ramp = std::min(ramp, bounds::kInputDuration);

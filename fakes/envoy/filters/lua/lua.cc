@@ -92,16 +92,7 @@ class LuaTurn : public LuaStream {
   }
   std::optional<std::string> Info(std::string_view what) const override {
     const ConnectionFacts facts = stream_->connection();
-    if (what == "protocol") {
-      switch (stream_->request().protocol) {
-        case HttpProtocol::kHttp10:
-          return "HTTP/1.0";
-        case HttpProtocol::kHttp11:
-          return "HTTP/1.1";
-        case HttpProtocol::kHttp2:
-          return "HTTP/2";
-      }
-    }
+    if (what == "protocol") return std::string(HttpProtocolName(stream_->request().protocol));
     if (what == "routeName") return stream_->route() == nullptr ? "" : stream_->route()->name;
     if (what == "virtualClusterName") return "";
     if (what == "downstreamLocalAddress") return stream_->DownstreamAddress(/*remote=*/false);

@@ -1,6 +1,7 @@
-#include "fakes/envoy/http/grpc_reply.h"
+#include "fakes/envoy/tcp/grpc.h"
 
 #include <charconv>
+#include <iterator>
 
 #include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tcp/http.h"
@@ -64,6 +65,15 @@ uint16_t HttpStatusOfGrpc(uint16_t status) {
     default:
       return 500;
   }
+}
+
+std::string_view GrpcStatusName(uint16_t status) {
+  static constexpr std::string_view kNames[] = {
+      "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
+      "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
+      "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
+      "DataLoss", "Unauthenticated"};
+  return status < std::size(kNames) ? kNames[status] : std::string_view();
 }
 
 std::optional<Duration> GrpcTimeout(const RequestSpec& request) {

@@ -19,6 +19,8 @@ bool IsGrpc(const RequestSpec& request);
 uint16_t GrpcStatusOfHttp(uint16_t code);
 // And back: what an answer with that grpc-status counts as.
 uint16_t HttpStatusOfGrpc(uint16_t status);
+// "Unavailable" of 14, as grpc-go calls it; empty: there is no such status.
+std::string_view GrpcStatusName(uint16_t status);
 // The header grpc-timeout; nothing: there is none, or it cannot be read.
 std::optional<Duration> GrpcTimeout(const RequestSpec& request);
 // The lines "grpc-status" and, unless there is no message, "grpc-message".
