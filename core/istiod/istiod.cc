@@ -783,7 +783,7 @@ Environment Istiod::Impl::CurrentEnvironment() {
   environment.domain_suffix = options.domain_suffix;
   environment.system_namespace = options.system_namespace;
   environment.cluster_id = options.cluster_id;
-  environment.gateways_by_namespace = options.gateways_by_namespace;
+  environment.features = options.features;
   return environment;
 }
 

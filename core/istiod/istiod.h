@@ -22,6 +22,7 @@
 #include "core/kube/client.h"
 #include "core/kube/credentials/access_review.h"
 #include "core/kube/credentials/service_account_token.h"
+#include "core/model/features.h"
 #include "core/model/ids.h"
 #include "core/profile/profile.h"
 #include "core/registry/kube/mcs_options.h"
@@ -77,7 +78,7 @@ struct IstiodOptions {
   Duration debounce_max = 10s;                           // PILOT_DEBOUNCE_MAX
   bool debounce_eds = true;                              // PILOT_ENABLE_EDS_DEBOUNCE
   int push_throttle = 100;                               // PILOT_PUSH_THROTTLE
-  bool gateways_by_namespace = false;                    // PILOT_SCOPE_GATEWAY_TO_NAMESPACE
+  Features features;
   bool shuffle_pushes = false;            // istiod serves its proxies in no certain order; `seed` then chooses one
   int requests_per_second = 25;           // PILOT_MAX_REQUESTS_PER_SECOND
   Duration remote_cluster_timeout = 30s;  // PILOT_REMOTE_CLUSTER_TIMEOUT

@@ -9,6 +9,7 @@
 
 #include "core/model/endpoint.h"
 #include "core/model/endpoint_index.h"
+#include "core/model/features.h"
 #include "core/model/network_manager.h"
 
 namespace wavetank {
@@ -60,8 +61,8 @@ struct Environment {
   JwksResolver* jwks = nullptr;  // null: no key set is to be had
   std::string domain_suffix = "cluster.local";
   std::string system_namespace = "istio-system";
-  ClusterId cluster_id;                // of istiod itself
-  bool gateways_by_namespace = false;  // PILOT_SCOPE_GATEWAY_TO_NAMESPACE
+  ClusterId cluster_id;  // of istiod itself
+  Features features;
 };
 
 }  // namespace wavetank::pilot

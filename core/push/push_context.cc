@@ -273,7 +273,7 @@ std::shared_ptr<const MergedGateway> PushContext::MergeGateways(const Proxy& pro
   const bool optional_mutual = impl_->profile.Has(Change::kOptionalMutual);
   for (const config::GatewayRef& gateway : *impl_->gateways) {
     // istiod: pilot/pkg/model/push_context.go, initGateways and mergeGateways.
-    if (impl_->env.gateways_by_namespace && gateway->meta.ns != proxy.config_namespace) continue;
+    if (impl_->env.features.gateways_by_namespace && gateway->meta.ns != proxy.config_namespace) continue;
     // To older releases the mode is no word of the API, and the whole object cannot be read.
     if (!optional_mutual && HasOptionalMutual(gateway->spec)) continue;
     const auto of_services = InstancesOfGateway(*gateway, proxy.service_instances);

@@ -102,6 +102,7 @@ constexpr Setter kSetters[] = {
     {"PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS",
      [](const Value& v, Settings* s) { s->options.entry_health_checks = v.flag; }},
     {"PILOT_ENABLE_XDS_CACHE", [](const Value& v, Settings* s) { s->options.xds_cache = v.flag; }},
+    {"PILOT_HTTP10", [](const Value& v, Settings* s) { s->options.features.http10 = v.flag; }},
     {"PILOT_MAX_REQUESTS_PER_SECOND",
      [](const Value& v, Settings* s) {
        if (v.number > 0 || !LimitsByProcessors(*s))
@@ -116,7 +117,7 @@ constexpr Setter kSetters[] = {
     {"PILOT_REMOTE_CLUSTER_TIMEOUT",
      [](const Value& v, Settings* s) { s->options.remote_cluster_timeout = v.duration; }},
     {"PILOT_SCOPE_GATEWAY_TO_NAMESPACE",
-     [](const Value& v, Settings* s) { s->options.gateways_by_namespace = v.flag; }},
+     [](const Value& v, Settings* s) { s->options.features.gateways_by_namespace = v.flag; }},
     {"PILOT_STATUS_UPDATE_INTERVAL",
      [](const Value& v, Settings* s) { s->options.status_update_interval = std::max<Duration>(v.duration, 1ms); }},
     {"PILOT_USE_ENDPOINT_SLICE", [](const Value& v, Settings* s) { s->options.endpoints_only = !v.flag; }},

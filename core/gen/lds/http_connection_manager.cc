@@ -63,8 +63,7 @@ void SetClientCertDetails(bool whole_certificate, HcmPb& out) {
   details->set_dns(true);
 }
 
-void SetDownstream(const Proxy& proxy, const config::MeshConfig& mesh, ListenerClass listener_class, bool http2,
-                   HcmPb& out) {
+void SetDownstream(const Proxy& proxy, const PushContext& push, ListenerClass listener_class, bool http2, HcmPb& out) {
   switch (listener_class) {
     case ListenerClass::kSidecarOutbound:
       break;
@@ -75,13 +74,13 @@ void SetDownstream(const Proxy& proxy, const config::MeshConfig& mesh, ListenerC
       if (http2) out.mutable_http2_protocol_options();
       break;
     case ListenerClass::kGateway:
-      SetGatewayTopology(proxy, mesh, out);
+      SetGatewayTopology(proxy, push.mesh(), out);
       SetClientCertDetails(true, out);
       out.set_server_name(std::string(kEnvoyServerName));
       out.mutable_http_protocol_options();
       break;
   }
-  if (AcceptsHttp10(proxy)) out.mutable_http_protocol_options()->set_accept_http_10(true);
+  if (AcceptsHttp10(proxy, push)) out.mutable_http_protocol_options()->set_accept_http_10(true);
   out.mutable_use_remote_address()->set_value(listener_class == ListenerClass::kGateway);
 }
 
@@ -149,7 +148,7 @@ std::string HttpConnectionManagers::Common(const Kind& kind) {
     SetDuration(*idle, out.mutable_common_http_protocol_options()->mutable_idle_timeout());
   }
   out.mutable_stream_idle_timeout();
-  SetDownstream(proxy_, mesh, listener_class, http2, out);
+  SetDownstream(proxy_, push_, listener_class, http2, out);
   out.set_proxy_100_continue(push_.profile().Has(Change::kProxies100Continue));
   if (absolute_urls) out.mutable_http_protocol_options()->mutable_allow_absolute_url()->set_value(true);
   std::string bytes;

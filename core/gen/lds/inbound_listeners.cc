@@ -200,7 +200,8 @@ class InboundListeners {
     std::vector<FilterChain> out;
     const ListenerProtocol protocol =
         config.passthrough ? ListenerProtocol::kAuto : ToListenerProtocol(config.protocol);
-    for (const InboundMatch& match : InboundMatches(authn_.ForPort(config.target_port), protocol)) {
+    for (const InboundMatch& match :
+         InboundMatches(authn_.ForPort(config.target_port), protocol, scope_.push.env().features.http10)) {
       const bool http = match.protocol == ListenerProtocol::kHttp;
       FilterChain chain;
       chain.name = config.Name(http);

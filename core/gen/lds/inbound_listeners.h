@@ -18,7 +18,7 @@ struct InboundMatch {
 };
 
 // The chains of a port by its mTLS mode and protocol, in order. istiod: filterchain_options.go.
-const std::vector<InboundMatch>& InboundMatches(MutualTlsMode mode, ListenerProtocol protocol);
+const std::vector<InboundMatch>& InboundMatches(MutualTlsMode mode, ListenerProtocol protocol, bool http10);
 
 std::vector<Listener> BuildInboundListeners(ListenerScope& scope);
 

@@ -26,8 +26,8 @@ Matches OfKnownProtocol(MutualTlsMode mode, P protocol) {
 }
 
 // A port that may carry anything: the client's sidecar says in its ALPN what it saw, plain text is inspected here.
-Matches OfSniffed(MutualTlsMode mode) {
-  const InboundMatch plain_http{P::kHttp, kRawBufferTransport, PlaintextHttpAlpns(), false};
+Matches OfSniffed(MutualTlsMode mode, bool http10) {
+  const InboundMatch plain_http{P::kHttp, kRawBufferTransport, PlaintextHttpAlpns(http10), false};
   const InboundMatch mutual_http{P::kHttp, kTlsTransport, MutualTlsHttpAlpns(), true};
   switch (mode) {
     case MutualTlsMode::kStrict:
@@ -45,16 +45,17 @@ Matches OfSniffed(MutualTlsMode mode) {
 
 }  // namespace
 
-const Matches& InboundMatches(MutualTlsMode mode, ListenerProtocol protocol) {
+const Matches& InboundMatches(MutualTlsMode mode, ListenerProtocol protocol, bool http10) {
   static const auto& table = *[] {
-    auto* out = new std::array<std::array<Matches, 3>, 4>;
+    auto* out = new std::array<std::array<Matches, 4>, 4>;
     for (size_t m = 0; m < out->size(); ++m) {
       const auto row = static_cast<MutualTlsMode>(m);
-      (*out)[m] = {OfKnownProtocol(row, P::kHttp), OfSniffed(row), OfKnownProtocol(row, P::kTcp)};
+      (*out)[m] = {OfKnownProtocol(row, P::kHttp), OfSniffed(row, false), OfSniffed(row, true),
+                   OfKnownProtocol(row, P::kTcp)};
     }
     return out;
   }();
-  const size_t column = protocol == P::kHttp ? 0 : protocol == P::kAuto ? 1 : 2;
+  const size_t column = protocol == P::kHttp ? 0 : protocol != P::kAuto ? 3 : http10 ? 2 : 1;
   return table[static_cast<size_t>(mode)][column];
 }
 

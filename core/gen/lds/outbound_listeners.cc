@@ -65,11 +65,11 @@ void MergeTcp(std::vector<FilterChain> incoming, std::vector<FilterChain>& into)
 }
 
 // TCP chains, then HTTP chains that from now on need their ALPN.
-std::vector<FilterChain> MergeHttpAndTcp(std::vector<FilterChain> http, std::vector<FilterChain> tcp) {
+std::vector<FilterChain> MergeHttpAndTcp(std::vector<FilterChain> http, std::vector<FilterChain> tcp, bool http10) {
   for (FilterChain& chain : http) {
     if (!chain.match) chain.match.emplace();
     AlpnList& alpn = chain.match->application_protocols;
-    for (const std::string_view protocol : PlaintextHttpAlpns()) {
+    for (const std::string_view protocol : PlaintextHttpAlpns(http10)) {
       if (std::find(alpn.begin(), alpn.end(), protocol) == alpn.end()) alpn.push_back(protocol);
     }
     tcp.push_back(std::move(chain));
@@ -214,9 +214,9 @@ class ServiceListeners {
     return chain;
   }
 
-  static void MatchPlaintextHttp(FilterChainOptions& chain) {
+  void MatchPlaintextHttp(FilterChainOptions& chain) const {
     FilterChainMatch& match = chain.match.emplace();
-    match.application_protocols = PlaintextHttpAlpns();
+    match.application_protocols = PlaintextHttpAlpns(scope_.push.env().features.http10);
     match.transport_protocol = kRawBufferTransport;
   }
 
@@ -310,7 +310,8 @@ class ServiceListeners {
     return IsTcp(existing) ? Conflict::kAutoOverTcp : Conflict::kNone;
   }
 
-  static void Merge(Conflict conflict, const Port& port, Listener incoming, Entry& existing) {
+  void Merge(Conflict conflict, const Port& port, Listener incoming, Entry& existing) const {
+    const bool http10 = scope_.push.env().features.http10;
     Listener& listener = existing.listener;
     if (conflict == Conflict::kAutoOverHttp) {
       existing.listener = std::move(incoming);
@@ -322,11 +323,13 @@ class ServiceListeners {
     listener.http_inspector |= incoming.http_inspector;
     switch (conflict) {
       case Conflict::kHttpOverTcp:
-        listener.filter_chains = MergeHttpAndTcp(std::move(incoming.filter_chains), std::move(listener.filter_chains));
+        listener.filter_chains =
+            MergeHttpAndTcp(std::move(incoming.filter_chains), std::move(listener.filter_chains), http10);
         existing.protocol = Protocol::kUnsupported;
         break;
       case Conflict::kTcpOverHttp:
-        listener.filter_chains = MergeHttpAndTcp(std::move(listener.filter_chains), std::move(incoming.filter_chains));
+        listener.filter_chains =
+            MergeHttpAndTcp(std::move(listener.filter_chains), std::move(incoming.filter_chains), http10);
         existing.protocol = Protocol::kUnsupported;
         break;
       case Conflict::kAutoOverTcp:

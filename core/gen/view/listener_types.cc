@@ -66,9 +66,10 @@ ListenerProtocol ToListenerProtocol(Protocol protocol) {
   return protocol == Protocol::kUdp ? ListenerProtocol::kUnknown : ListenerProtocol::kAuto;
 }
 
-const AlpnList& PlaintextHttpAlpns() {
+const AlpnList& PlaintextHttpAlpns(bool http10) {
   static const auto& list = *new AlpnList{"http/1.1", "h2c"};
-  return list;
+  static const auto& with_http10 = *new AlpnList{"http/1.0", "http/1.1", "h2c"};
+  return http10 ? with_http10 : list;
 }
 const AlpnList& MutualTlsHttpAlpns() {
   static const auto& list = *new AlpnList{"istio-http/1.0", "istio-http/1.1", "istio-h2"};

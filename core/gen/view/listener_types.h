@@ -30,7 +30,9 @@ inline constexpr std::string_view kEnvoyServerName = "istio-envoy";
 
 // ALPN protocols that filter chains match on. The strings are constants of the program.
 using AlpnList = std::vector<std::string_view>;
-const AlpnList& PlaintextHttpAlpns();  // what the HTTP inspector finds in plain text
+// What the HTTP inspector finds in plain text; HTTP/1.0 only if istiod lets it in (PILOT_HTTP10), else it passes as
+// bytes. istiod: listener.go, plaintextHTTPALPNs
+const AlpnList& PlaintextHttpAlpns(bool http10);
 const AlpnList& MutualTlsHttpAlpns();  // what a sidecar offers for HTTP over mTLS
 const AlpnList& MutualTlsTcpAlpns();   // what a sidecar offers for anything else over mTLS
 const AlpnList& AllMutualTlsAlpns();

@@ -8,6 +8,7 @@
 #include "core/base/ip.h"
 #include "core/config/schema/proto_json.h"
 #include "core/profile/changes.h"
+#include "core/push/push_context.h"
 #include "core/push/sidecar_scope.h"
 
 namespace wavetank::pilot {
@@ -181,7 +182,9 @@ std::optional<Duration> IdleTimeout(const Proxy& proxy) {
   return config::ParseGoDuration(proxy.metadata.idle_timeout);
 }
 
-bool AcceptsHttp10(const Proxy& proxy) { return proxy.metadata.http10; }
+bool AcceptsHttp10(const Proxy& proxy, const PushContext& push) {
+  return push.env().features.http10 || proxy.metadata.http10;
+}
 
 bool MetadataFlag(const Proxy& proxy, std::string_view key) {
   const nlohmann::json* field = Field(*proxy.metadata.raw, key);

@@ -16,6 +16,8 @@
 
 namespace wavetank::pilot {
 
+class PushContext;
+
 // The service's address as `proxy` resolves it: the VIP of the proxy's own cluster, an automatic one if its agent
 // answers DNS, else the service's own. "0.0.0.0": none. May be a CIDR. istiod: Service.GetAddressForProxy.
 const std::string& AddressForProxy(const Service& service, const Proxy& proxy, const Profile& profile);
@@ -62,7 +64,8 @@ bool IsAllowAnyOutbound(const Proxy& proxy);
 
 // IDLE_TIMEOUT of the metadata, in Go's notation; nullopt if absent or not a duration.
 std::optional<Duration> IdleTimeout(const Proxy& proxy);
-bool AcceptsHttp10(const Proxy& proxy);
+// By its metadata or istiod's PILOT_HTTP10.
+bool AcceptsHttp10(const Proxy& proxy, const PushContext& push);
 // A flag in the metadata: "true" or 1 as JSON or text.
 bool MetadataFlag(const Proxy& proxy, std::string_view key);
 // An integer in the metadata, written as a number or as text; 0 if absent.

@@ -103,7 +103,7 @@ class ServerConnection final : public ConnectionHandler {
   void OnTls(ConnectionId, const TlsOutcome&) override {}
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>& flight, Duration lead) override {
     announced_ = flight->announced;
-    http1_ = flight->kind == FirstFlight::Kind::kHttp1;
+    http1_ = flight->kind == FirstFlight::Kind::kHttp1 || flight->kind == FirstFlight::Kind::kHttp10;
     if (flight->kind != FirstFlight::Kind::kTls) return;
     // A plain-text server that is spoken to in TLS.
     TlsOutcome outcome;
@@ -452,9 +452,10 @@ void AppClient::State::SendOn(const SocketAddress& destination, const std::share
 void AppClient::Send(const SocketAddress& destination, const RequestSpec& spec, const Options& options, Done done) {
   const bool http2 = spec.protocol == HttpProtocol::kHttp2;
   const auto flight_of = [&] {
-    return options.flight != nullptr
-               ? options.flight
-               : ClientConnection::FlightOf(http2 ? FirstFlight::Kind::kHttp2 : FirstFlight::Kind::kHttp1);
+    if (options.flight != nullptr) return options.flight;
+    return ClientConnection::FlightOf(http2                                    ? FirstFlight::Kind::kHttp2
+                                      : spec.protocol == HttpProtocol::kHttp10 ? FirstFlight::Kind::kHttp10
+                                                                               : FirstFlight::Kind::kHttp1);
   };
   if (http2 && options.multiplex) {
     WAVETANK_ASSERT(options.keep_alive, destination.port);

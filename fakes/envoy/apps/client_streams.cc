@@ -94,6 +94,15 @@ void ClientStreams::OnReply(uint64_t number, const Reply& reply, Duration lead) 
   WAVETANK_ASSERT(running_ > 0, id_);
   --running_;
   goes_away_ |= reply.close;
+  if (reply.refused && !stream.refused) {
+    // Nobody has looked at it: it is tried again, once. grpc-go: stream.go, shouldRetry (unprocessed)
+    stream.refused = true;
+    stream.sent = false;
+    client_.host.RunAfter(lead, [this, weak = std::weak_ptr<int>(alive_)] {
+      if (!weak.expired()) Settle();
+    });
+    return;
+  }
   const RequestRecord record =
       RecordOf(client_, *stream.request.spec, destination_, id_, stream.request.start, reply, lead);
   if (lead == Duration::zero() && !dispatching_) return Finish(number, record);

@@ -52,7 +52,7 @@ class ClientStreams final : public ConnectionHandler, public ExchangeOwner {
  private:
   struct Stream {
     Request request;
-    bool sent = false;
+    bool sent = false, refused = false;
     ExchangeId exchange = kNoExchange;
     TimerId timeout = kNoTimer;
     TimerId answered = kNoTimer;  // set: it is answered, and its client goes on when the clock is there

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fakes/envoy/config/listener_config.h"
+
 namespace wavetank::envoysim {
 namespace {
 

@@ -265,6 +265,7 @@ void DownstreamConnection::OnFirstFlight(ConnectionId /*connection*/, const std:
 }
 
 bool DownstreamConnection::ChooseChain(const FirstFlight& flight, bool inspect) {
+  static const std::vector<std::string> kHttp10 = {"http/1.0"};
   static const std::vector<std::string> kHttp11 = {"http/1.1"};
   static const std::vector<std::string> kH2c = {"h2c"};
   ConnectionProperties c;
@@ -283,6 +284,7 @@ bool DownstreamConnection::ChooseChain(const FirstFlight& flight, bool inspect) 
     c.server_name = server_name;
     c.application_protocols = &flight.alpn;
   } else if (inspect && listener_->http_inspector && !listener_->http_inspector_disabled.Matches(port)) {
+    if (flight.kind == FirstFlight::Kind::kHttp10) c.application_protocols = &kHttp10;
     if (flight.kind == FirstFlight::Kind::kHttp1) c.application_protocols = &kHttp11;
     if (flight.kind == FirstFlight::Kind::kHttp2) c.application_protocols = &kH2c;
   }

@@ -171,6 +171,7 @@ void Fabric::SetFlight(ConnectionId connection, std::shared_ptr<const FirstFligh
   c->flight = std::move(flight);
   switch (c->flight->kind) {
     case FirstFlight::Kind::kHttp1:
+    case FirstFlight::Kind::kHttp10:
     case FirstFlight::Kind::kHttp2:
       return;  // in one packet with the first request
     case FirstFlight::Kind::kTls:

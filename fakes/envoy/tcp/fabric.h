@@ -44,6 +44,7 @@ struct FirstFlight {
   enum class Kind : uint8_t {
     kTls,     // ClientHello
     kHttp1,   // a request line
+    kHttp10,  // one of HTTP/1.0
     kHttp2,   // the HTTP/2 preface in clear text
     kOpaque,  // bytes that no inspector knows
     kSilent,  // nothing: the server speaks first

@@ -45,7 +45,7 @@ TEST_F(MergeGatewaysTest, ScopedToNamespacesAGatewayIsOfItsOwnNamespacesRoutersA
   Put("Gateway", "x", "any", "servers: [{name: any, port: {number: 2, protocol: TCP, name: t}, hosts: [\"*\"]}]");
   Gateway("own", "- {name: own, port: {number: 3, protocol: TCP, name: t}, hosts: [\"*\"]}");
   EXPECT_THAT(Listeners(*Merge()), ElementsAre(":2/TCP any", ":3/TCP own"));
-  env.gateways_by_namespace = true;
+  env.features.gateways_by_namespace = true;
   EXPECT_THAT(Listeners(*Merge()), ElementsAre(":3/TCP own"));
 }
 

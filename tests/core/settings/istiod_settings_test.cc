@@ -194,17 +194,18 @@ TEST(IstiodSettings, AWholeConfigMapIsItsEnvironmentAndSingleVariablesOverride) 
 }
 
 TEST(UnheededSettings, NamesVariablesAndArgumentsWithoutEffect) {
-  const json pod = PodWith({Variable("PILOT_HTTP10", "true"), Variable("NO_SUCH", "1"), Variable("CLUSTER_ID", "w")},
-                           {"discovery", "--httpsAddr=:1", "--nonsense", "x", "--log_output_level=all:debug"});
-  EXPECT_THAT(
-      UnheededSettings(pod),
-      ElementsAre("argument --httpsAddr=:1", "argument --nonsense, which pilot-discovery 1.18.2 does not know",
-                  "variable NO_SUCH, which pilot-discovery 1.18.2 does not know", "variable PILOT_HTTP10=true"));
+  const json pod = PodWith(
+      {Variable("PILOT_SIDECAR_USE_REMOTE_ADDRESS", "true"), Variable("NO_SUCH", "1"), Variable("CLUSTER_ID", "w")},
+      {"discovery", "--httpsAddr=:1", "--nonsense", "x", "--log_output_level=all:debug"});
+  EXPECT_THAT(UnheededSettings(pod),
+              ElementsAre("argument --httpsAddr=:1", "argument --nonsense, which pilot-discovery 1.18.2 does not know",
+                          "variable NO_SUCH, which pilot-discovery 1.18.2 does not know",
+                          "variable PILOT_SIDECAR_USE_REMOTE_ADDRESS=true"));
 }
 
 TEST(UnheededSettings, OtherWordsForADefaultAreNone) {
-  EXPECT_THAT(UnheededSettings(
-                  PodWith({Variable("PILOT_HTTP10", "F"), Variable("PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", "10000ms")})),
+  EXPECT_THAT(UnheededSettings(PodWith({Variable("PILOT_SIDECAR_USE_REMOTE_ADDRESS", "F"),
+                                        Variable("PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", "10000ms")})),
               IsEmpty());
 }
 

@@ -122,14 +122,16 @@ TEST(Unheeded, VariablesOfIstiod) {
   const json pod = {
       {"metadata", {{"labels", {{"app", "istiod"}}}}},
       {"spec",
-       {{"containers", json::array({{{"name", "discovery"},
-                                     {"readinessProbe", {{"a", 1}}},
-                                     {"env", json::array({{{"name", "PILOT_HTTP10"}, {"value", "true"}}})}}})}}}};
-  EXPECT_THAT(UnheededIn({{"apiVersion", "apps/v1"},
-                          {"kind", "Deployment"},
-                          {"metadata", {{"name", "istiod"}, {"namespace", "istio-system"}}},
-                          {"spec", {{"template", pod}}}}),
-              ElementsAre("Deployment istio-system/istiod: variable PILOT_HTTP10=true has no effect here"));
+       {{"containers",
+         json::array({{{"name", "discovery"},
+                       {"readinessProbe", {{"a", 1}}},
+                       {"env", json::array({{{"name", "PILOT_SIDECAR_USE_REMOTE_ADDRESS"}, {"value", "true"}}})}}})}}}};
+  EXPECT_THAT(
+      UnheededIn({{"apiVersion", "apps/v1"},
+                  {"kind", "Deployment"},
+                  {"metadata", {{"name", "istiod"}, {"namespace", "istio-system"}}},
+                  {"spec", {{"template", pod}}}}),
+      ElementsAre("Deployment istio-system/istiod: variable PILOT_SIDECAR_USE_REMOTE_ADDRESS=true has no effect here"));
 }
 
 }  // namespace
