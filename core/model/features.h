@@ -1,12 +1,37 @@
 // What istiod's environment changes about what it generates.
 #pragma once
 
+#include <optional>
+
+#include "core/base/time.h"
+
 namespace wavetank::pilot {
 
-// By variable (core/settings/istiod_variables.tsv says what each does); istiod: pilot/pkg/features/pilot.go.
+// By variable, each with its default in 1.18 (core/settings/istiod_variables.tsv says what it does).
+// istiod: pilot/pkg/features/pilot.go
 struct Features {
-  bool gateways_by_namespace = false;  // PILOT_SCOPE_GATEWAY_TO_NAMESPACE
-  bool http10 = false;                 // PILOT_HTTP10
+  bool alpn_filter = true;                    // PILOT_ENABLE_ALPN_FILTER
+  bool auto_mtls_checks = true;               // ENABLE_AUTO_MTLS_CHECK_POLICIES
+  bool eds_for_headless = false;              // PILOT_ENABLE_EDS_FOR_HEADLESS_SERVICES
+  bool filters_gateway_clusters = false;      // PILOT_FILTER_GATEWAY_CLUSTER_CONFIG
+  bool gateways_by_namespace = false;         // PILOT_SCOPE_GATEWAY_TO_NAMESPACE
+  bool headless_across_clusters = true;       // ENABLE_MULTICLUSTER_HEADLESS
+  bool headless_listeners = true;             // PILOT_ENABLE_HEADLESS_SERVICE_POD_LISTENERS
+  bool http10 = false;                        // PILOT_HTTP10
+  bool ignores_ports = true;                  // SIDECAR_IGNORE_PORT_IN_HOST_MATCH
+  bool inbound_passthrough = true;            // PILOT_ENABLE_INBOUND_PASSTHROUGH
+  bool legacy_auto_passthrough = false;       // PILOT_ENABLE_LEGACY_AUTO_PASSTHROUGH
+  bool mongo_filter = true;                   // PILOT_ENABLE_MONGO_FILTER
+  bool mysql_filter = false;                  // PILOT_ENABLE_MYSQL_FILTER
+  bool partial_full_pushes = true;            // PILOT_PARTIAL_FULL_PUSHES
+  bool round_robin = false;                   // ENABLE_LEGACY_LB_ALGORITHM_DEFAULT
+  bool route_collapse = true;                 // PILOT_ENABLE_ROUTE_COLLAPSE_OPTIMIZATION
+  bool sidecar_remote_address = false;        // PILOT_SIDECAR_USE_REMOTE_ADDRESS
+  bool sniffs_inbound = true;                 // PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND
+  bool sniffs_outbound = true;                // PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND
+  bool validates_trust_domains = true;        // not PILOT_SKIP_VALIDATE_TRUST_DOMAIN
+  std::optional<Duration> inbound_detection;  // PILOT_INBOUND_PROTOCOL_DETECTION_TIMEOUT
+  Duration request_timeout{};                 // ISTIO_DEFAULT_REQUEST_TIMEOUT
 };
 
 }  // namespace wavetank::pilot

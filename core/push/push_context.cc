@@ -53,6 +53,20 @@ class NoGateways final : public NetworkGateways {
   std::vector<NetworkGateway> none_;
 };
 
+// Where the mesh's providers are, as they name it. istiod: addHostsFromMeshConfig.
+std::set<std::string> ProviderHosts(const config::MeshConfig& mesh) {
+  std::set<std::string> out;
+  for (const config::ExtensionProvider& provider : mesh.extension_providers) {
+    using Provider = config::ExtensionProvider;
+    if (provider.ext_authz_http) out.insert(provider.ext_authz_http->service);
+    if (provider.ext_authz_grpc) out.insert(provider.ext_authz_grpc->service);
+    if (const auto* tracer = std::get_if<Provider::Tracer>(&provider.telemetry)) out.insert(tracer->service);
+    if (const auto* log = std::get_if<Provider::GrpcAccessLog>(&provider.telemetry)) out.insert(log->service);
+    if (const auto* log = std::get_if<Provider::OtelAccessLog>(&provider.telemetry)) out.insert(log->service);
+  }
+  return out;
+}
+
 }  // namespace
 
 struct PushContext::Impl {
@@ -71,6 +85,12 @@ struct PushContext::Impl {
   std::shared_ptr<const WasmPlugins> wasm_plugins;
   std::shared_ptr<const std::vector<config::GatewayRef>> gateways;
   std::shared_ptr<SidecarIndex> sidecars;
+
+  bool LeadsTo(const MergedGateway& gateway, std::string_view hostname) const {
+    return std::any_of(gateway.storage.begin(), gateway.storage.end(), [&](const GatewayServer& server) {
+      return virtual_services->LeadsTo(server.gateway_name, hostname);
+    });
+  }
 
   SidecarScopeBuilder Builder() const {
     return {*services, *virtual_services, *destination_rules, defaults, *env.mesh, sidecars->ruled, version, profile};
@@ -101,9 +121,11 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
 
   now.services =
       services ? std::make_shared<const ServiceIndex>(env, now.defaults, mesh.trust_domain_aliases) : before->services;
+  const std::set<std::string> provider_hosts = ProviderHosts(mesh);
   now.virtual_services = virtual_services ? std::make_shared<const VirtualServiceIndex>(
                                                 configs.VirtualServices(), now.defaults, env.domain_suffix,
-                                                now.profile.Has(Change::kGatewayApiMeshPorts))
+                                                now.profile.Has(Change::kGatewayApiMeshPorts),
+                                                env.features.filters_gateway_clusters ? &provider_hosts : nullptr)
                                           : before->virtual_services;
   now.destination_rules = destination_rules
                               ? std::make_shared<const DestinationRuleIndex>(
@@ -175,7 +197,18 @@ const Telemetries& PushContext::telemetry() const { return *impl_->telemetry; }
 const WasmPlugins& PushContext::wasm_plugins() const { return *impl_->wasm_plugins; }
 
 std::vector<ServiceRef> PushContext::GatewayServices(const Proxy& proxy) const {
-  return proxy.sidecar_scope == nullptr ? std::vector<ServiceRef>() : proxy.sidecar_scope->services();
+  std::vector<ServiceRef> out;
+  if (proxy.sidecar_scope == nullptr || proxy.merged_gateway == nullptr) return out;
+  for (const ServiceRef& service : proxy.sidecar_scope->services()) {
+    if (impl_->LeadsTo(*proxy.merged_gateway, service->hostname)) out.push_back(service);
+  }
+  return out;
+}
+
+bool PushContext::ServiceAttachedToGateway(std::string_view hostname, const Proxy& proxy) const {
+  const MergedGateway* const gateway = proxy.merged_gateway.get();
+  if (gateway == nullptr) return false;
+  return gateway->contains_auto_passthrough_gateways || impl_->LeadsTo(*gateway, hostname);
 }
 
 std::vector<ServiceRef> PushContext::ServicesExportedTo(std::string_view ns) const {

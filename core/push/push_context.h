@@ -41,9 +41,11 @@ class PushContext {
   const NetworkGateways& networks() const;
   const Profile& profile() const;
 
-  // Services visible to a proxy, or that a gateway needs (istiod: GatewayServices with
-  // PILOT_FILTER_GATEWAY_CLUSTER_CONFIG off = all visible ones).
+  // With Features::filters_gateway_clusters: of the services that a gateway sees those that its VirtualServices, or the
+  // mesh's providers, lead to. O(services).
   std::vector<ServiceRef> GatewayServices(const Proxy& proxy) const;
+  // Whether an update of the service is one for that gateway, then.
+  bool ServiceAttachedToGateway(std::string_view hostname, const Proxy& proxy) const;
   std::vector<ServiceRef> ServicesExportedTo(std::string_view ns) const;
   const std::vector<ServiceRef>& GetAllServices() const;
   ServiceRef ServiceForHostname(const Proxy& proxy, std::string_view hostname) const;

@@ -111,7 +111,8 @@ std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::Vi
 }
 
 VirtualServiceIndex::VirtualServiceIndex(const List& sorted, const ExportToDefaults& defaults,
-                                         std::string_view domain_suffix, bool own_routes_first)
+                                         std::string_view domain_suffix, bool own_routes_first,
+                                         const std::set<std::string>* provider_hosts)
     : own_routes_first_(own_routes_first) {
   List resolved;
   resolved.reserve(sorted.size());
@@ -126,7 +127,21 @@ VirtualServiceIndex::VirtualServiceIndex(const List& sorted, const ExportToDefau
   }
   MergedVirtualServices merged = MergeDelegates(resolved, defaults.virtual_service);
   delegates_ = std::move(merged.delegates);
-  for (const config::VirtualServiceRef& vs : merged.list) Add(vs, defaults);
+  for (const config::VirtualServiceRef& vs : merged.list) {
+    Add(vs, defaults);
+    if (provider_hosts == nullptr) continue;
+    for (const std::string& gateway : vs->spec.gateways) {
+      if (gateway == kMeshGateway) continue;
+      std::set<std::string, std::less<>>& hosts = destinations_by_gateway_[gateway];
+      for (const auto& [host, ports] : VirtualServiceDestinations(vs->spec, /*mirrors=*/true)) hosts.insert(host);
+      hosts.insert(provider_hosts->begin(), provider_hosts->end());
+    }
+  }
+}
+
+bool VirtualServiceIndex::LeadsTo(std::string_view gateway, std::string_view hostname) const {
+  const auto it = destinations_by_gateway_.find(gateway);
+  return it != destinations_by_gateway_.end() && it->second.contains(hostname);
 }
 
 void VirtualServiceIndex::Add(const config::VirtualServiceRef& vs, const ExportToDefaults& defaults) {

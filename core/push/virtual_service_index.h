@@ -23,8 +23,10 @@ class VirtualServiceIndex {
 
   // `sorted`: by creation time. `own_routes_first`: of all who are public, a namespace's own routes of the Gateway API
   // come first ("consumer override").
+  // `provider_hosts`: hosts of the mesh's providers, to which each gateway with a VirtualService leads, too; null: what
+  // gateways lead to is not asked for.
   VirtualServiceIndex(const List& sorted, const ExportToDefaults& defaults, std::string_view domain_suffix,
-                      bool own_routes_first);
+                      bool own_routes_first, const std::set<std::string>* provider_hosts = nullptr);
 
   // Bound to the gateway ("namespace/name" or "mesh") and visible in the namespace: private ones of the namespace,
   // those exported to it, public ones.
@@ -34,6 +36,9 @@ class VirtualServiceIndex {
   // VirtualService, "*" for any. istiod: SelectVirtualServices.
   List Select(std::string_view ns, const std::map<std::string, std::vector<std::string>, std::less<>>& hosts) const;
 
+  // Whether a VirtualService of that gateway, whoever sees it, leads to the host. istiod: destinationsByGateway.
+  bool LeadsTo(std::string_view gateway, std::string_view hostname) const;
+
   // Delegates that the VirtualService names, also missing ones.
   const std::vector<ConfigKey>& DelegatesOf(const config::ConfigMeta& root) const;
 
@@ -42,6 +47,7 @@ class VirtualServiceIndex {
   void Add(const config::VirtualServiceRef& vs, const ExportToDefaults& defaults);
 
   bool own_routes_first_;
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> destinations_by_gateway_;
   std::map<std::string, ByGateway, std::less<>> private_by_namespace_, exported_to_namespace_;
   ByGateway public_by_gateway_;
   std::map<std::pair<std::string, std::string>, std::vector<ConfigKey>> delegates_;  // by namespace, name of the root

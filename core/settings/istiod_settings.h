@@ -85,7 +85,7 @@ absl::StatusOr<ContainerSettings> ReadContainerSettings(const nlohmann::json& po
 absl::Status Apply(const ContainerSettings& said, IstiodSettings* settings);
 
 // What container `discovery` of a pod, or of a pod's template, says without effect here: "variable
-// PILOT_SIDECAR_USE_REMOTE_ADDRESS=true", "argument --profile". In order of name.
+// PILOT_ENABLE_REDIS_FILTER=true", "argument --profile". In order of name.
 std::vector<std::string> UnheededSettings(const nlohmann::json& pod);
 
 // Of these the variables that istiod itself passes over: it does not know them, or cannot read what they say

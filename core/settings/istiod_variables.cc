@@ -32,6 +32,16 @@ std::vector<std::string> SplitAtCommas(std::string_view text) {
 // Whether what is not positive leaves the limit that follows from istiod's processors.
 bool LimitsByProcessors(const Settings& s) { return s.options.profile.Has(Change::kLimitsByProcessors); }
 
+template <bool Features::*kFlag>
+void SetFeature(const Value& value, Settings* settings) {
+  settings->options.features.*kFlag = value.flag;
+}
+// What a later release does unasked.
+template <Change kChange>
+void SetChange(const Value& value, Settings* settings) {
+  if (value.flag) settings->options.profile.Set(kChange);
+}
+
 // By name.
 constexpr Setter kSetters[] = {
     {"AUTO_RELOAD_PLUGIN_CERTS", [](const Value& v, Settings* s) { s->options.ca.auto_reload = v.flag; }},
@@ -62,12 +72,16 @@ constexpr Setter kSetters[] = {
      }},
     {"DEFAULT_WORKLOAD_CERT_TTL",
      [](const Value& v, Settings* s) { s->options.ca.ca.default_workload_ttl = v.duration; }},
+    {"ENABLE_AUTO_MTLS_CHECK_POLICIES", SetFeature<&Features::auto_mtls_checks>},
+    {"ENABLE_AUTO_SNI", SetChange<Change::kAutoSni>},
     {"ENABLE_CA_SERVER", [](const Value& v, Settings* s) { s->options.enable_ca = v.flag; }},
     {"ENABLE_LEADER_ELECTION", [](const Value& v, Settings* s) { s->options.leader_election = v.flag; }},
+    {"ENABLE_LEGACY_LB_ALGORITHM_DEFAULT", SetFeature<&Features::round_robin>},
     {"ENABLE_MCS_AUTO_EXPORT", [](const Value& v, Settings* s) { s->options.mcs.auto_export = v.flag; }},
     {"ENABLE_MCS_CLUSTER_LOCAL", [](const Value& v, Settings* s) { s->options.mcs.cluster_local = v.flag; }},
     {"ENABLE_MCS_HOST", [](const Value& v, Settings* s) { s->options.mcs.host = v.flag; }},
     {"ENABLE_MCS_SERVICE_DISCOVERY", [](const Value& v, Settings* s) { s->options.mcs.discovery = v.flag; }},
+    {"ENABLE_MULTICLUSTER_HEADLESS", SetFeature<&Features::headless_across_clusters>},
     {"ENABLE_NATIVE_SIDECARS", [](const Value& v, Settings* s) { s->options.native_sidecars = v.text; }},
     {"EXTERNAL_CA", [](const Value& v, Settings* s) { s->options.external_ca = v.text; }},
     {"EXTERNAL_ISTIOD",
@@ -75,10 +89,11 @@ constexpr Setter kSetters[] = {
        s->options.external = v.flag;
        s->external_said = true;
      }},
-    {"INJECT_ENABLED", [](const Value& v, Settings* s) { s->injects = v.flag; }},
     {"INJECTION_WEBHOOK_CONFIG_NAME",
      [](const Value& v, Settings* s) { s->options.patches_injection = !v.text.empty(); }},
+    {"INJECT_ENABLED", [](const Value& v, Settings* s) { s->injects = v.flag; }},
     {"ISTIOD_CUSTOM_HOST", [](const Value& v, Settings* s) { s->options.custom_hosts = SplitAtCommas(v.text); }},
+    {"ISTIO_DEFAULT_REQUEST_TIMEOUT", [](const Value& v, Settings* s) { s->options.features.request_timeout = v.duration; }},
     {"ISTIO_DUAL_STACK", [](const Value& v, Settings* s) { s->options.profile.Set(Change::kDualStack, v.flag); }},
     {"ISTIO_MULTIROOT_MESH", [](const Value& v, Settings* s) { s->options.multi_root = v.flag; }},
     {"ISTIO_WATCH_NAMESPACE", [](const Value& v, Settings* s) { s->options.watch_namespace = v.text; }},
@@ -93,21 +108,34 @@ constexpr Setter kSetters[] = {
     {"PILOT_CERT_PROVIDER", [](const Value& v, Settings* s) { s->options.cert_provider = v.text; }},
     {"PILOT_DEBOUNCE_AFTER", [](const Value& v, Settings* s) { s->options.debounce_after = v.duration; }},
     {"PILOT_DEBOUNCE_MAX", [](const Value& v, Settings* s) { s->options.debounce_max = v.duration; }},
+    {"PILOT_ENABLE_ALPN_FILTER", SetFeature<&Features::alpn_filter>},
     {"PILOT_ENABLE_CONFIG_DISTRIBUTION_TRACKING",
      [](const Value& v, Settings* s) { s->options.distribution_tracking = v.flag; }},
     {"PILOT_ENABLE_EDS_DEBOUNCE", [](const Value& v, Settings* s) { s->options.debounce_eds = v.flag; }},
+    {"PILOT_ENABLE_EDS_FOR_HEADLESS_SERVICES", SetFeature<&Features::eds_for_headless>},
+    {"PILOT_ENABLE_HEADLESS_SERVICE_POD_LISTENERS", SetFeature<&Features::headless_listeners>},
+    {"PILOT_ENABLE_INBOUND_PASSTHROUGH", SetFeature<&Features::inbound_passthrough>},
+    {"PILOT_ENABLE_LEGACY_AUTO_PASSTHROUGH", SetFeature<&Features::legacy_auto_passthrough>},
+    {"PILOT_ENABLE_MONGO_FILTER", SetFeature<&Features::mongo_filter>},
+    {"PILOT_ENABLE_MYSQL_FILTER", SetFeature<&Features::mysql_filter>},
+    {"PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", SetFeature<&Features::sniffs_inbound>},
+    {"PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", SetFeature<&Features::sniffs_outbound>},
+    {"PILOT_ENABLE_ROUTE_COLLAPSE_OPTIMIZATION", SetFeature<&Features::route_collapse>},
     {"PILOT_ENABLE_STATUS", [](const Value& v, Settings* s) { s->options.status = v.flag; }},
     {"PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION",
      [](const Value& v, Settings* s) { s->options.auto_registration = v.flag; }},
     {"PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS",
      [](const Value& v, Settings* s) { s->options.entry_health_checks = v.flag; }},
     {"PILOT_ENABLE_XDS_CACHE", [](const Value& v, Settings* s) { s->options.xds_cache = v.flag; }},
-    {"PILOT_HTTP10", [](const Value& v, Settings* s) { s->options.features.http10 = v.flag; }},
+    {"PILOT_FILTER_GATEWAY_CLUSTER_CONFIG", SetFeature<&Features::filters_gateway_clusters>},
+    {"PILOT_HTTP10", SetFeature<&Features::http10>},
+    {"PILOT_INBOUND_PROTOCOL_DETECTION_TIMEOUT", [](const Value& v, Settings* s) { s->options.features.inbound_detection = v.duration; }},
     {"PILOT_MAX_REQUESTS_PER_SECOND",
      [](const Value& v, Settings* s) {
        if (v.number > 0 || !LimitsByProcessors(*s))
          s->options.requests_per_second = static_cast<int>(std::ceil(v.number));
      }},
+    {"PILOT_PARTIAL_FULL_PUSHES", SetFeature<&Features::partial_full_pushes>},
     {"PILOT_PUSH_THROTTLE",
      [](const Value& v, Settings* s) {
        if (v.integer > 0 || !LimitsByProcessors(*s)) {
@@ -116,8 +144,9 @@ constexpr Setter kSetters[] = {
      }},
     {"PILOT_REMOTE_CLUSTER_TIMEOUT",
      [](const Value& v, Settings* s) { s->options.remote_cluster_timeout = v.duration; }},
-    {"PILOT_SCOPE_GATEWAY_TO_NAMESPACE",
-     [](const Value& v, Settings* s) { s->options.features.gateways_by_namespace = v.flag; }},
+    {"PILOT_SCOPE_GATEWAY_TO_NAMESPACE", SetFeature<&Features::gateways_by_namespace>},
+    {"PILOT_SIDECAR_USE_REMOTE_ADDRESS", SetFeature<&Features::sidecar_remote_address>},
+    {"PILOT_SKIP_VALIDATE_TRUST_DOMAIN", [](const Value& v, Settings* s) { s->options.features.validates_trust_domains = !v.flag; }},
     {"PILOT_STATUS_UPDATE_INTERVAL",
      [](const Value& v, Settings* s) { s->options.status_update_interval = std::max<Duration>(v.duration, 1ms); }},
     {"PILOT_USE_ENDPOINT_SLICE", [](const Value& v, Settings* s) { s->options.endpoints_only = !v.flag; }},
@@ -128,10 +157,12 @@ constexpr Setter kSetters[] = {
     {"RESOLVE_HOSTNAME_GATEWAYS", [](const Value& v, Settings* s) { s->resolves_gateways = v.flag; }},
     {"REVISION", [](const Value& v, Settings* s) { s->options.revision = v.text; }},
     {"SHARED_MESH_CONFIG", [](const Value& v, Settings* s) { s->options.shared_mesh_config = v.text; }},
+    {"SIDECAR_IGNORE_PORT_IN_HOST_MATCH", SetFeature<&Features::ignores_ports>},
     {"SPIFFE_BUNDLE_ENDPOINTS", [](const Value& v, Settings* s) { s->options.spiffe_bundle_endpoints = v.text; }},
     {"TOKEN_AUDIENCES", [](const Value& v, Settings* s) { s->options.tokens.audiences = absl::StrSplit(v.text, ','); }},
     {"TRUSTED_GATEWAY_CIDR", [](const Value& v, Settings* s) { s->options.trusted_gateways = SplitAtCommas(v.text); }},
     {"VALIDATION_WEBHOOK_CONFIG_NAME", [](const Value& v, Settings* s) { s->patches_validation = !v.text.empty(); }},
+    {"VERIFY_CERTIFICATE_AT_CLIENT", SetChange<Change::kSystemRootByDefault>},
     {"XDS_AUTH", [](const Value& v, Settings* s) { s->options.xds_auth = v.flag; }},
     {"XDS_AUTH_PLAINTEXT", [](const Value& v, Settings* s) { s->options.xds_auth_plaintext = v.flag; }},
 };

@@ -57,10 +57,11 @@ bool MayServeOther(const Proxy& proxy, const PushRequest& request, const Profile
   });
 }
 
-bool DependsOn(const Proxy& proxy, const ConfigKey& key) {
+bool DependsOn(const Proxy& proxy, const ConfigKey& key, const PushContext& push) {
   if (proxy.IsRouter()) {
     if (key.kind == ConfigKind::kSidecar) return false;
     if (key.kind != ConfigKind::kServiceEntry) return true;
+    if (push.env().features.filters_gateway_clusters && !push.ServiceAttachedToGateway(key.name, proxy)) return false;
     // A gateway sees all services that are exported to it; one that it sees neither now nor before is none of its.
     const auto sees = [&](const SidecarScope* scope) {
       return scope != nullptr && scope->GetService(key.name) != nullptr;
@@ -117,7 +118,7 @@ void ComputeProxyState(Proxy& proxy, const PushContext& push, const PushRequest*
 bool ProxyNeedsPush(const Proxy& proxy, const PushRequest& request) {
   if (request.configs_updated.empty()) return true;
   for (const ConfigKey& key : request.configs_updated) {
-    if (DependsOn(proxy, key)) return true;
+    if (DependsOn(proxy, key, *request.push)) return true;
   }
   // Its own service, which its Sidecar may not import.
   if (proxy.service_instances.empty()) return false;

@@ -367,8 +367,12 @@ class CdsGenerator final : public Generator {
   }
   // istiod: pilot/pkg/xds/cds.go, pushCdsGatewayConfig.
   static bool OfGateways(const Proxy& proxy, const PushRequest& request) {
-    return proxy.IsRouter() && request.push->profile().Has(Change::kGatewaysConcernClusters) &&
-           request.HasConfigsOfKind(ConfigKind::kGateway);
+    if (FiltersGateway(proxy, request) && request.HasConfigsOfKind(ConfigKind::kVirtualService)) return true;
+    return proxy.IsRouter() && request.HasConfigsOfKind(ConfigKind::kGateway) &&
+           (request.push->profile().Has(Change::kGatewaysConcernClusters) || FiltersGateway(proxy, request));
+  }
+  static bool FiltersGateway(const Proxy& proxy, const PushRequest& request) {
+    return proxy.IsRouter() && request.push->env().features.filters_gateway_clusters;
   }
   // istiod since 1.30: BuildDeltaClusters.
   GeneratedResources DeltasOfScopes(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) {
@@ -477,6 +481,7 @@ class CdsGenerator final : public Generator {
     static const std::vector<ServiceRef> kNone;
     const auto& services = proxy.sidecar_scope != nullptr ? proxy.sidecar_scope->services() : kNone;
     Generation generation(proxy, request, cache_, SharedOf(request.push));
+    if (FiltersGateway(proxy, request)) return generation.Run(request.push->GatewayServices(proxy));
     if (cache_ == nullptr || !cache_->enabled() || proxy.sidecar_scope == nullptr ||
         proxy.sidecar_scope->SelectsWorkloads() || generation.Patched()) {
       return generation.Run(services);

@@ -206,7 +206,7 @@ std::unique_ptr<ClusterDraft> ClusterBuilder::NewOutbound(std::string name, Clus
   OverridePort(service, port, cluster);
   cluster.mutable_common_lb_config();
   draft->tells_v1_paths = push_.profile().Has(Change::kConfigPathsOfV1);
-  SetUpstreamProtocol(port, *draft);
+  SetUpstreamProtocol(port, push_.env().features.sniffs_outbound, *draft);
   draft->services.emplace(1, &service);
   return draft;
 }
@@ -228,7 +228,7 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
   if (!profile.Has(Change::kUpgradeBeforePool)) upgrade();
   ApplyOutlierDetection(policy.outlier_detection, draft);
   ApplyLoadBalancer(mesh_, policy.load_balancer, service, PartsOf(proxy_.locality), proxy_.labels, push_.profile(),
-                    draft);
+                    push_.env().features.round_robin, draft);
   Cluster& cluster = draft.cluster;
   if (mode == Mode::kOutbound) {
     TlsInputs tls;
@@ -298,7 +298,10 @@ Cluster::DiscoveryType ClusterBuilder::DiscoveryTypeOf(const Service& service) c
       return Cluster::LOGICAL_DNS;
     case Resolution::kPassthrough:
       // A gateway has no original destination to go to.
-      return proxy_.IsRouter() ? Cluster::EDS : Cluster::ORIGINAL_DST;
+      if (proxy_.IsRouter()) return Cluster::EDS;
+      if (service.attributes.registry == Provider::kKubernetes && push_.env().features.eds_for_headless)
+        return Cluster::EDS;
+      return Cluster::ORIGINAL_DST;
     case Resolution::kClientSideLb:
     case Resolution::kAlias:
       break;
@@ -307,10 +310,10 @@ Cluster::DiscoveryType ClusterBuilder::DiscoveryTypeOf(const Service& service) c
 }
 
 // istiod: setUpstreamProtocol.
-void ClusterBuilder::SetUpstreamProtocol(const Port& port, ClusterDraft& draft) const {
+void ClusterBuilder::SetUpstreamProtocol(const Port& port, bool sniffs, ClusterDraft& draft) const {
   if (pilot::IsHttp2(port.protocol)) {
     draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
-  } else if (!proxy_.IsRouter() && IsUnsupported(port.protocol)) {
+  } else if (sniffs && !proxy_.IsRouter() && IsUnsupported(port.protocol)) {
     draft.upstream_protocol =
         ClusterDraft::UpstreamProtocol::kDownstream;  // what the sidecar sniffed; gateways do not sniff
   }
@@ -336,7 +339,8 @@ std::vector<InboundCluster> ClusterBuilder::Inbound() const {
   std::vector<InboundCluster> out;
   // Without interception the application itself listens on its ports.
   if (proxy_.metadata.interception_mode == "NONE") return out;
-  const bool to_localhost = mesh_.inbound_to_localhost && push_.profile().Has(Change::kInboundToLocalhost);
+  const bool to_localhost = !push_.env().features.inbound_passthrough ||
+                            (mesh_.inbound_to_localhost && push_.profile().Has(Change::kInboundToLocalhost));
   const std::string bind = !to_localhost ? "" : supports_ipv4_ ? "127.0.0.1" : "::1";
   // The first instance of a port names its protocol and its DestinationRule; all are named in the metadata.
   std::map<uint32_t, std::vector<const ServiceInstance*>> by_port;
@@ -450,7 +454,7 @@ Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, ui
         bind, endpoint_port,
         cluster.mutable_load_assignment()->add_endpoints()->add_lb_endpoints()->mutable_endpoint()->mutable_address());
   }
-  SetUpstreamProtocol(port, draft);
+  SetUpstreamProtocol(port, push_.env().features.sniffs_inbound, draft);
   if (!proxy_.service_instances.empty()) {
     std::vector<const Service*> listed;
     for (const ServiceInstance* i : all) {

@@ -60,7 +60,7 @@ class ClusterBuilder {
                            const config::DestinationRule* rule, ClusterDraft& draft) const;
   std::unique_ptr<InlineEndpoints> DnsEndpoints(const Service& service, int port, const Labels& subset_labels) const;
   Cluster::DiscoveryType DiscoveryTypeOf(const Service& service) const;
-  void SetUpstreamProtocol(const Port& port, ClusterDraft& draft) const;
+  void SetUpstreamProtocol(const Port& port, bool sniffs, ClusterDraft& draft) const;
   void AddMetadataExchange(ClusterDraft& draft) const;
   // Ended so that Envoy takes no part of it for another name. istiod: util.DelimitedStatsPrefix.
   std::string StatName(std::string name) const;

@@ -197,7 +197,7 @@ void ApplyOutlierDetection(const config::OutlierDetection* outlier, ClusterDraft
 
 void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalancerSettings* lb, const Service& service,
                        const LocalityParts& proxy_locality, const Labels& proxy_labels, const Profile& profile,
-                       ClusterDraft& draft) {
+                       bool round_robin, ClusterDraft& draft) {
   Cluster& cluster = draft.cluster;
   const auto& of_mesh = mesh.locality_lb_setting;
   // In panic Envoy would send requests to endpoints that are not ready, which are sent for such services.
@@ -238,6 +238,8 @@ void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalance
       draft.endpoints.reset();
       break;
     case Simple::kUnspecified:
+      round_robin ? ApplyRoundRobin(lb, profile, cluster) : ApplyLeastRequest(lb, profile, cluster);
+      break;
     case Simple::kLeastConn:
     case Simple::kLeastRequest:
       ApplyLeastRequest(lb, profile, cluster);

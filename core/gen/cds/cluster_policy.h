@@ -25,8 +25,9 @@ void ApplyConsistentHash(const config::ConsistentHash& hash, ::envoy::config::cl
 void ApplyOutlierDetection(const config::OutlierDetection* outlier, ClusterDraft& draft);
 
 // After ApplyOutlierDetection, since failover depends on it.
+// `round_robin`: where nothing else is said (Features).
 void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalancerSettings* lb, const Service& service,
                        const LocalityParts& proxy_locality, const Labels& proxy_labels, const Profile& profile,
-                       ClusterDraft& draft);
+                       bool round_robin, ClusterDraft& draft);
 
 }  // namespace wavetank::pilot

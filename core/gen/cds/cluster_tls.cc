@@ -144,9 +144,10 @@ void WriteIstioMutual(const UpstreamSettings& tls, bool http2, const std::string
 
 // The server's name, and whose certificate it must show, come from the request where the rule does not say them.
 // istiod: setAutoSniAndAutoSanValidation.
-void SetAutoSni(const UpstreamSettings& tls, ClusterDraft& draft) {
+void SetAutoSni(const UpstreamSettings& tls, bool verifies, ClusterDraft& draft) {
   draft.auto_sni = tls.sni.empty();
-  draft.auto_san_validation = draft.auto_sni && (tls.sans == nullptr || tls.sans->empty()) && !tls.any_server;
+  draft.auto_san_validation =
+      verifies && draft.auto_sni && (tls.sans == nullptr || tls.sans->empty()) && !tls.any_server;
 }
 
 // SIMPLE and MUTUAL. False: the rule names no certificate to present. `system_root`: instead of none.
@@ -301,7 +302,7 @@ void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const 
     UpstreamTlsContext message;
     SetTlsVersions(*message.mutable_common_tls_context());
     message.set_sni(std::string(tls->sni));
-    if (profile.Has(Change::kAutoSni)) SetAutoSni(*tls, draft);
+    if (profile.Has(Change::kAutoSni)) SetAutoSni(*tls, profile.Has(Change::kSystemRootByDefault), draft);
     if (!SetFromRule(*tls, in, proxy, mesh, draft.IsHttp2(), profile, message)) return plain();
     context = Serialize(message);
   }

@@ -22,8 +22,9 @@ namespace wavetank::pilot {
 namespace {
 
 // Nothing but services changed, as far as endpoints go. istiod: canSendPartialFullPushes.
-bool OnlyServices(const std::set<ConfigKey>& updated, const Proxy& proxy) {
-  if (updated.empty()) return false;
+bool OnlyServices(const PushRequest& request, const Proxy& proxy) {
+  const std::set<ConfigKey>& updated = request.configs_updated;
+  if (updated.empty() || !request.push->env().features.partial_full_pushes) return false;
   for (const ConfigKey& key : updated) {
     if (Concerns(XdsType::kEds, key.kind, proxy) && key.kind != ConfigKind::kServiceEntry) return false;
   }
@@ -98,7 +99,7 @@ class EdsGenerator final : public Generator {
     depends_on_workload_ = false;
     std::vector<EdsAssignment> assignments;
     std::optional<HostNames> only;
-    if (!request.full || OnlyServices(request.configs_updated, proxy)) only = Services(request);
+    if (!request.full || OnlyServices(request, proxy)) only = Services(request);
     out.incremental = only && !only->empty();
     const auto take = [&](const std::string& name) {
       EdsAssignment made = generate(name);
@@ -122,7 +123,7 @@ class EdsGenerator final : public Generator {
   GeneratedResources GenerateDeltas(const Proxy& proxy, const WatchedResource& watched,
                                     const PushRequest& request) override {
     // istiod: shouldUseDeltaEds. An incremental push removes no cluster, so the other way serves it as well.
-    const bool delta = request.full && NeedsPush(request, proxy) && OnlyServices(request.configs_updated, proxy);
+    const bool delta = request.full && NeedsPush(request, proxy) && OnlyServices(request, proxy);
     if (!delta) return Generate(proxy, watched, request);
     GeneratedResources out;
     out.used_delta = true;

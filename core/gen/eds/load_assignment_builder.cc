@@ -379,6 +379,7 @@ class LoadAssignmentBuilder::Grouping {
     }
     // istiod: EndpointsWithMTLSFilter. An AUTO_PASSTHROUGH gateway forwards mTLS only.
     if (b_.sni_dnat_ && filter_off) return EndpointFilter::kMtls;
+    label_off = label_off && b_.push_.env().features.auto_mtls_checks;
     uint32_t& shape = label_off ? d.plain_shape : d.shape;
     if (shape == kNone) shape = MakeShape(e.p(), label_off);
     const uint8_t health = static_cast<uint8_t>(d.draining ? HealthStatus::kDraining : e.health);

@@ -128,9 +128,9 @@ void ApplyParameters(const ServerSettings& settings, const MeshTls& defaults, co
 }  // namespace
 
 std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig& mesh, const Profile& profile,
-                                   bool http) {
+                                   bool validates, bool http) {
   const CertificateFiles files = FilesOf(proxy.metadata);
-  const std::vector<std::string> trust_domains = TrustDomains(mesh);
+  const std::vector<std::string> trust_domains = validates ? TrustDomains(mesh) : std::vector<std::string>();
   const MeshTls::Version version = mesh.mesh_mtls.min_protocol_version;
   // Nearly all proxies of a mesh get the same: the last ones are kept, by all that they are made from.
   thread_local Memo<std::string> sockets(16);

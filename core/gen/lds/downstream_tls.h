@@ -14,7 +14,7 @@ namespace wavetank::pilot {
 // Mutual TLS between sidecars: the workload's certificate, peers of the mesh's trust domains. `http`: of a chain that
 // ends in an HTTP connection manager; others also offer "istio-peer-exchange".
 std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig& mesh, const Profile& profile,
-                                   bool http);
+                                   bool validates, bool http);
 
 // What a Gateway server asks for. `tcp`: the decrypted stream is not HTTP.
 std::string ServerTlsSocket(const config::ServerTlsSettings& settings, const Proxy& proxy,

@@ -194,6 +194,13 @@ class GatewayListeners {
   // Cross-network traffic: the name asked for is the cluster to go to. Istio's ALPNs are required, so that only mTLS
   // passes; EDS for these clusters leaves out plain-text endpoints. istiod: builtAutoPassthroughFilterChains.
   void AddAutoPassthrough(const GatewayServer& server, std::vector<FilterChainOptions>& out) const {
+    if (push_.env().features.legacy_auto_passthrough) {
+      // Whatever name is asked for. istiod: buildOutboundAutoPassthroughFilterStack
+      FilterChainOptions& chain = out.emplace_back();
+      chain.sni_hosts.assign(server.sni_hosts.begin(), server.sni_hosts.end());
+      chain.network_filters = scope_.network_filters.ToSni(PortOf(server.server).protocol);
+      return;
+    }
     for (const ServiceRef& service : proxy_.sidecar_scope->services()) {
       if (service->mesh_external) continue;
       const bool served = std::any_of(server.sni_hosts.begin(), server.sni_hosts.end(),

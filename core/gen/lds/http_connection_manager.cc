@@ -81,7 +81,9 @@ void SetDownstream(const Proxy& proxy, const PushContext& push, ListenerClass li
       break;
   }
   if (AcceptsHttp10(proxy, push)) out.mutable_http_protocol_options()->set_accept_http_10(true);
-  out.mutable_use_remote_address()->set_value(listener_class == ListenerClass::kGateway);
+  const bool remote = listener_class == ListenerClass::kGateway ||
+                      (listener_class == ListenerClass::kSidecarOutbound && push.env().features.sidecar_remote_address);
+  out.mutable_use_remote_address()->set_value(remote);
 }
 
 const std::string& FromAds() {
@@ -116,6 +118,7 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracin
   const auto& [listener_class, grpc_web, http2, absolute_urls, wasm] = kind;
   const bool inbound_or_gateway = listener_class != ListenerClass::kSidecarOutbound;
   const bool istio = !push_.profile().Has(Change::kUpstreamEnvoy);
+  const Features& features = push_.env().features;
   const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
   // Before anything that may reject a request, so that rejections are attributed too.
   if (istio) add(HttpMetadataExchange(proxy_, push_, listener_class == ListenerClass::kSidecarInbound));
@@ -131,7 +134,7 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracin
   w.Append(wasm_.Of(wasm, Phase::kUnspecified));
   if (grpc_web) add(HttpGrpcWeb());
   add(HttpGrpcStats());
-  if (istio && listener_class != ListenerClass::kSidecarInbound) add(HttpAlpn());
+  if (istio && features.alpn_filter && listener_class != ListenerClass::kSidecarInbound) add(HttpAlpn());
   add(HttpFault());
   add(HttpCors());
   w.Append(telemetry_.HttpFilters(listener_class));

@@ -53,8 +53,10 @@ class InboundListeners {
         proxy_(scope.proxy),
         mesh_(scope.push.mesh()),
         authn_(scope.push.authn().ComposeForWorkload(proxy_.metadata.ns, proxy_.labels)),
-        http_socket_(InboundMutualTlsSocket(proxy_, mesh_, scope.push.profile(), true)),
-        tcp_socket_(InboundMutualTlsSocket(proxy_, mesh_, scope.push.profile(), false)) {
+        http_socket_(InboundMutualTlsSocket(proxy_, mesh_, scope.push.profile(),
+                                            scope.push.env().features.validates_trust_domains, true)),
+        tcp_socket_(InboundMutualTlsSocket(proxy_, mesh_, scope.push.profile(),
+                                           scope.push.env().features.validates_trust_domains, false)) {
     if (scope.istio_authn) authentication_ = IstioAuthnFilter();
     if (scope.istio_filters) metadata_exchange_ = MetadataExchangeFilter(scope.push);
     retries_ = DoneFor(proxy_, scope.push.profile(), Change::kInboundRetries);
@@ -198,10 +200,10 @@ class InboundListeners {
 
   std::vector<FilterChain> ChainsOf(const InboundChain& config) {
     std::vector<FilterChain> out;
+    const Features& features = scope_.push.env().features;
     const ListenerProtocol protocol =
-        config.passthrough ? ListenerProtocol::kAuto : ToListenerProtocol(config.protocol);
-    for (const InboundMatch& match :
-         InboundMatches(authn_.ForPort(config.target_port), protocol, scope_.push.env().features.http10)) {
+        ToListenerProtocol(config.passthrough ? Protocol::kUnsupported : config.protocol, features.sniffs_inbound);
+    for (const InboundMatch& match : InboundMatches(authn_.ForPort(config.target_port), protocol, features.http10)) {
       const bool http = match.protocol == ListenerProtocol::kHttp;
       FilterChain chain;
       chain.name = config.Name(http);
@@ -247,7 +249,7 @@ class InboundListeners {
             : BuildStatPrefix(pattern, config.hostname, "", {config.port_name, config.service_port}, config.attributes);
     const NetworkFilters& filters = scope_.network_filters;
     std::string out = scope_.authz.Tcp() + filters.Metrics(kClass);
-    for (const std::string& filter : NetworkFilters::ForProtocol(
+    for (const std::string& filter : scope_.network_filters.ForProtocol(
              config.protocol, filters.TcpProxy(kClass, stat_prefix, config.cluster), stat_prefix)) {
       out += filter;
     }
@@ -274,6 +276,7 @@ class InboundListeners {
       AddInspectors(out.filter_chains, add);
     });
     out.listener_filters_timeout = mesh_.protocol_detection_timeout;
+    if (const auto& own = scope_.push.env().features.inbound_detection) out.listener_filters_timeout = own;
     out.continue_on_listener_filters_timeout = true;
     return out;
   }
@@ -304,7 +307,8 @@ class InboundListeners {
     const bool tls_by_default = needs.contains(0) && needs[0].tls;
     // The TLS inspector comes first: what it finds to be TLS the HTTP inspector leaves alone.
     if (any_tls) add(InspectorForPorts(scope_.tls_inspector, tls_by_default ? without_tls : with_tls, !tls_by_default));
-    if (any_http) add(InspectorForPorts(Inspector::kHttp, without_http, false));
+    if (any_http && scope_.push.env().features.sniffs_inbound)
+      add(InspectorForPorts(Inspector::kHttp, without_http, false));
   }
 
   bool Has(Change change) const { return scope_.push.profile().Has(change); }

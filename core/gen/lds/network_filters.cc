@@ -142,16 +142,30 @@ std::string NetworkFilters::BareTcpProxy(std::string_view stat_prefix, std::stri
                        }));
 }
 
-FilterStack NetworkFilters::ForProtocol(Protocol protocol, std::string tcp_proxy, std::string_view stat_prefix) {
+FilterStack NetworkFilters::ForProtocol(Protocol protocol, std::string tcp_proxy, std::string_view stat_prefix) const {
   FilterStack out;
-  // Redis and MySQL have filters too, off by default (PILOT_ENABLE_REDIS_FILTER, PILOT_ENABLE_MYSQL_FILTER).
-  if (protocol == Protocol::kMongo) {
+  const Features& features = push_.env().features;
+  // Redis has one too, off by default (PILOT_ENABLE_REDIS_FILTER).
+  if (protocol == Protocol::kMysql && features.mysql_filter) {
+    constexpr int kStatPrefix = 1;  // of envoy/extensions/filters/network/mysql_proxy/v3, which is not in our set
+    out.push_back(NetworkFilter("envoy.filters.network.mysql_proxy",
+                                "type.googleapis.com/envoy.extensions.filters.network.mysql_proxy.v3.MySQLProxy",
+                                wire::Encode([&](wire::Writer& w) { w.Bytes(kStatPrefix, stat_prefix); })));
+  }
+  if (protocol == Protocol::kMongo && features.mongo_filter) {
     out.push_back(
         NetworkFilter("envoy.filters.network.mongo_proxy",
                       "type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy",
                       wire::Encode([&](wire::Writer& w) { w.Bytes(MongoPb::kStatPrefixFieldNumber, stat_prefix); })));
   }
   out.push_back(std::move(tcp_proxy));
+  return out;
+}
+
+FilterStack NetworkFilters::ToSni(Protocol protocol) const {
+  constexpr int kName = 1;  // envoy.config.listener.v3.Filter: a name alone
+  FilterStack out = SingleDestination(kBlackHoleCluster, kBlackHoleCluster, "", protocol, nullptr, false);
+  out.insert(out.begin(), wire::Encode([](wire::Writer& w) { w.Bytes(kName, "envoy.filters.network.sni_cluster"); }));
   return out;
 }
 

@@ -32,6 +32,8 @@ class NetworkFilters {
   std::string TcpProxy(ListenerClass listener_class, std::string_view stat_prefix, std::string_view cluster) const;
   const std::string& Metrics(ListenerClass listener_class) const;
   // One that logs nothing and keeps Envoy's idle timeout, for blackholes.
+  // To the cluster that the client's SNI names. istiod: buildOutboundAutoPassthroughFilterStack
+  FilterStack ToSni(Protocol protocol) const;
   static std::string BareTcpProxy(std::string_view stat_prefix, std::string_view cluster);
 
   // Stacks of outbound listeners and gateways, what measures among them.
@@ -42,7 +44,7 @@ class NetworkFilters {
   FilterStack ToRoute(const std::vector<config::RouteDestination>& routes, const Port& port,
                       const config::ConfigMeta& rule) const;
   // What a protocol wants in front of `tcp_proxy`.
-  static FilterStack ForProtocol(Protocol protocol, std::string tcp_proxy, std::string_view stat_prefix);
+  FilterStack ForProtocol(Protocol protocol, std::string tcp_proxy, std::string_view stat_prefix) const;
 
  private:
   struct Target;

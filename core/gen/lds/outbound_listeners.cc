@@ -94,7 +94,7 @@ void NoInspectionTime(const ListenerScope& scope, Listener& listener) {
 class ServiceListeners {
  public:
   explicit ServiceListeners(ListenerScope& scope)
-      : scope_(scope), proxy_(scope.proxy), static_listeners_(scope.proxy) {}
+      : scope_(scope), proxy_(scope.proxy), features_(scope.push.env().features), static_listeners_(scope.proxy) {}
 
   std::vector<Listener> Build() {
     for (const EgressListener& egress : proxy_.sidecar_scope->egress_listeners) AddEgressListener(egress);
@@ -141,7 +141,7 @@ class ServiceListeners {
       for (const Port& port : service->ports) {
         if (!MayListen(at, port)) continue;
         if (at.bind.empty() && service->resolution == Resolution::kPassthrough &&
-            (IsTcp(port.protocol) || IsUnsupported(port.protocol)) &&
+            (IsTcp(port.protocol) || IsUnsupported(port.protocol)) && features_.headless_listeners &&
             AddressForProxy(*service, proxy_, scope_.push.profile()) == kUnspecifiedIp) {
           AddHeadless(at, *service, port);
         } else {
@@ -216,7 +216,7 @@ class ServiceListeners {
 
   void MatchPlaintextHttp(FilterChainOptions& chain) const {
     FilterChainMatch& match = chain.match.emplace();
-    match.application_protocols = PlaintextHttpAlpns(scope_.push.env().features.http10);
+    match.application_protocols = PlaintextHttpAlpns(features_.http10);
     match.transport_protocol = kRawBufferTransport;
   }
 
@@ -224,8 +224,9 @@ class ServiceListeners {
   // buildSidecarOutboundListenerForPortOrUDS.
   void Add(const Placement& at, const Service& service, const Port& port) {
     if (service.resolution == Resolution::kAlias) return;
-    const ListenerProtocol kind =
-        port.protocol == Protocol::kHttpProxy ? ListenerProtocol::kHttp : ToListenerProtocol(port.protocol);
+    const ListenerProtocol kind = port.protocol == Protocol::kHttpProxy
+                                      ? ListenerProtocol::kHttp
+                                      : ToListenerProtocol(port.protocol, features_.sniffs_outbound);
     if (kind == ListenerProtocol::kUnknown) return;
     // Virtual hosts of RDS tell HTTP services apart; a listener that serves HTTP already is enough.
     if (kind == ListenerProtocol::kHttp && port.protocol != Protocol::kHttpProxy) {
@@ -265,13 +266,17 @@ class ServiceListeners {
     }
     Entry* existing = Find(options.bind, port.port);
     if (existing != nullptr && existing->locked) return;
+    // Without inspection an address is of HTTP or of TCP, whichever came first.
+    const bool sniffs = features_.sniffs_outbound;
+    if (existing != nullptr && !sniffs && (kind == ListenerProtocol::kHttp || !IsTcp(existing->service_protocol)))
+      return;
 
     Protocol protocol = port.protocol;
     Conflict conflict = Conflict::kNone;
     if (kind == ListenerProtocol::kHttp) {
-      if (port.protocol != Protocol::kHttpProxy && existing != nullptr) conflict = Conflict::kHttpOverTcp;
+      if (sniffs && port.protocol != Protocol::kHttpProxy && existing != nullptr) conflict = Conflict::kHttpOverTcp;
       FilterChainOptions chain = HttpChain(options.bind, service, port, false);
-      if (port.protocol != Protocol::kHttpProxy && options.bind == scope_.wildcard) {
+      if (sniffs && port.protocol != Protocol::kHttpProxy && options.bind == scope_.wildcard) {
         // On the wildcard address other TCP may come by, to addresses that no service has: let it pass.
         MatchPlaintextHttp(chain);
         options.need_http_inspector = true;
@@ -279,7 +284,7 @@ class ServiceListeners {
       }
       options.chains.push_back(std::move(chain));
     } else {
-      if (existing != nullptr) conflict = ConflictOf(kind, existing->protocol);
+      if (sniffs && existing != nullptr) conflict = ConflictOf(kind, existing->protocol);
       if (kind == ListenerProtocol::kAuto && existing != nullptr && conflict == Conflict::kNone)
         return;  // auto on auto
       options.chains = OutboundTcpTlsFilterChains(scope_, service, cidr, options.bind, port, *at.rules);
@@ -311,7 +316,6 @@ class ServiceListeners {
   }
 
   void Merge(Conflict conflict, const Port& port, Listener incoming, Entry& existing) const {
-    const bool http10 = scope_.push.env().features.http10;
     Listener& listener = existing.listener;
     if (conflict == Conflict::kAutoOverHttp) {
       existing.listener = std::move(incoming);
@@ -324,12 +328,12 @@ class ServiceListeners {
     switch (conflict) {
       case Conflict::kHttpOverTcp:
         listener.filter_chains =
-            MergeHttpAndTcp(std::move(incoming.filter_chains), std::move(listener.filter_chains), http10);
+            MergeHttpAndTcp(std::move(incoming.filter_chains), std::move(listener.filter_chains), features_.http10);
         existing.protocol = Protocol::kUnsupported;
         break;
       case Conflict::kTcpOverHttp:
         listener.filter_chains =
-            MergeHttpAndTcp(std::move(listener.filter_chains), std::move(incoming.filter_chains), http10);
+            MergeHttpAndTcp(std::move(listener.filter_chains), std::move(incoming.filter_chains), features_.http10);
         existing.protocol = Protocol::kUnsupported;
         break;
       case Conflict::kAutoOverTcp:
@@ -371,6 +375,7 @@ class ServiceListeners {
 
   ListenerScope& scope_;
   const Proxy& proxy_;
+  const Features& features_;
   const StaticListeners static_listeners_;
   std::map<std::string, Entry> entries_;  // by "bind:port"
   Entry* last_ = nullptr;                 // that was found

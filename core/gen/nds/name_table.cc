@@ -75,7 +75,8 @@ class Builder {
       if (!proxy_.InNetwork(profile.network)) continue;
       if (of_ready_pods_ && instance.endpoint.health != HealthStatus::kHealthy) continue;
       if (!profile.sub_domain.empty() && !AddPod(service, instance.endpoint)) continue;
-      AppendAddresses(instance.endpoint, ips);
+      const bool here = proxy_.InCluster(profile.locality.cluster);
+      if (here || push_.env().features.headless_across_clusters) AppendAddresses(instance.endpoint, ips);
     }
     return ips;
   }

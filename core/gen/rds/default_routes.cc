@@ -165,7 +165,7 @@ std::string InboundRouteConfiguration(std::string_view cluster, std::string_view
 }
 
 std::string DefaultOutboundRoute(std::string_view hostname, int port, std::string_view retry_policy,
-                                 std::string_view hash_policy) {
+                                 std::string_view hash_policy, Duration timeout) {
   std::string out;
   out.reserve(2 * hostname.size() + retry_policy.size() + hash_policy.size() + 96);
   wire::Writer w(&out);
@@ -177,8 +177,8 @@ std::string DefaultOutboundRoute(std::string_view hostname, int port, std::strin
     w.Joined(ActionPb::kClusterFieldNumber, {"outbound|", Digits(port).view(), "||", hostname});
     w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, retry_policy);
     w.NonEmpty(ActionPb::kHashPolicyFieldNumber, hash_policy);
-    w.Duration(ActionPb::kTimeoutFieldNumber, 0);
-    w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, 0);
+    w.Duration(ActionPb::kTimeoutFieldNumber, timeout.count());
+    w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, timeout.count());
   });
   return out;
 }

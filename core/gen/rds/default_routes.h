@@ -20,7 +20,7 @@ std::string InboundRouteConfiguration(std::string_view cluster, std::string_view
 // The Route of a service port that no VirtualService rules over. `retry_policy`: encoded, the mesh's default;
 // `hash_policy`: encoded RouteAction.HashPolicy or empty.
 std::string DefaultOutboundRoute(std::string_view hostname, int port, std::string_view retry_policy,
-                                 std::string_view hash_policy);
+                                 std::string_view hash_policy, Duration timeout);
 
 // What unknown hosts get: through ("allow_any", to `cluster`), or a 502 ("block_all").
 std::string PassthroughVirtualHost(std::string_view cluster);

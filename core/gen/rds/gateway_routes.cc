@@ -214,6 +214,7 @@ class GatewayRoutes {
 
   // Hosts with the very same routes become one, named after the most specific. istiod: collapseDuplicateRoutes.
   void Collapse() {
+    const bool collapses = push_.env().features.route_collapse;
     size_t text = 0;
     for (size_t i = 0; i < hosts_.size(); ++i) {
       GroupOf(hosts_[i]).push_back(i);
@@ -227,7 +228,7 @@ class GatewayRoutes {
       const Host* before = nullptr;
       for (const size_t i : group) {
         const Host& host = hosts_[i];
-        if (before != nullptr && before->require_tls == host.require_tls) {
+        if (before != nullptr && collapses && before->require_tls == host.require_tls) {
           virtual_hosts_.back().domains.push_back(host.hostname);
           continue;
         }

@@ -559,8 +559,9 @@ class Translator {
       } else {
         w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, scope_.retry_policy);
       }
-      // No timeout unless the rule has one; for gRPC the client's own deadline counts below it.
-      const int64_t timeout = in.timeout.value_or(Duration::zero()).count();
+      // No timeout unless the rule has one, or istiod says one for all; for gRPC the client's own deadline counts below
+      // it.
+      const int64_t timeout = in.timeout.value_or(scope_.push.env().features.request_timeout).count();
       w.Duration(ActionPb::kTimeoutFieldNumber, timeout);
       if (IsProxylessGrpc(scope_.proxy)) {
         // gRPC does not read the field that Envoy is told by.

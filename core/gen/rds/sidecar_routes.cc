@@ -33,7 +33,9 @@ namespace {
 
 constexpr int kDefaultHttpPort = 80;
 
-bool CarriesHttp(const Port& port) { return IsHttp(port.protocol) || IsUnsupported(port.protocol); }
+bool CarriesHttp(const Port& port, const PushContext& push) {
+  return IsHttp(port.protocol) || (push.env().features.sniffs_outbound && IsUnsupported(port.protocol));
+}
 
 // A service of the egress listener, with those of its ports that the route configuration is about.
 struct RoutedService {
@@ -169,7 +171,7 @@ struct SidecarRoutes::Inputs {
     }
     for (const auto& [host, routed] : services) {
       ForEachPort(routed, [&, name = host](const Port& port) {
-        if (!CarriesHttp(port)) return;
+        if (!CarriesHttp(port, push_)) return;
         if (auto hash = HashForService(proxy, name, port.port)) hash_rules.push_back(std::move(hash->rule));
       });
     }
@@ -187,7 +189,7 @@ class HostBuilder {
         push_(push),
         inputs_(inputs),
         // gRPC clients match a whole Host header, port included. istiod: SidecarIgnorePort.
-        ignores_port_(inputs.listen_port != 0 && !IsProxylessGrpc(proxy)),
+        ignores_port_(inputs.listen_port != 0 && !IsProxylessGrpc(proxy) && push.env().features.ignores_ports),
         retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy, push)),
         by_place_(inputs.services.size()) {
     for (const auto& [host, routed] : inputs.services) by_place_[routed.place] = &routed;
@@ -245,7 +247,7 @@ class HostBuilder {
     std::map<int, std::vector<const RoutedService*>> by_port;
     for (const RoutedService* routed : services) {
       ForEachPort(*routed, [&](const Port& port) {
-        if (CarriesHttp(port)) by_port[port.port].push_back(routed);
+        if (CarriesHttp(port, push_)) by_port[port.port].push_back(routed);
       });
     }
     // Hosts that are no service of ours are served where HTTP usually is.
@@ -306,12 +308,13 @@ class HostBuilder {
   void AddService(const RoutedService& routed) {
     const Service& service = *routed.service;
     ForEachPort(routed, [&](const Port& port) {
-      if (!CarriesHttp(port)) return;
+      if (!CarriesHttp(port, push_)) return;
       const auto hash =
           HashForService(proxy_, service.hostname, port.port, push_.profile().Has(Change::kHashCookieAttributes));
       auto route = std::make_shared<EncodedRoute>();
       route->bytes = DefaultOutboundRoute(service.hostname, port.port, retry_policy_,
-                                          hash ? std::string_view(hash->bytes) : std::string_view());
+                                          hash ? std::string_view(hash->bytes) : std::string_view(),
+                                          push_.env().features.request_timeout);
       route->catch_all = true;
       groups_.push_back({port.port, {&routed}, {}, {std::move(route)}});
     });

@@ -60,10 +60,11 @@ void WriteAddress(wire::Writer& w, std::string_view address, uint32_t port) {
 
 }  // namespace
 
-ListenerProtocol ToListenerProtocol(Protocol protocol) {
+ListenerProtocol ToListenerProtocol(Protocol protocol, bool sniffs) {
   if (IsHttp(protocol)) return ListenerProtocol::kHttp;
   if (IsTcp(protocol)) return ListenerProtocol::kTcp;
-  return protocol == Protocol::kUdp ? ListenerProtocol::kUnknown : ListenerProtocol::kAuto;
+  if (protocol == Protocol::kUdp) return ListenerProtocol::kUnknown;
+  return sniffs ? ListenerProtocol::kAuto : ListenerProtocol::kTcp;
 }
 
 const AlpnList& PlaintextHttpAlpns(bool http10) {

@@ -20,7 +20,8 @@ enum class ListenerClass : uint8_t { kSidecarInbound, kSidecarOutbound, kGateway
 
 enum class ListenerProtocol : uint8_t { kUnknown, kTcp, kHttp, kAuto };
 // UDP is kUnknown; what has no declared protocol is kAuto (istiod: ModelProtocolToListenerProtocol).
-ListenerProtocol ToListenerProtocol(Protocol protocol);
+// Unless `sniffs`, that is TCP.
+ListenerProtocol ToListenerProtocol(Protocol protocol, bool sniffs);
 
 inline constexpr std::string_view kTlsTransport = "tls";
 inline constexpr std::string_view kRawBufferTransport = "raw_buffer";

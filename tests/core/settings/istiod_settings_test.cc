@@ -194,17 +194,17 @@ TEST(IstiodSettings, AWholeConfigMapIsItsEnvironmentAndSingleVariablesOverride) 
 }
 
 TEST(UnheededSettings, NamesVariablesAndArgumentsWithoutEffect) {
-  const json pod = PodWith(
-      {Variable("PILOT_SIDECAR_USE_REMOTE_ADDRESS", "true"), Variable("NO_SUCH", "1"), Variable("CLUSTER_ID", "w")},
-      {"discovery", "--httpsAddr=:1", "--nonsense", "x", "--log_output_level=all:debug"});
+  const json pod =
+      PodWith({Variable("PILOT_ENABLE_REDIS_FILTER", "true"), Variable("NO_SUCH", "1"), Variable("CLUSTER_ID", "w")},
+              {"discovery", "--httpsAddr=:1", "--nonsense", "x", "--log_output_level=all:debug"});
   EXPECT_THAT(UnheededSettings(pod),
               ElementsAre("argument --httpsAddr=:1", "argument --nonsense, which pilot-discovery 1.18.2 does not know",
                           "variable NO_SUCH, which pilot-discovery 1.18.2 does not know",
-                          "variable PILOT_SIDECAR_USE_REMOTE_ADDRESS=true"));
+                          "variable PILOT_ENABLE_REDIS_FILTER=true"));
 }
 
 TEST(UnheededSettings, OtherWordsForADefaultAreNone) {
-  EXPECT_THAT(UnheededSettings(PodWith({Variable("PILOT_SIDECAR_USE_REMOTE_ADDRESS", "F"),
+  EXPECT_THAT(UnheededSettings(PodWith({Variable("PILOT_ENABLE_REDIS_FILTER", "F"),
                                         Variable("PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", "10000ms")})),
               IsEmpty());
 }

@@ -125,13 +125,13 @@ TEST(Unheeded, VariablesOfIstiod) {
        {{"containers",
          json::array({{{"name", "discovery"},
                        {"readinessProbe", {{"a", 1}}},
-                       {"env", json::array({{{"name", "PILOT_SIDECAR_USE_REMOTE_ADDRESS"}, {"value", "true"}}})}}})}}}};
+                       {"env", json::array({{{"name", "PILOT_ENABLE_REDIS_FILTER"}, {"value", "true"}}})}}})}}}};
   EXPECT_THAT(
       UnheededIn({{"apiVersion", "apps/v1"},
                   {"kind", "Deployment"},
                   {"metadata", {{"name", "istiod"}, {"namespace", "istio-system"}}},
                   {"spec", {{"template", pod}}}}),
-      ElementsAre("Deployment istio-system/istiod: variable PILOT_SIDECAR_USE_REMOTE_ADDRESS=true has no effect here"));
+      ElementsAre("Deployment istio-system/istiod: variable PILOT_ENABLE_REDIS_FILTER=true has no effect here"));
 }
 
 }  // namespace
