@@ -171,7 +171,7 @@ struct SidecarRoutes::Inputs {
     }
     for (const auto& [host, routed] : services) {
       ForEachPort(routed, [&, name = host](const Port& port) {
-        if (!CarriesHttp(port, push_)) return;
+        if (!IsHttp(port.protocol) && !IsUnsupported(port.protocol)) return;
         if (auto hash = HashForService(proxy, name, port.port)) hash_rules.push_back(std::move(hash->rule));
       });
     }
