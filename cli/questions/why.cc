@@ -387,6 +387,9 @@ void AddWhy(CLI::App& app, Outcome& outcome) {
   verb->add_option("--to", a->request.to, "HOST:PORT that it is sent to, as the application writes it");
   verb->add_option("--path", a->request.path, "Its path")->capture_default_str();
   verb->add_option("--method", a->request.method, "Its method")->capture_default_str();
+  verb->add_option("--protocol", a->request.protocol, "What the pod speaks: http (HTTP/1.1), http1.0, http2, grpc")
+      ->check(CLI::IsMember({"http", "http1.0", "http2", "grpc"}))
+      ->capture_default_str();
   verb->add_option("-H,--header", a->request.headers, "A header of it, 'name: value'; any number");
   verb->add_option("--flow", a->request.flow, "Tell a request of this flow of the scenario: the first one that fits");
   verb->add_option("--request", a->request.number, "The how-manieth of those that fit, from 1");

@@ -52,9 +52,9 @@ absl::Status CheckQuestion(const RequestQuestion& q) {
     return absl::InvalidArgumentError(
         "--from and --to send a request of their own: leave out --flow, --request, --failed and --retried");
   }
-  if (!q.probe() && (q.path != "/" || q.method != "GET" || !q.headers.empty())) {
+  if (!q.probe() && (q.path != "/" || q.method != "GET" || q.protocol != "http" || !q.headers.empty())) {
     return absl::InvalidArgumentError(
-        "--path, --method and --header are of a request that is sent now: add --from and --to");
+        "--path, --method, --protocol and --header are of a request that is sent now: add --from and --to");
   }
   if (!q.path.starts_with('/'))
     return absl::InvalidArgumentError(fmt::format("--path '{}': a path begins with /", q.path));
@@ -82,7 +82,8 @@ absl::StatusOr<scenario::RequestStory> Probe(const RequestQuestion& q, sim::Worl
   traffic.host = to->host;
   traffic.port = to->port;
   traffic.path = q.path;
-  traffic.method = q.method;
+  traffic.method = q.protocol == "grpc" ? "POST" : q.method;
+  if (q.protocol != "http") traffic.protocol = q.protocol;
   traffic.headers = *ReadHeaders(q.headers);  // CheckQuestion() has looked at them
   traffic.requests = static_cast<int64_t>(pods.size());
   absl::Status sent = world.Do(std::move(traffic));

@@ -15,9 +15,9 @@ namespace wavetank::cli {
 
 struct RequestQuestion {
   std::string from, to, flow;
-  std::string path = "/", method = "GET";  // of a probe
-  std::vector<std::string> headers;        // likewise: "name: value"
-  std::optional<int64_t> number;           // of the requests that fit, from 1
+  std::string path = "/", method = "GET", protocol = "http";  // of a probe
+  std::vector<std::string> headers;                           // likewise: "name: value"
+  std::optional<int64_t> number;                              // of the requests that fit, from 1
   bool failed = false, retried = false;
 
   bool probe() const { return !from.empty() || !to.empty(); }

@@ -52,12 +52,14 @@ absl::Status ReadHeader(const std::string& text, CurlCall& call) {
 // Options that change nothing here; true: a value follows.
 const std::map<std::string, bool>& WithoutEffect() {
   static const auto* const kOptions = new std::map<std::string, bool>{
-      {"-m", true},          {"--max-time", true}, {"--connect-timeout", true},    {"-v", false},
-      {"--verbose", false},  {"-k", false},        {"--insecure", false},          {"-L", false},
-      {"--location", false}, {"--http1.1", false}, {"--no-progress-meter", false}, {"-4", false},
-      {"--ipv4", false},     {"-A", true},         {"--user-agent", true},         {"--retry", true}};
+      {"--connect-timeout", true},    {"-v", false},    {"--verbose", false},  {"-k", false},
+      {"--insecure", false},          {"-L", false},    {"--location", false}, {"--http1.1", false},
+      {"--no-progress-meter", false}, {"-4", false},    {"--ipv4", false},     {"-A", true},
+      {"--user-agent", true},         {"--retry", true}};
   return *kOptions;
 }
+
+constexpr double kMostSeconds = 1e6;
 
 }  // namespace
 
@@ -110,6 +112,18 @@ absl::StatusOr<CurlCall> ReadCurl(const std::vector<std::string>& argv) {
       if (absl::Status status = ReadHeader(value(), call); !status.ok()) return status;
     } else if (word == "--url") {
       url = value();
+    } else if (word == "-0" || word == "--http1.0") {
+      call.protocol = "http1.0";
+    } else if (word == "--http2-prior-knowledge") {
+      call.protocol = "http2";
+    } else if (word == "-m" || word == "--max-time") {
+      const std::string text = value();
+      double seconds = 0;
+      if (!absl::SimpleAtod(text, &seconds) || !(seconds >= 0) || seconds > kMostSeconds) {
+        return absl::InvalidArgumentError(
+            fmt::format("curl: option {}: expected a proper numerical parameter\n", word));
+      }
+      call.max_time = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
     } else if (const auto it = WithoutEffect().find(word); it != WithoutEffect().end()) {
       if (it->second) value();
     } else {
@@ -130,7 +144,9 @@ CommandResult CurlResult(const CurlCall& call, const CurlAnswer& answer) {
     if (!call.silent || call.show_errors) out.err += fmt::format("curl: ({}) {}\n", exit_code, text);
   };
   if (answer.code == 0) {
-    if (answer.why == "no such host") {
+    if (answer.why == "client timeout") {
+      fail(28, fmt::format("Operation timed out after {} milliseconds with 0 bytes received", call.max_time / 1ms));
+    } else if (answer.why == "no such host") {
       fail(6, "Could not resolve host: " + call.host);
     } else if (answer.why.find("refused") != std::string_view::npos ||
                answer.why.find("nobody listens") != std::string_view::npos) {
@@ -141,7 +157,8 @@ CommandResult CurlResult(const CurlCall& call, const CurlAnswer& answer) {
   } else if (call.fail && answer.code >= 400) {
     fail(22, fmt::format("The requested URL returned error: {}", answer.code));
   } else if (!call.to_nowhere) {
-    if (call.include_head || call.only_head) out.out += fmt::format("HTTP/1.1 {}\r\n\r\n", answer.code);
+    if (call.include_head || call.only_head)
+      out.out += fmt::format("{} {}\r\n\r\n", call.protocol == "http2" ? "HTTP/2" : "HTTP/1.1", answer.code);
     if (!call.only_head) out.out += answer.body;
   }
   out.out += absl::StrReplaceAll(call.write_out, {{"%{http_code}", fmt::format("{:03}", answer.code)},

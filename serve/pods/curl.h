@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/time.h"
 
 namespace wavetank::serve {
 
@@ -17,6 +18,8 @@ struct CurlCall {
   bool silent = false, show_errors = false, include_head = false, only_head = false, fail = false;
   bool to_nowhere = false;  // -o FILE: nothing on standard output
   std::string write_out;    // -w
+  std::string protocol;     // as a flow's: "http1.0", "http2"; empty: HTTP/1.1
+  Duration max_time{};      // -m; 0: none
 };
 
 // argv[0] is "curl". InvalidArgument: in curl's words, what it would refuse, or what a simulated pod cannot do.

@@ -189,6 +189,8 @@ void PodCommands::Curl(sim::World& world, const PodPort& where, const CurlCall& 
   traffic.path = call.path;
   traffic.method = call.method;
   traffic.headers = call.headers;
+  traffic.protocol = call.protocol;
+  traffic.timeout = call.max_time;
   traffic.requests = 1;
   waiting_[traffic.id] = [call, done](const CurlAnswer& answer) { done(CurlResult(call, answer)); };
   if (const absl::Status status = world.Do(traffic); !status.ok()) {

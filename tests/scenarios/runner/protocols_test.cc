@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fmt/format.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
 
@@ -9,41 +10,134 @@ namespace wavetank::scenario {
 namespace {
 
 using testing::HasSubstr;
+using testing::SizeIs;
 
-// sleep of cluster1 asks helloworld, of which there are `pods` pods behind a port of that name; with sidecars or
-// without.
+// sleep asks hello, of which there are two pods behind port 5000.
 struct Mesh {
-  std::string port = "grpc";
+  std::string port = "name: grpc, port: 5000";
   bool sidecars = true;
-  std::string istiod;  // environment of istiod, YAML
+  std::string environment;  // of istiod, YAML: "{name: A, value: b}"; empty: the world's own istiod
 };
 
-std::string MeshText(const Mesh& mesh) {
-  return std::string("name: n\nclusters:\n  - name: c1\n    objects:\n") +
-         "      - {apiVersion: v1, kind: Namespace, metadata: {name: sample, labels: {istio-injection: " +
-         (mesh.sidecars ? "enabled" : "disabled") +
-         "}}}\n"
-         "      - {apiVersion: v1, kind: Service, metadata: {name: hello, namespace: sample}, spec: {selector: {app: "
-         "hello}, ports: [{name: " +
-         mesh.port +
-         ", port: 5000}]}}\n"
-         "      - {apiVersion: apps/v1, kind: Deployment, metadata: {name: hello, namespace: sample}, spec: {replicas: "
-         "2, selector: {matchLabels: {app: hello}}, template: {metadata: {labels: {app: hello}}, spec: {containers: "
-         "[{name: hello, image: hello, ports: [{containerPort: 5000}]}]}}}}\n"
-         "      - {apiVersion: apps/v1, kind: Deployment, metadata: {name: sleep, namespace: sample}, spec: {selector: "
-         "{matchLabels: {app: sleep}}, template: {metadata: {labels: {app: sleep}}, spec: {containers: [{name: sleep, "
-         "image: sleep}]}}}}\n";
+std::string DeploymentText(const std::string& app, int replicas) {
+  return fmt::format(
+      "          - {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: {0}, namespace: sample}}, "
+      "spec: {{replicas: {1}, selector: {{matchLabels: {{app: {0}}}}}, template: {{metadata: {{labels: "
+      "{{app: {0}}}}}, spec: {{containers: [{{name: {0}, image: {0}, ports: [{{containerPort: "
+      "5000}}]}}]}}}}}}}}\n",
+      app, replicas);
 }
 
-absl::StatusOr<RunResult> RunFlow(const Mesh& mesh, const std::string& flow, const std::string& steps) {
-  absl::StatusOr<Scenario> scenario =
-      ParseScenario(WAVETANK_SOURCE_DIR "/protocols.yaml",
-                    MeshText(mesh) +
-                        "flows:\n  - {name: f, from: {cluster: c1, namespace: sample, app: sleep}, to: "
-                        "'hello.sample:5000', " +
-                        flow + "}\nsteps:\n" + steps);
+std::string IstiodText(const std::string& environment) {
+  if (environment.empty()) return "";
+  return "          - {apiVersion: v1, kind: ServiceAccount, metadata: {name: istiod, namespace: istio-system}}\n"
+         "          - {apiVersion: v1, kind: Service, metadata: {name: istiod, namespace: istio-system}, spec: "
+         "{selector: "
+         "{istio: pilot}, ports: [{name: grpc-xds, port: 15010}, {name: https-dns, port: 15012}, {name: https-webhook, "
+         "port: 443, targetPort: 15017}]}}\n"
+         "          - {apiVersion: apps/v1, kind: Deployment, metadata: {name: istiod, namespace: istio-system}, spec: "
+         "{selector: {matchLabels: {istio: pilot}}, template: {metadata: {labels: {app: istiod, istio: pilot, "
+         "istio.io/rev: default, sidecar.istio.io/inject: 'false'}}, spec: {serviceAccountName: istiod, containers: "
+         "[{name: discovery, image: example/pilot:1.18.2, env: [" +
+         environment + "]}]}}}}\n";
+}
+
+std::string MeshText(const Mesh& mesh) {
+  return "name: n\nclusters:\n  - name: c1\n    manifests:\n      - objects:\n" + IstiodText(mesh.environment) +
+         fmt::format(
+             "          - {{apiVersion: v1, kind: Namespace, metadata: {{name: sample, labels: {{istio-injection: "
+             "{}}}}}}}\n"
+             "          - {{apiVersion: v1, kind: Service, metadata: {{name: hello, namespace: sample}}, spec: "
+             "{{selector: "
+             "{{app: hello}}, ports: [{{{}}}]}}}}\n",
+             mesh.sidecars ? "enabled" : "disabled", mesh.port) +
+         DeploymentText("hello", 2) + DeploymentText("sleep", 1);
+}
+
+// What became of one step's requests.
+absl::StatusOr<TrafficResult> Send(const Mesh& mesh, const std::string& flow,
+                                   const std::string& step = "{name: s, then: [{flow: f, requests: 40}]}") {
+  absl::StatusOr<Scenario> scenario = ParseScenario(
+      "protocols.yaml", MeshText(mesh) +
+                            "flows:\n  - {name: f, from: {cluster: c1, namespace: sample, app: sleep}, to: "
+                            "'hello.sample:5000', rate: 100/s, " +
+                            flow + "}\nsteps:\n  - " + step + "\n");
   if (!scenario.ok()) return scenario.status();
-  return Run(*scenario, {});
+  absl::StatusOr<RunResult> result = Run(*scenario, {});
+  if (!result.ok()) return result.status();
+  return result->steps.back().traffic.at(0);
+}
+
+TEST(Grpc, IsBalancedByRequestWithSidecarsAndByConnectionWithout) {
+  const auto with = Send({}, "protocol: grpc, path: /hello.Greeter/SayHello");
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(with->failed, 0);
+  EXPECT_THAT(with->by_pod, SizeIs(2));
+  const auto without = Send({.sidecars = false}, "protocol: grpc, path: /hello.Greeter/SayHello");
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(without->failed, 0);
+  EXPECT_THAT(without->by_pod, SizeIs(1)) << "kube-proxy chooses for the connection, and it is kept";
+}
+
+TEST(Grpc, ReachesNobodyBehindAPortThatSaysHttp1) {
+  const auto result = Send({.port = "name: http, port: 5000"}, "protocol: grpc");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->failed, 40);
+  EXPECT_EQ(result->by_code, (std::map<int, int64_t>{{503, 40}}));
+}
+
+TEST(Grpc, GoesThroughAPortWhoseProtocolIsSniffed) {
+  const auto result = Send({.port = "port: 5000"}, "protocol: grpc");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->failed, 0);
+}
+
+TEST(Grpc, ErrorsOfApplicationsAreStatusesThatCountAsHttps) {
+  const auto result = Send({}, "protocol: grpc",
+                           "{name: s, do: [{behaviour: {app: hello, namespace: sample, answers: [{code: 403, share: "
+                           "100%}]}}], then: [{flow: f, requests: 20}]}");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->failed, 20);
+  EXPECT_EQ(result->by_code, (std::map<int, int64_t>{{403, 20}}));
+  ASSERT_THAT(result->failures, SizeIs(1));
+  EXPECT_THAT(result->failures[0].cause, HasSubstr("the application answered gRPC status 7, PermissionDenied"));
+}
+
+TEST(Http2, IsTranslatedForAPortThatSaysHttp1) {
+  const auto result = Send({.port = "name: http, port: 5000"}, "protocol: http2");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->failed, 0);
+  EXPECT_THAT(result->by_pod, SizeIs(2));
+}
+
+TEST(Http10, IsToldToUpgradeBySidecarsAndServedWithout) {
+  const auto with = Send({.port = "name: http, port: 5000"}, "protocol: http1.0");
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(with->by_code, (std::map<int, int64_t>{{426, 40}}));
+  EXPECT_EQ(with->by_flags, (std::map<std::string, int64_t>{{"DPE", 40}}));
+  const auto without = Send({.port = "name: http, port: 5000", .sidecars = false}, "protocol: http1.0");
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(without->failed, 0);
+}
+
+TEST(Http10, IsServedIfIstiodIsToldTo) {
+  const auto result = Send({.port = "name: http, port: 5000", .environment = "{name: PILOT_HTTP10, value: 'true'}"},
+                           "protocol: http1.0");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->failed, 0);
+}
+
+TEST(Http10, PassesAsBytesWhereTheProtocolIsSniffed) {
+  const auto result = Send({.port = "port: 5000"}, "protocol: http1.0");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->failed, 0);
+}
+
+TEST(Protocols, ThatCannotBeAreRefusedAtTheirPlace) {
+  const auto why = [](const std::string& flow) { return std::string(Send({}, flow).status().message()); };
+  EXPECT_THAT(why("protocol: grpc, method: GET"), HasSubstr("'GET' is not gRPC's, whose calls are POSTs"));
+  EXPECT_THAT(why("protocol: http1.0, connections: keep-alive"), HasSubstr("HTTP/1.0 ends a connection"));
+  EXPECT_THAT(why("protocol: http3"), HasSubstr("http1.0"));
 }
 
 }  // namespace

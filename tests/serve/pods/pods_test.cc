@@ -363,6 +363,11 @@ TEST(Curl, ReadsWhatPeopleWrite) {
   EXPECT_EQ(call->method, "HEAD");
   EXPECT_EQ(call->headers.at("x-a"), "b");
   EXPECT_EQ(CurlResult(*call, {.code = 200, .body = "x"}).out, "200");
+  EXPECT_EQ(ReadCurl({"curl", "-0", "h"})->protocol, "http1.0");
+  EXPECT_EQ(ReadCurl({"curl", "--http2-prior-knowledge", "-m2.5", "h"})->max_time, 2500ms);
+  EXPECT_EQ(CurlResult(*ReadCurl({"curl", "-m", "2", "h"}), {.why = "client timeout"}).err,
+            "curl: (28) Operation timed out after 2000 milliseconds with 0 bytes received\n");
+  EXPECT_FALSE(ReadCurl({"curl", "-m", "soon", "h"}).ok());
   EXPECT_FALSE(ReadCurl({"curl", "--socks5", "x", "h"}).ok());
   EXPECT_FALSE(ReadCurl({"curl", "https://h"}).ok());
   EXPECT_FALSE(ReadCurl({"curl"}).ok());
