@@ -78,6 +78,7 @@ DiscoveryServer::Options DiscoveryOptions(const IstiodOptions& options, const Is
   if (options.shuffle_pushes) out.push_order = RandomStream(options.seed, "push order of " + options.name);
   out.requests_per_second = options.requests_per_second;
   out.xds_auth = options.xds_auth;
+  out.identity_check = options.features.xds_identity_check;
   out.cache = options.xds_cache;
   out.cluster_aliases = options.cluster_aliases;
   return out;
@@ -146,11 +147,11 @@ struct Istiod::Impl {
         InjectionConfig::Default(options.cluster_id.str(), options.network, options.mesh_id, options.profile));
     discovery.SetObserver(surroundings.observer);
     if (options.profile.Has(Change::kNameBeforeNamespace)) configs.SetTie(config::ConfigStore::Tie::kName);
-    SetGenerator(XdsType::kCds, MakeCdsGenerator({&discovery.cache()}));
+    SetGenerator(XdsType::kCds, MakeCdsGenerator({options.features.cds_cache ? &discovery.cache() : nullptr}));
     SetGenerator(XdsType::kEds, MakeEdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kLds, std::make_unique<ListenersWithKeySets>(MakeLdsGenerator(), key_sets));
     SetGenerator(XdsType::kEcds, MakeEcdsGenerator(&credentials));
-    SetGenerator(XdsType::kRds, MakeRdsGenerator({&discovery.cache()}));
+    SetGenerator(XdsType::kRds, MakeRdsGenerator({options.features.rds_cache ? &discovery.cache() : nullptr}));
     SetGenerator(XdsType::kNds, MakeNdsGenerator());
     // Without it istiod answers such a request with nothing, as with any that no generator has an answer for.
     if (options.multi_root) SetGenerator(XdsType::kPcds, MakeTrustBundleGenerator(trust_bundle));
@@ -408,6 +409,7 @@ void Istiod::Impl::StartControllers() {
     registry.addresses = entry_addresses.get();
   }
   registry.endpoints_only = options.endpoints_only;
+  registry.features = options.features;
   registry.log = surroundings.log;
   registries = std::make_unique<Registries>(client, *surroundings.remote_clusters, host, discovery, configs,
                                             std::move(registry));
@@ -587,7 +589,7 @@ void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvoc
 
 // istiod waits for the definitions before it watches what they define (pkg/kube/kclient, delayed informers).
 void Istiod::Impl::StartGatewayApi() {
-  if (!reads_cluster) return;
+  if (!reads_cluster || !options.features.gateway_api) return;
   auto* definitions = dynamic_cast<kube::DefinitionWatcher*>(&client);
   const auto tell = [this] {
     if (gateway_api != nullptr) gateway_api->SetWriters(writes_gateway_statuses, deploys_gateways);
@@ -597,7 +599,7 @@ void Istiod::Impl::StartGatewayApi() {
       election::kGatewayStatusController,
       [this, tell] {
         lines.Say("Starting gateway status writer");
-        writes_gateway_statuses = true;
+        writes_gateway_statuses = options.features.gateway_api_status;
         tell();
       },
       [this, tell] {
@@ -609,8 +611,10 @@ void Istiod::Impl::StartGatewayApi() {
     deploys_gateways = leads;
     tell();
   };
-  elections->Join(
-      election::kGatewayDeploymentController, [deploy] { deploy(true); }, [deploy] { deploy(false); });
+  if (options.features.gateway_api_deployments) {
+    elections->Join(
+        election::kGatewayDeploymentController, [deploy] { deploy(true); }, [deploy] { deploy(false); });
+  }
   if (definitions == nullptr) return;
   definitions->WhenServed(std::string(gatewayapi::kGroup), gatewayapi::KindNames(), Guard([this] {
                             GatewayApiParts parts{client, host, configs, discovery, webhook, *crds};

@@ -249,7 +249,7 @@ absl::Status Connection::Initialize(const std::shared_ptr<const Node>& node) {
   proxy_.service_cluster = node->cluster;
   node_locality_ = node->locality;
   last_push_ = server_->push_context();
-  if (peer_.authenticated && server_->options().xds_auth) {
+  if (peer_.authenticated && server_->options().xds_auth && server_->options().identity_check) {
     const auto identity =
         security::CheckConnectionIdentity(peer_.identities, proxy_.config_namespace, proxy_.metadata.service_account);
     if (!identity.ok()) {

@@ -44,6 +44,7 @@ class DiscoveryServer final : public XdsUpdater {
     int64_t requests_per_second = 25;  // PILOT_MAX_REQUESTS_PER_SECOND: new streams; 0 is no limit
     Duration request_patience = 1s;    // how long a new stream may wait for its turn
     bool xds_auth = true;              // XDS_AUTH
+    bool identity_check = true;        // PILOT_ENABLE_XDS_IDENTITY_CHECK
     bool cache = true;                 // PILOT_ENABLE_XDS_CACHE
     // --clusterAliases: a proxy that says the first belongs to the cluster that istiod knows by the second.
     std::map<ClusterId, ClusterId> cluster_aliases;

@@ -49,7 +49,8 @@ class KubeController final : public Registry {
     std::function<nlohmann::json()> discovery_selectors;
     // PILOT_REMOTE_CLUSTER_TIMEOUT; none for the config cluster.
     std::optional<Duration> sync_timeout;
-    bool endpoints_only = false;  // PILOT_USE_ENDPOINT_SLICE=false: Endpoints are read instead of EndpointSlices
+    bool endpoints_only = false;     // PILOT_USE_ENDPOINT_SLICE=false: Endpoints are read instead of EndpointSlices
+    bool headless_listeners = true;  // Features
     Profile profile;
     McsOptions mcs = {};
     // The Service of that host as all clusters together have it; null if none has. For imported Services.

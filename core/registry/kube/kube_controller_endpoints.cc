@@ -144,7 +144,7 @@ void KubeController::OnSlice(const kube::ObjectRef& object, Event event) {
   if (known == nullptr || IsHidden(*known)) return;
   const kube::ObjectRef kube_service = services_.Get(service);
   if (kube_service != nullptr && kube::ParseService(*kube_service).cluster_ip == "None") {
-    updater_.ConfigUpdate({.full = true,
+    updater_.ConfigUpdate({.full = options_.headless_listeners,
                            .configs_updated = {{ConfigKind::kServiceEntry, hostname, service.ns}},
                            .reasons = Reason(TriggerReason::kHeadlessEndpoint)});
   }

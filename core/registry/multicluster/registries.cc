@@ -112,6 +112,7 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
   options.trust_domain = config_cluster ? options_.trust_domain : RemoteTrustDomain(id, client);
   options.discovery_selectors = options_.discovery_selectors;
   options.endpoints_only = options_.endpoints_only;
+  options.headless_listeners = options_.features.headless_listeners;
   options.profile = *options_.profile;
   options.mcs = options_.mcs;
   options.mesh_service = [this](std::string_view hostname) { return aggregate_.GetService(hostname); };
@@ -148,8 +149,12 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
 std::unique_ptr<Registries::RemoteWorkloads> Registries::ConnectWorkloads(KubeController& controller,
                                                                           kube::Client& client, bool config_cluster,
                                                                           XdsUpdater& updater) {
-  controller.AddWorkloadHandler(
-      [this](const WorkloadRef& pod, Event event) { service_entries_.OnWorkloadInstance(pod, event); });
+  const Features& features = options_.features;
+  if (features.entries_select_pods) {
+    controller.AddWorkloadHandler(
+        [this](const WorkloadRef& pod, Event event) { service_entries_.OnWorkloadInstance(pod, event); });
+  }
+  if (!features.services_select_entries) return nullptr;
   const auto tell_services = [&controller](const WorkloadRef& workload, Event event) {
     controller.OnWorkloadInstance(workload, event);
   };
@@ -157,6 +162,7 @@ std::unique_ptr<Registries::RemoteWorkloads> Registries::ConnectWorkloads(KubeCo
     service_entries_.AddWorkloadHandler(tell_services);
     return nullptr;
   }
+  if (!features.entries_across_clusters) return nullptr;
   ServiceEntryController::Options options;
   options.cluster = controller.cluster();
   options.workload_entries_only = true;

@@ -11,6 +11,7 @@
 
 #include "core/base/host.h"
 #include "core/config/mesh/mesh_watcher.h"
+#include "core/model/features.h"
 #include "core/registry/aggregate.h"
 #include "core/registry/crd_client.h"
 #include "core/registry/kube/kube_controller.h"
@@ -36,7 +37,8 @@ class Registries final : public ClusterHandler {
     McsOptions mcs = {};
     AddressKeeper* addresses = nullptr;  // of ServiceEntries of the config cluster; may be null
     bool endpoints_only = false;         // as KubeController's
-    LogSink log;                         // may be empty
+    Features features;
+    LogSink log;  // may be empty
   };
 
   // All references must outlive it. ServiceEntries and WorkloadEntries of the config cluster are read from `configs`,
