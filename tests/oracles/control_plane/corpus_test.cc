@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "fakes/kube/objects/manifest.h"
 #include "oracles/control_plane/control_plane_diff.h"
 #include "scenarios/reader/read_scenario.h"
 #include "tests/left_out.h"
@@ -14,7 +15,8 @@ namespace wavetank::serve {
 namespace {
 
 const std::vector<std::string>& Corpus() {
-  static const auto* const names = new std::vector<std::string>{"mesh", "odd", "orchard", "policies", "registry"};
+  static const auto* const names =
+      new std::vector<std::string>{"environment", "mesh", "odd", "orchard", "policies", "registry"};
   return *names;
 }
 
@@ -27,6 +29,23 @@ const std::vector<std::string>& LaterCorpus() {
 
 absl::StatusOr<scenario::Scenario> Load(const std::string& name) {
   return scenario::LoadScenario(WAVETANK_SOURCE_DIR "/tests/oracles/control_plane/corpus/" + name);
+}
+
+// Tells the cluster's istiod, which its manifests bring.
+void SetVariable(scenario::ClusterSpec& cluster, const std::string& name, const std::string& value) {
+  for (scenario::ManifestSpec& manifest : cluster.manifests) {
+    if (!manifest.path.ends_with("/istiod.yaml")) continue;
+    const auto objects = fakekube::LoadManifests(manifest.path);
+    ASSERT_TRUE(objects.ok()) << objects.status();
+    manifest.objects = nlohmann::json::array();
+    for (const fakekube::Manifest& read : *objects) {
+      nlohmann::json object = read.object;
+      if (object["kind"] == "Deployment")
+        object["spec"]["template"]["spec"]["containers"][0]["env"] = {{{"name", name}, {"value", value}}};
+      manifest.objects.push_back(std::move(object));
+    }
+    manifest.path.clear();
+  }
 }
 
 TEST(ControlPlaneCorpus, EveryScenarioCanBeRead) {
@@ -47,6 +66,49 @@ TEST(ControlPlaneCorpus, ARealIstiodHoldsWhatOursHoldsAfterEveryStep) {
     DiffOptions options;
     options.control_plane.program = program;
     const auto result = DiffControlPlanes(*Load(name), options);
+    ASSERT_TRUE(result.ok()) << name << ": " << result.status();
+    EXPECT_TRUE(result->Judged() && result->Equal()) << name << "\n" << DifferencesText(*result);
+  }
+}
+
+// The istiods of both sides are told the same. What a variable does is in docs/istiod-environment.md.
+TEST(ControlPlaneCorpus, ARealIstiodDoesByEachVariableWhatOursDoes) {
+  NEEDS_LONG(LongTests());
+  const char* program = std::getenv("WAVETANK_PILOT_DISCOVERY");
+  NEEDS_BROUGHT(program != nullptr, "istiod", "WAVETANK_PILOT_DISCOVERY names a pilot-discovery of Istio 1.18.2");
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"ENABLE_AUTO_MTLS_CHECK_POLICIES", "false"},
+                                          {"ENABLE_AUTO_SNI", "true"},
+                                          {"ENABLE_LEGACY_LB_ALGORITHM_DEFAULT", "true"},
+                                          {"ENABLE_MULTICLUSTER_HEADLESS", "false"},
+                                          {"ISTIO_DEFAULT_REQUEST_TIMEOUT", "5s"},
+                                          {"PILOT_ENABLE_ALPN_FILTER", "false"},
+                                          {"PILOT_ENABLE_CDS_CACHE", "false"},
+                                          {"PILOT_ENABLE_EDS_FOR_HEADLESS_SERVICES", "true"},
+                                          {"PILOT_ENABLE_HEADLESS_SERVICE_POD_LISTENERS", "false"},
+                                          {"PILOT_ENABLE_INBOUND_PASSTHROUGH", "false"},
+                                          {"PILOT_ENABLE_LEGACY_AUTO_PASSTHROUGH", "true"},
+                                          {"PILOT_ENABLE_MONGO_FILTER", "false"},
+                                          {"PILOT_ENABLE_MYSQL_FILTER", "true"},
+                                          {"PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", "false"},
+                                          {"PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", "false"},
+                                          {"PILOT_ENABLE_RDS_CACHE", "false"},
+                                          {"PILOT_ENABLE_ROUTE_COLLAPSE_OPTIMIZATION", "false"},
+                                          {"PILOT_FILTER_GATEWAY_CLUSTER_CONFIG", "true"},
+                                          {"PILOT_HTTP10", "true"},
+                                          {"PILOT_INBOUND_PROTOCOL_DETECTION_TIMEOUT", "3s"},
+                                          {"PILOT_PARTIAL_FULL_PUSHES", "false"},
+                                          {"PILOT_SIDECAR_USE_REMOTE_ADDRESS", "true"},
+                                          {"PILOT_SKIP_VALIDATE_TRUST_DOMAIN", "true"},
+                                          {"SIDECAR_IGNORE_PORT_IN_HOST_MATCH", "false"},
+                                          {"VERIFY_CERTIFICATE_AT_CLIENT", "true"}}) {
+    absl::StatusOr<scenario::Scenario> scenario = Load("environment");
+    ASSERT_TRUE(scenario.ok()) << scenario.status();
+    for (scenario::ClusterSpec& cluster : scenario->clusters) SetVariable(cluster, name, value);
+    DiffOptions options;
+    options.control_plane.program = program;
+    options.control_plane.environment[name] = value;
+    const auto result = DiffControlPlanes(*scenario, options);
     ASSERT_TRUE(result.ok()) << name << ": " << result.status();
     EXPECT_TRUE(result->Judged() && result->Equal()) << name << "\n" << DifferencesText(*result);
   }
