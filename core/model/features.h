@@ -41,6 +41,8 @@ struct Features {
   bool xds_identity_check = true;             // PILOT_ENABLE_XDS_IDENTITY_CHECK
   std::optional<Duration> inbound_detection;  // PILOT_INBOUND_PROTOCOL_DETECTION_TIMEOUT
   Duration request_timeout{};                 // ISTIO_DEFAULT_REQUEST_TIMEOUT
+
+  friend bool operator==(const Features&, const Features&) = default;
 };
 
 }  // namespace wavetank::pilot
