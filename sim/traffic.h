@@ -61,6 +61,11 @@ struct TrafficRecord {
   int64_t client_attempts = 1;             // of the client itself; `record` is the last one's
 };
 
+// An application has answered, and not with an error; a proxy's own answer is none.
+inline bool Answered(const TrafficRecord& t) {
+  return t.server != nullptr && t.record.code >= 200 && t.record.code < 400;
+}
+
 // What a client of that traffic sends, without credentials.
 envoysim::RequestSpec RequestOf(const TrafficSpec& spec);
 // Resolves the host as the pod does, and sends one request from it. `request` must live until done; `done` is called

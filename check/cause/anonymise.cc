@@ -293,7 +293,7 @@ absl::StatusOr<Outcome> RunToEnd(const Story& story) {
   Outcome out;
   Subscription requests = (*world)->commons().on_request.Add([&](const sim::TrafficRecord& t) {
     ++out.sent;
-    out.failed += t.record.code >= 200 && t.record.code < 400 && t.server != nullptr ? 0 : 1;
+    out.failed += sim::Answered(t) ? 0 : 1;
   });
   constexpr size_t kLooks = 64;
   const size_t each = 1 + story.inputs.size() / kLooks;

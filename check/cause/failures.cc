@@ -63,7 +63,7 @@ absl::StatusOr<Run> RunWithout(const Story& story, std::optional<size_t> without
   Subscription requests = (*world)->commons().on_request.Add([&](const sim::TrafficRecord& t) {
     ++out.sent;
     const envoysim::RequestRecord& r = t.record;
-    if (r.code >= 200 && r.code < 400 && t.server != nullptr) {
+    if (sim::Answered(t)) {
       out.answered[t.spec.flow].push_back(t.sent);
       return;
     }

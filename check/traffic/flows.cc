@@ -130,9 +130,7 @@ void FlowMeter::Add(size_t flow, const sim::TrafficRecord& record) {
   Window& window = windows_[flow][std::chrono::floor<std::chrono::seconds>(since).count()];
   ++window.sent;
   window.retried += record.record.attempts > 1;
-  const bool tcp = record.spec.tcp;
-  const bool ok = record.server != nullptr && (tcp || (record.record.code >= 200 && record.record.code < 400));
-  if (ok) {
+  if (sim::Answered(record)) {
     ++window.by_cluster[record.server->cluster];
     window.latencies_ns.push_back((record.done - record.sent).count());
     return;

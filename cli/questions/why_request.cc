@@ -104,7 +104,7 @@ void RequestWatch::Attach(scenario::RunOptions* options) {
     if (!question_.flow.empty() && t.spec.flow != question_.flow) return;
     ++seen_;
     const envoysim::RequestRecord& r = t.record;
-    const bool failed = r.code < 200 || r.code >= 400 || t.server == nullptr;
+    const bool failed = !sim::Answered(t);
     if ((question_.failed && !failed) || (question_.retried && r.attempts < 2)) return;
     if (++fitting_ != question_.number.value_or(1)) return;
     scenario::AddressNames addresses(world);

@@ -142,7 +142,7 @@ std::string BlamedObject(const envoysim::RequestRecord& record) {
 
 RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim::TrafficRecord& t) {
   const envoysim::RequestRecord& r = t.record;
-  const bool failed = r.code < 200 || r.code >= 400 || t.server == nullptr;
+  const bool failed = !sim::Answered(t);
   RequestStory out;
   out.client = t.client.empty() ? "no client pod" : t.client;
   out.flow = t.spec.flow;

@@ -114,7 +114,7 @@ void TrafficAccount::Add(const sim::TrafficRecord& t) {
   }
   ++result_.by_code[r.code];
   // What failed without a proxy's flags is told in the client's own words.
-  const bool failed = r.code < 200 || r.code >= 400 || t.server == nullptr;
+  const bool failed = !sim::Answered(t);
   ++result_.by_flags[failed && r.flags == envoysim::kNoFlags && !r.details.empty()
                          ? std::string(r.details)
                          : envoysim::ResponseFlagsToString(r.flags)];

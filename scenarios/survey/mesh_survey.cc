@@ -172,7 +172,7 @@ class Surveyor {
       if (it == row_of.end()) return;
       ReachabilityRow& row = survey_.reachability[it->second];
       CountTries(it->second, record);
-      const bool ok = record.server != nullptr && record.record.code >= 200 && record.record.code < 400;
+      const bool ok = sim::Answered(record);
       if (ok) {
         ++row.answered_by[record.server->cluster];
       } else {
@@ -252,7 +252,7 @@ class Surveyor {
         count(each.upstream, true, FactsOf(each, r.cluster));
       }
     }
-    const bool ok = t.server != nullptr && r.code >= 200 && r.code < 400;
+    const bool ok = sim::Answered(t);
     count(r.upstream, !ok, FactsOf(r));
   }
 
