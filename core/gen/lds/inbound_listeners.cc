@@ -201,8 +201,9 @@ class InboundListeners {
   std::vector<FilterChain> ChainsOf(const InboundChain& config) {
     std::vector<FilterChain> out;
     const Features& features = scope_.push.env().features;
+    // What no port is known of is inspected even so. istiod: inboundVirtualListener's catch-all chains
     const ListenerProtocol protocol =
-        ToListenerProtocol(config.passthrough ? Protocol::kUnsupported : config.protocol, features.sniffs_inbound);
+        config.passthrough ? ListenerProtocol::kAuto : ToListenerProtocol(config.protocol, features.sniffs_inbound);
     for (const InboundMatch& match : InboundMatches(authn_.ForPort(config.target_port), protocol, features.http10)) {
       const bool http = match.protocol == ListenerProtocol::kHttp;
       FilterChain chain;

@@ -163,9 +163,14 @@ FilterStack NetworkFilters::ForProtocol(Protocol protocol, std::string tcp_proxy
 }
 
 FilterStack NetworkFilters::ToSni(Protocol protocol) const {
-  constexpr int kName = 1;  // envoy.config.listener.v3.Filter: a name alone
+  // By its name alone.
+  static const auto& sni_cluster = *new std::string(wire::Encode([](wire::Writer& w) {
+    w.Message(::envoy::config::listener::v3::FilterChain::kFiltersFieldNumber, [&] {
+      w.Bytes(::envoy::config::listener::v3::Filter::kNameFieldNumber, "envoy.filters.network.sni_cluster");
+    });
+  }));
   FilterStack out = SingleDestination(kBlackHoleCluster, kBlackHoleCluster, "", protocol, nullptr, false);
-  out.insert(out.begin(), wire::Encode([](wire::Writer& w) { w.Bytes(kName, "envoy.filters.network.sni_cluster"); }));
+  out.insert(out.begin(), sni_cluster);
   return out;
 }
 

@@ -328,7 +328,7 @@ class HostBuilder {
     std::vector<std::string> short_names;
     if (routed == nullptr) {
       host.domains = {InBrackets(hostname)};
-      if (IsProxylessGrpc(proxy_)) host.domains.push_back(host.name);
+      if (IsProxylessGrpc(proxy_) || !push_.env().features.ignores_ports) host.domains.push_back(host.name);
     } else {
       // With ports ignored in matching, no domain needs one; a route for all ports does need them.
       const int port = ignores_port_ ? 0 : group.port;
@@ -518,6 +518,7 @@ Resource SidecarRoutes::Patched(const RouteConfiguration& routes, const std::vec
 Resource SidecarRoutes::Build(const std::string& route_name) {
   RouteConfiguration out;
   out.name = route_name;
+  out.ignore_port = push_.env().features.ignores_ports;
   const auto encode = [&] { return Resource(route_name, EncodeRouteConfiguration(out)); };
   Inputs inputs;
   inputs.route_name = route_name;
