@@ -163,14 +163,8 @@ FilterStack NetworkFilters::ForProtocol(Protocol protocol, std::string tcp_proxy
 }
 
 FilterStack NetworkFilters::ToSni(Protocol protocol) const {
-  // By its name alone.
-  static const auto& sni_cluster = *new std::string(wire::Encode([](wire::Writer& w) {
-    w.Message(::envoy::config::listener::v3::FilterChain::kFiltersFieldNumber, [&] {
-      w.Bytes(::envoy::config::listener::v3::Filter::kNameFieldNumber, "envoy.filters.network.sni_cluster");
-    });
-  }));
   FilterStack out = SingleDestination(kBlackHoleCluster, kBlackHoleCluster, "", protocol, nullptr, false);
-  out.insert(out.begin(), sni_cluster);
+  out.insert(out.begin(), SniClusterFilter());
   return out;
 }
 

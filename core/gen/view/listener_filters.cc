@@ -128,6 +128,15 @@ std::string NetworkFilter(std::string_view name, std::string_view type_url, std:
   return out;
 }
 
+const std::string& SniClusterFilter() {
+  static const auto& bytes = *new std::string(wire::Encode([](wire::Writer& w) {
+    w.Message(::envoy::config::listener::v3::FilterChain::kFiltersFieldNumber, [&] {
+      w.Bytes(::envoy::config::listener::v3::Filter::kNameFieldNumber, "envoy.filters.network.sni_cluster");
+    });
+  }));
+  return bytes;
+}
+
 const std::string& IstioAuthnFilter() {
   static const auto& bytes = *new std::string([] {
     udpa::type::v1::TypedStruct config;

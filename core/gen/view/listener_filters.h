@@ -34,5 +34,6 @@ std::string HttpFilterField(std::string_view name, std::string_view type_url, st
 
 // One network filter as an encoded FilterChain.filters field.
 std::string NetworkFilter(std::string_view name, std::string_view type_url, std::string_view config);
+const std::string& SniClusterFilter();  // of its name alone: istio-proxy finds it by that
 
 }  // namespace wavetank::pilot
