@@ -40,6 +40,7 @@ constexpr Words kDetails[] = {
     {"direct_response", "the route itself answers"},
     {"http1.headers_too_large",
      "it goes in a circle of proxies, one of which refuses it when x-forwarded-for has grown too large"},
+    {"low_version", "HTTP/1.0, which proxies do not take unless istiod's PILOT_HTTP10 is true"},
     {"client timeout", "the client's own time limit ended before an answer came"},
     {"client pod gone", "the client's pod was gone before an answer came"},
     {"no client pod", "no pod of the client runs"},
