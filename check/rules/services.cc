@@ -394,6 +394,35 @@ void Hidden(const Mesh& mesh, Findings& findings) {
 }
 
 // istiod: pkg/kube/conversion.go, ConvertProtocol: appProtocol before the name.
+// grpc-go: http2_server.go, NewServerTransport: what is no HTTP/2 is hung up on.
+void Http2BehindHttp1Port(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      const kube::Service& service = kube::ParseService(*object);
+      for (const kube::ServicePort& port : service.ports) {
+        const pilot::Protocol said =
+            port.app_protocol.empty() ? ProtocolNamed(port) : pilot::ParseProtocol(port.app_protocol);
+        if (said != pilot::Protocol::kHttp) continue;
+        std::set<std::string_view> told;
+        for (const sim::PodProcess* pod : Behind(mesh, *cluster, *object)) {
+          for (const kube::ContainerPort& c : kube::ParsePod(*pod->pod()).ports) {
+            const bool meant =
+                port.target_port_name.empty() ? c.container_port == port.Target() : c.name == port.target_port_name;
+            if (!meant || !pilot::IsHttp2(pilot::ParseProtocol(c.name.substr(0, c.name.find('-')))) ||
+                !told.insert(c.name).second)
+              continue;
+            findings.Add(*cluster, *object,
+                         fmt::format("port {} says {} and leads to the container port {} named {}: sidecars speak "
+                                     "HTTP/1.1 to it, and servers of gRPC hang up on that (503, UC)",
+                                     port.port, port.app_protocol.empty() ? "http by its name" : "appProtocol http",
+                                     c.container_port, c.name));
+          }
+        }
+      }
+    }
+  }
+}
+
 void AppProtocolAgainstName(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
@@ -403,7 +432,9 @@ void AppProtocolAgainstName(const Mesh& mesh, Findings& findings) {
         const pilot::Protocol named = ProtocolNamed(port);
         const pilot::Protocol said = pilot::ParseProtocol(port.app_protocol);
         if (pilot::IsUnsupported(named) || pilot::IsUnsupported(said)) continue;
-        if (pilot::IsHttp(named) == pilot::IsHttp(said) && pilot::IsTls(named) == pilot::IsTls(said)) continue;
+        const bool downgraded = pilot::IsHttp2(named) && !pilot::IsHttp2(said);
+        if (pilot::IsHttp(named) == pilot::IsHttp(said) && pilot::IsTls(named) == pilot::IsTls(said) && !downgraded)
+          continue;
         findings.Add(*cluster, *object,
                      fmt::format("port {} is named {} and has appProtocol {}: the mesh treats it as {}", port.port,
                                  port.name, port.app_protocol, pilot::ProtocolName(said)));
@@ -642,6 +673,8 @@ const std::vector<Rule>& ServiceRules() {
        "istio/istio#20703", ExternalNamePorts},
       {"WT411", "AppProtocolAgainstName", Level::kWarning, "appProtocol counts, whatever the name says",
        "write both for one protocol", "", AppProtocolAgainstName},
+      {"WT418", "Http2BehindHttp1Port", Level::kWarning, "a port is of the protocol that the Service says",
+       "name the Service's port grpc or http2, or give it that appProtocol", "istio/istio#19966", Http2BehindHttp1Port},
       {"WT413", "UdpCalledOtherwise", Level::kWarning,
        "the mesh has no UDP: such a port has no listener and no cluster", "say protocol: TCP, or leave it out", "",
        UdpCalledOtherwise},

@@ -130,6 +130,7 @@ constexpr PlantedFault kFaults[] = {
     {"entry-covers-services", "WT554"},
     {"protocols-differ", "WT404"},
     {"target-port-undeclared", "WT406"},
+    {"grpc-behind-http-port", "WT418"},
     {"service-on-one-side", "WT407"},
     {"internal-traffic-policy", "WT408"},
     {"service-hidden", "WT409"},
