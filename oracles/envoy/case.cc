@@ -299,6 +299,7 @@ ClientProxyProtocol ParseProxyProtocol(const Json& json) {
 
 // How a client speaks; what it cannot do at once is an error.
 void ParseClient(const Json& r, Requests* out) {
+  out->http10 = r.value("http10", false);
   out->http2 = r.value("http2", false);
   out->grpc = r.value("grpc", false);
   if (out->grpc) {
@@ -309,6 +310,9 @@ void ParseClient(const Json& r, Requests* out) {
     for (const char* name : {"grpc-status", "grpc-message"}) out->show.emplace_back(name);
   }
   if (r.contains("tls")) out->tls = ParseClientTls(r["tls"], out->http2);
+  if (out->http10 && (out->http2 || out->tls || r.value("keep_alive", false))) {
+    throw Bad{"http10: in clear text, and not kept"};
+  }
   if (r.contains("proxy_protocol")) out->proxy_protocol = ParseProxyProtocol(r["proxy_protocol"]);
   if (out->proxy_protocol && (out->tls || out->http2)) throw Bad{"proxy_protocol: of HTTP/1.1 in clear text only"};
   if (out->tls && out->http2 && std::find(out->tls->alpn.begin(), out->tls->alpn.end(), "h2") == out->tls->alpn.end()) {

@@ -23,6 +23,7 @@
 //                              "body_ms": 400, "body_pieces": 4,  // until the last of them, half with the head; in so
 //                              many pieces after the first, HTTP/1.1 only
 //                              "http2": true,       // in clear text, or by ALPN
+//                              "http10": true,      // each over a connection of its own
 //                              "tls": {"sni": NAME, "alpn": [NAME, ...], "certificate": SECRET, "root": SECRET,
 //                                      "versions": [MIN, MAX]},   // each key optional; {} for TLS alone
 //                              "grpc": true,        // a call with an empty message; its status is compared
@@ -106,7 +107,7 @@ struct Requests {
   int count = 1;
   int parallel = 1;
   bool keep_alive = true;
-  bool http2 = false, grpc = false;
+  bool http10 = false, http2 = false, grpc = false;
   std::optional<ClientTls> tls;
   std::optional<ClientProxyProtocol> proxy_protocol;
   bool background = false;

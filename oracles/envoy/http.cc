@@ -220,7 +220,7 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
     }
   }
   std::string request = opened && proxy_protocol_ ? ProxyProtocolHeader(*proxy_protocol_) : "";
-  request += fmt::format("{} {} HTTP/1.1\r\nhost: {}\r\n", method, path, host);
+  request += fmt::format("{} {} HTTP/1.{}\r\nhost: {}\r\n", method, path, minor_, host);
   for (const auto& [name, value] : headers) request += fmt::format("{}: {}\r\n", name, value);
   request += "\r\n";
   // A request that tells its length has a body of that many bytes.

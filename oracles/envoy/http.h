@@ -48,6 +48,7 @@ class HttpClient {
     body_ms_ = ms;
     body_pieces_ = pieces;
   }
+  void SpeakHttp10() { minor_ = 0; }
   HttpAnswer Ask(std::string_view method, std::string_view host, std::string_view path,
                  const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive = true);
 
@@ -55,6 +56,7 @@ class HttpClient {
   void Close();
   // The parts of a body that do not come with the head; ends early where there is an answer.
   void SendRest(std::string_view rest) const;
+  int minor_ = 1;  // of HTTP/1
   int body_ms_ = 0, body_pieces_ = 1;
   std::string address_, from_;
   const std::optional<ClientProxyProtocol> proxy_protocol_;

@@ -396,6 +396,7 @@ class RealRun {
 
   void SendSome(const Requests& requests, size_t step, std::atomic<int>& left, int thread) {
     HttpClient plain(requests.to, requests.from, requests.proxy_protocol);
+    if (requests.http10) plain.SpeakHttp10();
     if (requests.body_ms > 0) plain.SendBodiesOver(requests.body_ms, requests.body_pieces);
     std::unique_ptr<CurlClient> curl;
     if (requests.http2 || requests.tls) curl = std::make_unique<CurlClient>(requests, case_.secrets);
@@ -412,9 +413,9 @@ class RealRun {
       headers.emplace_back(kIdHeader, std::to_string(id));
       const std::string path = case_.tokens.Expand(requests.path, now);
       const auto asked = Clock::now();
-      const HttpAnswer a = curl != nullptr
-                               ? curl->Ask(path, headers)
-                               : plain.Ask(requests.method, requests.host, path, headers, requests.keep_alive);
+      const HttpAnswer a = curl != nullptr ? curl->Ask(path, headers)
+                                           : plain.Ask(requests.method, requests.host, path, headers,
+                                                       requests.keep_alive && !requests.http10);
       const std::chrono::duration<double> took = Clock::now() - asked;
       RequestOutcome outcome;
       outcome.code = a.code;

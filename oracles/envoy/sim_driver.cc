@@ -471,7 +471,9 @@ class SimulatedRun {
     if (number < chance_.steps.size() && chance_.steps[number] != 0) envoy_.DrawAnew(chance_.steps[number]);
     Flow& flow = *flows_.emplace_back(std::make_unique<Flow>(requests, out_.requests.size()));
     out_.requests.emplace_back();
-    flow.spec.protocol = requests.http2 ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11;
+    flow.spec.protocol = requests.http2    ? HttpProtocol::kHttp2
+                         : requests.http10 ? HttpProtocol::kHttp10
+                                           : HttpProtocol::kHttp11;
     flow.spec.method = requests.method;
     flow.spec.authority = requests.host;
     const int64_t now = x509::UnixSeconds(kernel_.Now());
@@ -480,7 +482,7 @@ class SimulatedRun {
     for (auto& [name, value] : flow.spec.headers) value = case_.tokens.Expand(value, now);
     flow.spec.pace.takes = std::chrono::milliseconds(requests.body_ms);
     flow.spec.pace.gap = flow.spec.pace.takes / requests.body_pieces;
-    flow.options.keep_alive = requests.keep_alive;
+    flow.options.keep_alive = requests.keep_alive && !requests.http10;
     flow.options.flight = FlightOf(requests);
     flow.client = std::make_unique<AppClient>(plane_.fabric(), host_, WorkloadId{1}, "client",
                                               requests.from.empty() ? IpAddress() : *IpAddress::Parse(requests.from));
