@@ -784,6 +784,8 @@ Environment Istiod::Impl::CurrentEnvironment() {
   environment.system_namespace = options.system_namespace;
   environment.cluster_id = options.cluster_id;
   environment.gateways_by_namespace = options.gateways_by_namespace;
+  environment.trace_sampling = options.trace_sampling;
+  environment.istio_tags = options.istio_tags;
   return environment;
 }
 

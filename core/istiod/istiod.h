@@ -78,6 +78,8 @@ struct IstiodOptions {
   bool debounce_eds = true;                              // PILOT_ENABLE_EDS_DEBOUNCE
   int push_throttle = 100;                               // PILOT_PUSH_THROTTLE
   bool gateways_by_namespace = false;                    // PILOT_SCOPE_GATEWAY_TO_NAMESPACE
+  double trace_sampling = 1;                             // PILOT_TRACE_SAMPLING, per cent
+  bool istio_tags = true;                                // PILOT_ENABLE_ISTIO_TAGS
   bool shuffle_pushes = false;            // istiod serves its proxies in no certain order; `seed` then chooses one
   int requests_per_second = 25;           // PILOT_MAX_REQUESTS_PER_SECOND
   Duration remote_cluster_timeout = 30s;  // PILOT_REMOTE_CLUSTER_TIMEOUT

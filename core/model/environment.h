@@ -62,6 +62,8 @@ struct Environment {
   std::string system_namespace = "istio-system";
   ClusterId cluster_id;                // of istiod itself
   bool gateways_by_namespace = false;  // PILOT_SCOPE_GATEWAY_TO_NAMESPACE
+  double trace_sampling = 1;           // PILOT_TRACE_SAMPLING, per cent
+  bool istio_tags = true;              // PILOT_ENABLE_ISTIO_TAGS
 };
 
 }  // namespace wavetank::pilot

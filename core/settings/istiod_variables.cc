@@ -13,6 +13,7 @@
 #include "core/profile/changes.h"
 #include "core/settings/istiod_settings.h"
 #include "core/settings/istiod_variables_text.h"
+#include "fmt/format.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -96,6 +97,7 @@ constexpr Setter kSetters[] = {
     {"PILOT_ENABLE_CONFIG_DISTRIBUTION_TRACKING",
      [](const Value& v, Settings* s) { s->options.distribution_tracking = v.flag; }},
     {"PILOT_ENABLE_EDS_DEBOUNCE", [](const Value& v, Settings* s) { s->options.debounce_eds = v.flag; }},
+    {"PILOT_ENABLE_ISTIO_TAGS", [](const Value& v, Settings* s) { s->options.istio_tags = v.flag; }},
     {"PILOT_ENABLE_STATUS", [](const Value& v, Settings* s) { s->options.status = v.flag; }},
     {"PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION",
      [](const Value& v, Settings* s) { s->options.auto_registration = v.flag; }},
@@ -119,6 +121,13 @@ constexpr Setter kSetters[] = {
      [](const Value& v, Settings* s) { s->options.gateways_by_namespace = v.flag; }},
     {"PILOT_STATUS_UPDATE_INTERVAL",
      [](const Value& v, Settings* s) { s->options.status_update_interval = std::max<Duration>(v.duration, 1ms); }},
+    // istiod: pilot/pkg/features/pilot.go, TraceSampling
+    {"PILOT_TRACE_SAMPLING",
+     [](const Value& v, Settings* s) {
+       const bool of_range = v.number >= 0 && v.number <= 100;
+       s->options.trace_sampling = of_range ? v.number : 1;
+       if (!of_range) s->log.push_back(fmt::format("PILOT_TRACE_SAMPLING out of range: {}", v.text));
+     }},
     {"PILOT_USE_ENDPOINT_SLICE", [](const Value& v, Settings* s) { s->options.endpoints_only = !v.flag; }},
     {"PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", [](const Value& v, Settings* s) { s->options.entry_grace = v.duration; }},
     {"POD_NAMESPACE", [](const Value& v, Settings* s) { s->options.system_namespace = v.text; }},
