@@ -42,6 +42,10 @@ void MeshArguments::AddTo(CLI::App* verb, const char* folder, const char* help) 
   verb->add_option("--cluster", clusters, "NAME=FILE..., any number of times");
   verb->add_option("--control-plane", control_planes, "NAME=PRIMARY for a cluster without an istiod of its own");
   verb->add_option("-n,--namespace", ns, "Of objects that name none");
+  verb->add_option("--set", install,
+                   "[CLUSTER:][FILE:]PATH=VALUE as of `istioctl install --set`, any number of times, over the "
+                   "IstioOperator among a cluster's manifests, or, without one, as its installation: profile=minimal, "
+                   "c1:values.global.network=network1");
   AddCharts(verb);
 }
 
@@ -91,6 +95,27 @@ absl::Status TakeMending(const std::string& mend, const std::string& date, sim::
   return absl::OkStatus();
 }
 
+namespace {
+
+// A file of that name, with its extension or without, is among these or in one of these folders.
+bool HasFile(const std::vector<std::string>& paths, const std::string& name) {
+  const auto is = [&](const std::filesystem::path& path) { return path.filename() == name || path.stem() == name; };
+  std::error_code ignored;
+  for (const std::string& path : paths) {
+    if (path == name) return true;
+    if (!std::filesystem::is_directory(path, ignored)) {
+      if (is(path)) return true;
+      continue;
+    }
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path, ignored)) {
+      if (is(entry.path())) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() const {
   std::vector<scenario::SurveyCluster> out;
   const auto cluster = [&](const std::string& name) -> scenario::SurveyCluster& {
@@ -126,6 +151,21 @@ absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() c
   }
   if (out.empty()) {
     return absl::InvalidArgumentError("no manifests; give a folder per cluster, or --cluster NAME=FILE...");
+  }
+  for (const std::string& setting : install) {
+    const size_t colon = setting.find(':');
+    const std::string name = colon < setting.find('=') ? setting.substr(0, colon) : "";
+    bool taken = false;
+    for (scenario::SurveyCluster& each : out) {
+      const bool named = each.name == name;
+      if (!named && !name.empty() && !HasFile(each.paths, name)) continue;
+      each.set.push_back(named ? setting.substr(colon + 1) : setting);
+      taken = true;
+    }
+    if (!taken) {
+      return absl::InvalidArgumentError(
+          fmt::format("--set {}: neither a cluster nor a file of manifests is called {}", setting, name));
+    }
   }
   return out;
 }
@@ -214,6 +254,12 @@ absl::StatusOr<check::MeshSource> MeshSourceArguments::Source() const {
     const std::string& path = manifests.folders.front();
     switch (check::KindOfSource(path)) {
       case check::SourceKind::kScenario:
+        if (!manifests.install.empty()) {
+          return absl::InvalidArgumentError(
+              fmt::format("--set {}: of a scenario's installation {} says it itself, as `set:` beside the manifest's "
+                          "`path:`, or as `install:`",
+                          manifests.install.front(), path));
+        }
         out.scenario = path;
         return out;
       case check::SourceKind::kLog:

@@ -19,7 +19,7 @@ class App;
 namespace wavetank::cli {
 
 struct MeshArguments {
-  std::vector<std::string> folders, clusters, control_planes;
+  std::vector<std::string> folders, clusters, control_planes, install;
   std::string ns;
 
   // `folder`: what the positional argument is called in the help.

@@ -93,6 +93,7 @@ json WorldOptions::ToJson() const {
                                {"nodes", std::move(nodes_json)}});
     if (c.observed) out["clusters"].back()["observed"] = true;
     if (!c.enforces_policies) out["clusters"].back()["networkPolicies"] = "ignored";
+    if (c.strict_policies) out["clusters"].back()["networkPolicies"] = "strict";
     if (!c.installed_name.empty()) out["clusters"].back()["installedName"] = c.installed_name;
     if (!c.installed_network.empty()) out["clusters"].back()["installedNetwork"] = c.installed_network;
   }
@@ -132,6 +133,7 @@ absl::StatusOr<WorldOptions> WorldOptions::FromJson(const json& in) {
       cluster.load_balancer_hostname = c.at("loadBalancerHostnames").get<bool>();
       cluster.observed = c.value("observed", false);
       cluster.enforces_policies = c.value("networkPolicies", "") != "ignored";
+      cluster.strict_policies = c.value("networkPolicies", "") == "strict";
       cluster.installed_name = c.value("installedName", "");
       cluster.installed_network = c.value("installedNetwork", "");
       for (const json& n : c.at("nodes")) {

@@ -30,6 +30,7 @@ struct WorldCluster {
   // A record of another cluster: its objects are told by inputs, statuses included, and no controller runs.
   bool observed = false;
   bool enforces_policies = true;  // its network plugin acts upon NetworkPolicies
+  bool strict_policies = false;   // and on connections that stand when one comes
   // What its installation says where that is not as the world has it: global.multiCluster.clusterName, global.network.
   std::string installed_name, installed_network;
   const std::string& cluster_id() const { return installed_name.empty() ? name : installed_name; }

@@ -97,7 +97,17 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   place_.api_server_roots = ca_pem();
   place_.observed = config.observed;
   policies_ = std::make_unique<fakekube::NetworkPolicies>(cluster_->api());
-  if (config.enforces_policies) world.network_->SetPolicies(site, &cluster_->api(), policies_.get());
+  if (config.enforces_policies)
+    world.network_->SetPolicies(site, &cluster_->api(), policies_.get(), config.strict_policies);
+  if (config.enforces_policies && config.strict_policies) {
+    validation_.Add(cluster_->api().Observe("NetworkPolicy.networking.k8s.io", [&world](const fakekube::Change&) {
+      MeshNetwork& network = *world.network_;
+      world.commons_.plane->fabric().CutWhere(
+          [&network](const envoysim::Origin& origin, const SocketAddress& dialled, const envoysim::AcceptInfo& info) {
+            return !network.StillPasses(origin, dialled, info);
+          });
+    }));
+  }
   if (!config.observed) world.network_->SetPodRange(site, config.pod_cidr);  // a recording does not tell its ranges
   kube_proxy_ = std::make_unique<KubeProxy>(
       *cluster_, *world.network_, site, place_.network, t.kube_proxy,

@@ -25,7 +25,8 @@ namespace {
 constexpr Duration kSettleLimit = 5min;  // as the messages below say
 
 // Manifests once more, for where each object stands: what a world takes in has no lines.
-absl::StatusOr<std::vector<BroughtObject>> ReadBrought(const scenario::Scenario& scenario, const MeshSource& source) {
+absl::StatusOr<std::vector<BroughtObject>> ReadBrought(const scenario::Scenario& scenario, const MeshSource& source,
+                                                       std::vector<BroughtObject>* operators) {
   std::vector<BroughtObject> out;
   for (const scenario::ClusterSpec& cluster : scenario.clusters) {
     for (const scenario::ManifestSpec& spec : cluster.manifests) {
@@ -36,8 +37,11 @@ absl::StatusOr<std::vector<BroughtObject>> ReadBrought(const scenario::Scenario&
           out.push_back({cluster.name, spec.file, spec.line, std::move(object), false, {}});
         continue;
       }
-      absl::StatusOr<std::vector<fakekube::Manifest>> manifests = scenario::LoadRendered(spec.path);
+      std::vector<fakekube::Manifest> installers;
+      absl::StatusOr<std::vector<fakekube::Manifest>> manifests = scenario::LoadRendered(spec, nullptr, &installers);
       if (!manifests.ok()) return manifests.status();
+      for (fakekube::Manifest& m : installers)
+        operators->push_back({cluster.name, m.file, m.line, std::move(m.object), false, {}});
       const bool laid_over = std::any_of(source.with.begin(), source.with.end(),
                                          [&](const auto& with) { return with.second == spec.path; });
       for (fakekube::Manifest& m : *manifests) {
@@ -100,7 +104,7 @@ absl::StatusOr<SettledMesh> FromStart(scenario::Scenario scenario, scenario::Sta
   if (!world.ok()) return world.status();
   out.world = *std::move(world);
   out.notes = std::move(start.notes);
-  absl::StatusOr<std::vector<BroughtObject>> brought = ReadBrought(scenario, source);
+  absl::StatusOr<std::vector<BroughtObject>> brought = ReadBrought(scenario, source, &out.operators);
   if (!brought.ok()) return brought.status();
   out.brought = *std::move(brought);
   out.scenario = std::move(scenario);

@@ -59,6 +59,7 @@ struct SettledMesh {
   scenario::Scenario scenario;  // of a log or manifests: clusters alone
   std::unique_ptr<sim::World> world;
   std::vector<BroughtObject> brought;
+  std::vector<BroughtObject> operators;  // IstioOperators, of which others of the above were rendered
   std::vector<RefusedObject> refused;
   std::vector<std::string> notes;
 };

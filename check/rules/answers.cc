@@ -81,6 +81,16 @@ kube::ObjectRef BehindRefusal(const Mesh& mesh, const MeshCluster& primary, cons
   return filters == 1 ? only : nullptr;
 }
 
+// The mesh config has the command operator ("%START_TIM%") that an Envoy does not know, in its accessLogFormat.
+bool SaysOperator(const kube::Object& map, const std::string& words) {
+  constexpr std::string_view kUnknown = "Not supported field in StreamInfo: ";
+  const size_t at = words.find(kUnknown);
+  if (at == words.npos) return false;
+  const size_t from = at + kUnknown.size();
+  const std::string name = words.substr(from, words.find_first_of(" ;,", from) - from);
+  return !name.empty() && JsonText(At(map.body, "data")).find("%" + name) != std::string::npos;
+}
+
 void Refused(const Mesh& mesh, Findings& findings) {
   const std::vector<scenario::PodName> names = scenario::PodNames(mesh.world());
   for (const scenario::Nack& nack : scenario::NackTally(mesh.world()).All()) {
@@ -95,6 +105,9 @@ void Refused(const Mesh& mesh, Findings& findings) {
     if (const kube::ObjectRef object = primary == nullptr ? nullptr : BehindRefusal(mesh, *primary, proxy, nack.text);
         object != nullptr) {
       findings.Add(*primary, *object, std::move(message));
+    } else if (const kube::ObjectRef map = primary == nullptr ? nullptr : MeshConfigMap(mesh, *primary);
+               map != nullptr && SaysOperator(*map, nack.text)) {
+      findings.Add(*primary, *map, std::move(message));
     } else {
       findings.Add(cluster, {}, {}, std::move(message));
     }

@@ -5,6 +5,7 @@
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/json_access.h"
 #include "core/model/host_name.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
@@ -12,6 +13,8 @@
 
 namespace wavetank::check {
 namespace {
+
+using nlohmann::json;
 
 using config::ClientTlsSettings;
 using config::DestinationRule;
@@ -136,6 +139,45 @@ void TlsModeCutsGateways(const Mesh& mesh, Findings& findings) {
       for (const auto& port : policy.port_level_settings) {
         if (port.tls) look(*port.tls, fmt::format(" of port {}{}", port.port, of));
       }
+    });
+  });
+}
+
+void PoolsGoAtOnce(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      if (!policy.connection_pool || !policy.connection_pool->http) return;
+      const auto& http = *policy.connection_pool->http;
+      if (http.idle_timeout && *http.idle_timeout > Duration::zero() && *http.idle_timeout < 1s) {
+        findings.Add(
+            cluster, rule.meta,
+            fmt::format("connectionPool.http.idleTimeout{} is {} ms: hardly a connection is used twice, and one "
+                        "that closes as a request comes fails it (503 UC)",
+                        of, http.idle_timeout->count() / 1'000'000));
+      }
+      if (http.max_requests_per_connection == 1) {
+        findings.Add(cluster, rule.meta,
+                     fmt::format("connectionPool.http.maxRequestsPerConnection{} is 1: each request makes a connection "
+                                 "of its own, with a handshake of mesh TLS, through gateways, too",
+                                 of));
+      }
+    });
+  });
+}
+
+// envoy: source/common/upstream/outlier_detection_impl.cc, onIntervalTimer: hosts come back when the timer looks.
+void EjectedForAnInterval(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      if (!policy.outlier_detection) return;
+      const Duration interval = policy.outlier_detection->interval.value_or(10s);
+      const Duration base = policy.outlier_detection->base_ejection_time.value_or(30s);
+      if (interval <= 2 * base) return;
+      findings.Add(
+          cluster, rule.meta,
+          fmt::format("outlierDetection{} looks every {} s whether an ejection is over: hosts stay out so long, "
+                      "not for baseEjectionTime ({} s)",
+                      of, interval.count() / 1'000'000'000, base.count() / 1'000'000'000));
     });
   });
 }
@@ -315,6 +357,38 @@ std::set<std::string> Regions(const Mesh& mesh, const MeshCluster& cluster, cons
 }
 
 void LocalitiesUnknown(const Mesh& mesh, Findings& findings) {
+  // Those of the mesh hold for every host that has no setting of its own.
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->istiod == nullptr || cluster->push == nullptr) continue;
+    const json& setting = At(cluster->istiod->mesh_config().raw, "localityLbSetting");
+    std::set<std::string> named;
+    for (const json& each : Items(At(setting, "distribute"))) {
+      named.insert(Text(each, "from"));
+      if (At(each, "to").is_object()) {
+        for (const auto& [to, weight] : At(each, "to").items()) named.insert(to);
+      }
+    }
+    for (const json& each : Items(At(setting, "failover"))) named.insert({Text(each, "from"), Text(each, "to")});
+    if (named.empty()) continue;
+    std::set<std::string> known;
+    for (const auto& each : mesh.clusters()) {
+      for (const kube::ObjectRef& node : mesh.List(*each, "Node")) {
+        const auto it = node->meta.labels.find("topology.kubernetes.io/region");
+        if (it != node->meta.labels.end()) known.insert(it->second);
+      }
+      for (const sim::PodProcess* pod : mesh.Pods(*each)) {
+        const auto it = pod->pod()->meta.labels.find("istio-locality");
+        if (it != pod->pod()->meta.labels.end()) known.insert(it->second.substr(0, it->second.find_first_of("./")));
+      }
+    }
+    for (const std::string& locality : named) {
+      const std::string region = locality.substr(0, locality.find('/'));
+      if (region.empty() || region.find('*') != region.npos || known.contains(region)) continue;
+      findings.Add(
+          *cluster, MeshConfigMap(mesh, *cluster),
+          fmt::format("localityLbSetting of the mesh config names {}: no node is in region {}", locality, region));
+    }
+  }
   EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
     EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
       if (!policy.load_balancer || !policy.load_balancer->locality_lb_setting) return;
@@ -569,6 +643,10 @@ void CredentialOfSidecars(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& DestinationRuleRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT746", "PoolsGoAtOnce", Level::kWarning, "connections that are not kept cost a handshake, or a failed request",
+       "leave it out, or give it minutes; age is bounded by maxConnectionDuration", "", PoolsGoAtOnce, false},
+      {"WT747", "EjectedForAnInterval", Level::kWarning, "a host that is well again is not asked",
+       "let interval be below baseEjectionTime: 10s is the default", "", EjectedForAnInterval, false},
       {"WT540", "EjectsNobody", Level::kWarning,
        "a host that fails goes on getting its share, and failover never happens",
        "set consecutive5xxErrors above 0, and leave minHealthPercent out", "istio/istio#24077", EjectsNobody, false},

@@ -436,6 +436,43 @@ void FilterAsksNobody(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// Configurations of the filter in a patch's value, wherever they stand in it. envoy: api/envoy/extensions/filters/http/
+// local_ratelimit/v3/local_rate_limit.proto: filter_enabled and filter_enforced are 0 % unless they are said.
+void LocalRateLimits(const json& value, std::vector<const json*>* out) {
+  if (value.is_array()) {
+    for (const json& item : value) LocalRateLimits(item, out);
+    return;
+  }
+  if (!value.is_object()) return;
+  constexpr std::string_view kType = "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit";
+  if (Text(value, "@type").ends_with(kType)) {
+    out->push_back(&value);
+  } else if (Text(value, "type_url").ends_with(kType) && At(value, "value").is_object()) {
+    out->push_back(&At(value, "value"));
+  }
+  for (const auto& [key, inner] : value.items()) LocalRateLimits(inner, out);
+}
+
+void LocalRateLimitOff(const Mesh& mesh, Findings& findings) {
+  EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
+    if (!patch.patch || OperationOf(patch) == Operation::kRemove) return;
+    std::vector<const json*> limits;
+    LocalRateLimits(patch.patch->value, &limits);
+    for (const json* limit : limits) {
+      const auto says = [&](const char* field, const char* camel) {
+        return limit->contains(field) || limit->contains(camel);
+      };
+      if (!says("token_bucket", "tokenBucket")) continue;
+      const bool enabled = says("filter_enabled", "filterEnabled"),
+                 enforced = says("filter_enforced", "filterEnforced");
+      if (enabled && enforced) continue;
+      findings.Add(cluster, filter.meta,
+                   fmt::format("patch {}: its local rate limit says no {}, which is 0 % then: no request is {}", number,
+                               enabled ? "filter_enforced" : "filter_enabled", enabled ? "refused" : "counted"));
+    }
+  });
+}
+
 void WithoutEffect(const Mesh& mesh, Findings& findings) {
   Sending sending;
   EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
@@ -539,6 +576,9 @@ void RemoveMisused(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& EnvoyFilterRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT743", "LocalRateLimitOff", Level::kWarning, "a limit that nothing switches on limits nothing",
+       "write filter_enabled and filter_enforced, each {default_value: {numerator: 100}}", "", LocalRateLimitOff,
+       false},
       {"WT531", "EnvoyFilterWithoutEffect", Level::kWarning, "istiod passes such a patch over without a word",
        "mend the match: version, context, cluster, listener", "istio/istio#19185", WithoutEffect},
       {"WT594", "ExtensionConfigMissing", Level::kError,

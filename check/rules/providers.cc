@@ -7,13 +7,20 @@
 #include "absl/strings/numbers.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/cel/cel_expression.h"
+#include "core/base/json_access.h"
+#include "core/base/status.h"
 #include "core/config/mesh/extension_provider.h"
 #include "core/config/mesh/mesh_config.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "re2/re2.h"
+#include "scenarios/language/yaml_reader.h"
 
 namespace wavetank::check {
 namespace {
+
+using nlohmann::json;
 
 using config::ExtensionProvider;
 using Providers = std::vector<ExtensionProvider>;
@@ -266,6 +273,83 @@ void KeySetNotJudged(const Mesh& mesh, Findings& findings) {
       });
 }
 
+// istio/proxy: source/extensions/filters/http/istio_stats/istio_stats.cc: each value is an expression of CEL; of one
+// that it cannot parse it logs a line, and drops a tag of its own, or does not add another.
+void TagOverridesUnread(const Mesh& mesh, Findings& findings) {
+  static constexpr std::string_view kAttributes[] = {"request",  "response",      "connection",
+                                                     "source",   "destination",   "upstream",
+                                                     "metadata", "filter_state",  "upstream_filter_state",
+                                                     "xds",      "upstream_peer", "downstream_peer",
+                                                     "node",     "true",          "false",
+                                                     "null"};
+  static constexpr std::string_view kTags[] = {"reporter",
+                                               "source_workload",
+                                               "source_workload_namespace",
+                                               "source_principal",
+                                               "source_app",
+                                               "source_version",
+                                               "source_canonical_service",
+                                               "source_canonical_revision",
+                                               "source_cluster",
+                                               "destination_workload",
+                                               "destination_workload_namespace",
+                                               "destination_principal",
+                                               "destination_app",
+                                               "destination_version",
+                                               "destination_service",
+                                               "destination_service_name",
+                                               "destination_service_namespace",
+                                               "destination_canonical_service",
+                                               "destination_canonical_revision",
+                                               "destination_cluster",
+                                               "request_protocol",
+                                               "response_flags",
+                                               "connection_security_policy",
+                                               "response_code",
+                                               "grpc_response_status"};
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Telemetry.telemetry.istio.io")) {
+      std::set<std::string> told;
+      for (const json& metrics : Items(At(object->body, {"spec", "metrics"}))) {
+        for (const json& each : Items(At(metrics, "overrides"))) {
+          const json& tags = At(each, "tagOverrides");
+          if (!tags.is_object()) continue;
+          for (const auto& [tag, override] : tags.items()) {
+            const std::string value = Text(override, "value");
+            if (!told.insert(tag + "=" + value).second) continue;
+            if (Text(override, "operation") == "REMOVE") {
+              const std::vector<std::string_view> known(std::begin(kTags), std::end(kTags));
+              if (std::find(known.begin(), known.end(), tag) != known.end()) continue;
+              findings.Add(*cluster, *object,
+                           fmt::format("tagOverrides {}: no metric has such a tag: nothing is removed", tag));
+              const std::string_view near = scenario::Nearest(tag, known);
+              findings.Explain("proxies pass it over", near.empty() ? "mend the name" : fmt::format("write {}", near));
+              continue;
+            }
+            if (value.empty()) continue;
+            const auto made = cel::CelExpression::Make(value, cel::kEnvoyCel);
+            if (!made.ok()) {
+              findings.Add(
+                  *cluster, *object,
+                  fmt::format("tagOverrides {}: '{}' is no expression of CEL: {}", tag, value, Message(made.status())));
+              continue;
+            }
+            static const re2::RE2* const name = new re2::RE2("[A-Za-z_][A-Za-z0-9_]*");
+            if (!re2::RE2::FullMatch(value, *name) ||
+                std::find(std::begin(kAttributes), std::end(kAttributes), value) != std::end(kAttributes))
+              continue;
+            findings.Add(*cluster, *object,
+                         fmt::format("tagOverrides {}: {} is the name of an attribute that no request has: the tag "
+                                     "reads \"unknown\"",
+                                     tag, value));
+            findings.Explain("a text is quoted within CEL", fmt::format("write value: \"'{}'\"", value));
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& ProviderRules() {
@@ -273,6 +357,9 @@ const std::vector<Rule>& ProviderRules() {
       {"WT571", "ProviderNotFound", Level::kWarning, "nothing is traced, measured or logged for those it is meant for",
        "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full",
        "istio/istio#52149, #37829", ProviderUnknown},
+      {"WT742", "TagOverrideUnread", Level::kWarning, "proxies measure without the tag, or with a value that is none",
+       "write an expression of CEL: request.host, 'a text', has(request.headers['x']) ? ... : 'none'", "",
+       TagOverridesUnread, false},
       // istiod: pilot/pkg/security/authz/builder, "default-deny-all-due-to-bad-CUSTOM-action"
       {"WT567", "AuthorizerNotFound", Level::kError, "istiod denies every request of the policy's workloads",
        "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full",

@@ -18,6 +18,8 @@
 namespace wavetank::check {
 namespace {
 
+using nlohmann::json;
+
 using config::ServiceEntry;
 using Entry = config::TypedConfig<ServiceEntry>;
 using TlsMode = config::ClientTlsSettings::Mode;
@@ -201,6 +203,35 @@ bool AccountIsMissing(const Mesh& mesh, const MeshCluster& cluster, const std::s
   const auto there = mesh.List(cluster, "ServiceAccount", ns);
   return std::any_of(there.begin(), there.end(), [](const auto& each) { return each->meta.name != "default"; }) &&
          mesh.Get(cluster, "ServiceAccount", ns, account) == nullptr;
+}
+
+// istiod: pilot/pkg/controllers/workloadentry: machines that connect become WorkloadEntries by the group's template.
+void WorkloadGroupOfNowhere(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!IsMeshPrimary(*cluster)) continue;
+    for (const kube::ObjectRef& group : mesh.List(*cluster, "WorkloadGroup.networking.istio.io")) {
+      const json& spec = At(group->body, {"spec", "template"});
+      const std::string account = Text(spec, "serviceAccount", "default"), network = Text(spec, "network");
+      if (mesh.Get(*cluster, "ServiceAccount", group->meta.ns, account) == nullptr) {
+        findings.Add(*cluster, *group,
+                     fmt::format("template.serviceAccount {}: {} has no such account in namespace {}, so that no token "
+                                 "is made for its machines",
+                                 account, cluster->name, group->meta.ns));
+      }
+      if (network.empty()) continue;
+      bool known = false;
+      for (const auto& each : mesh.clusters()) {
+        known = known || each->label == network;
+        for (const kube::ObjectRef& service : NetworkGatewayServices(mesh, *each))
+          known = known || NetworkOfGateway(*service) == network;
+      }
+      if (known) continue;
+      findings.Add(*cluster, *group,
+                   fmt::format("template.network {}: no cluster and no gateway is of that network: its machines are "
+                               "taken for reachable by address from everywhere",
+                               network));
+    }
+  }
 }
 
 void WorkloadEntryOfNobody(const Mesh& mesh, Findings& findings) {
@@ -509,6 +540,8 @@ void NamesNotKnownHere(const Mesh& mesh, Findings& findings) { NamesThatDoNotRes
 
 const std::vector<Rule>& ServiceEntryRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT750", "WorkloadGroupOfNowhere", Level::kWarning, "machines of the group do not join, or are not reached",
+       "mend the name, or create what it names", "", WorkloadGroupOfNowhere, false},
       {"WT559", "PlainAtTlsPort", Level::kWarning, "a port's protocol tells what clients send there, not the server",
        "call the port HTTPS or TLS; or HTTP with a DestinationRule that begins TLS", "istio/istio#16458, #16450",
        PlainAtTlsPort},

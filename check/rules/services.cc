@@ -9,11 +9,13 @@
 #include "check/rules/rule.h"
 #include "core/base/ip.h"
 #include "core/base/json_access.h"
+#include "core/base/status.h"
 #include "core/config/schema/protocol.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "scenarios/language/yaml_reader.h"
+#include "sim/network/corefile.h"
 
 namespace wavetank::check {
 namespace {
@@ -494,49 +496,6 @@ void SessionAffinityUnheeded(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// A server block of a Corefile (coredns.io/manual/toc): the zones before its brace, and its plugins.
-struct DnsServer {
-  struct Plugin {
-    std::string name;
-    std::vector<std::string> words;
-    int line = 0;
-  };
-  std::vector<std::string> zones;
-  std::vector<Plugin> plugins;
-};
-
-// What is not read of it goes into `wrong`.
-std::vector<DnsServer> ReadCorefile(std::string_view text, std::string* wrong) {
-  std::vector<DnsServer> out;
-  int depth = 0, number = 0;
-  for (const absl::string_view raw : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
-    ++number;
-    std::vector<std::string> words =
-        absl::StrSplit(raw.substr(0, std::min(raw.find('#'), raw.size())), absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
-    if (words.empty()) continue;
-    const bool opens = words.back() == "{", closes = words.front() == "}";
-    if (opens) words.pop_back();
-    if (depth == 0 && !closes) {
-      if (words.empty() || words.front().starts_with("import") || words.front().starts_with('(')) return {};
-      out.push_back({std::move(words), {}});
-    } else if (depth == 1 && !closes && !words.empty()) {
-      out.back().plugins.push_back({words.front(), {words.begin() + 1, words.end()}, number});
-    }
-    depth += (opens ? 1 : 0) - (closes ? 1 : 0);
-    if (depth < 0) break;
-  }
-  if (depth != 0) *wrong = depth < 0 ? "a brace closes what none opens" : "a brace is not closed";
-  return out;
-}
-
-// "cluster.local", "cluster.local.:53" and "dns://cluster.local" as "cluster.local"; "." as nothing.
-std::string ZoneOf(std::string zone) {
-  if (const size_t scheme = zone.find("://"); scheme != zone.npos) zone.erase(0, scheme + 3);
-  zone = zone.substr(0, zone.find(':'));
-  while (zone.ends_with('.')) zone.pop_back();
-  return zone;
-}
-
 // CoreDNS of each cluster, where its configuration is among the objects: whether it reads it, and answers for Services.
 void ClusterDnsMisreads(const Mesh& mesh, Findings& findings) {
   // coredns: plugin.cfg.
@@ -558,12 +517,14 @@ void ClusterDnsMisreads(const Mesh& mesh, Findings& findings) {
       findings.Explain({}, "write the configuration below data.Corefile");
       continue;
     }
-    std::string wrong;
-    const std::vector<DnsServer> servers = ReadCorefile(TextOf(text), &wrong);
-    if (!wrong.empty()) {
-      findings.Add(*cluster, *map, fmt::format("Corefile: {}: CoreDNS does not read it", wrong));
+    bool made_of_others = false;
+    const absl::StatusOr<std::vector<sim::Corefile::Server>> read = sim::Corefile::Read(TextOf(text), &made_of_others);
+    const absl::Status wrong = read.ok() ? sim::Corefile::Make(TextOf(text)).status() : read.status();
+    if (!wrong.ok()) {
+      findings.Add(*cluster, *map, fmt::format("Corefile: {}: CoreDNS does not read it", Message(wrong)));
       continue;
     }
+    const std::vector<sim::Corefile::Server>& servers = *read;
     if (servers.empty()) continue;  // made of other files
     std::string domain = "cluster.local";
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) domain = pod->site().domain;
@@ -575,8 +536,8 @@ void ClusterDnsMisreads(const Mesh& mesh, Findings& findings) {
       addresses.insert(address);
       if (IpAddress::Parse(address).ok()) range = address;
     }
-    for (const DnsServer& server : servers) {
-      for (const DnsServer::Plugin& plugin : server.plugins) {
+    for (const sim::Corefile::Server& server : servers) {
+      for (const sim::Corefile::Plugin& plugin : server.plugins) {
         if (std::find(known->begin(), known->end(), plugin.name) == known->end()) {
           const std::string_view near = scenario::Nearest(plugin.name, *known);
           findings.Add(*cluster, *map,
@@ -588,7 +549,7 @@ void ClusterDnsMisreads(const Mesh& mesh, Findings& findings) {
         if (plugin.name == "kubernetes") {
           std::vector<std::string> zones = plugin.words.empty() ? server.zones : plugin.words;
           serves = serves || std::any_of(zones.begin(), zones.end(), [&](const std::string& zone) {
-                     const std::string of = ZoneOf(zone);
+                     const std::string of = sim::Corefile::ZoneOf(zone);
                      return of.empty() || of == domain || domain.ends_with("." + of);
                    });
         }

@@ -1,22 +1,30 @@
 // Settings of the mesh as a whole: its config, its webhooks, the budgets that drains of nodes have to ask; and settings
 // for workloads that are not there.
 #include <algorithm>
+#include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/label_selector.h"
+#include "core/kube/yaml.h"
 #include "core/model/host_name.h"
+#include "core/profile/image_release.h"
+#include "core/profile/published_images.h"
+#include "core/profile/releases.h"
 #include "core/settings/istiod_settings.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "re2/re2.h"
 #include "scenarios/mesh/installer_files.h"
 
 namespace wavetank::check {
@@ -41,6 +49,35 @@ void MeshConfigUnreadable(const Mesh& mesh, Findings& findings) {
   EachMeshConfig(mesh, [&](const MeshCluster& cluster, const kube::Object& map, const std::string& text) {
     const auto config = config::ApplyMeshConfigDefaults(text);
     if (!config.ok()) findings.Add(cluster, map, fmt::format("mesh: {}", Message(config.status())));
+  });
+}
+
+// istiod: pilot/pkg/model/telemetry_logging.go, FileAccessLogFromMeshConfig: logs an error, and takes its own format.
+void AccessLogFormatUnread(const Mesh& mesh, Findings& findings) {
+  EachMeshConfig(mesh, [&](const MeshCluster& cluster, const kube::Object& map, const std::string& text) {
+    const absl::StatusOr<json> config = kube::ParseYaml(text, "mesh");
+    if (!config.ok() || Text(*config, "accessLogEncoding") != "JSON") return;
+    const std::string format = Text(*config, "accessLogFormat");
+    if (format.empty() || ParseJson(format).is_object()) return;
+    findings.Add(cluster, map,
+                 "mesh: accessLogEncoding is JSON, and accessLogFormat is no JSON object: istiod takes its own format");
+  });
+}
+
+// istiod: pkg/istio-agent/... Agent.terminate sleeps for so long between "drain" and the proxy's end; 5s by default.
+void DrainsNotAtAll(const Mesh& mesh, Findings& findings) {
+  EachMeshConfig(mesh, [&](const MeshCluster& cluster, const kube::Object& map, const std::string& text) {
+    const absl::StatusOr<json> config = kube::ParseYaml(text, "mesh");
+    if (!config.ok()) return;
+    const json& defaults = At(*config, "defaultConfig");
+    const std::string drain = Text(defaults, "terminationDrainDuration");
+    if (drain.empty() || Text(At(defaults, "proxyMetadata"), "EXIT_ON_ZERO_ACTIVE_CONNECTIONS") == "true") return;
+    const std::optional<Duration> duration = ParseDuration(drain);
+    if (!duration || *duration >= 1s) return;
+    findings.Add(cluster, map,
+                 fmt::format("mesh: defaultConfig.terminationDrainDuration is {}: a proxy ends with its "
+                             "pod's first signal, and what it was answering with it",
+                             drain));
   });
 }
 
@@ -350,6 +387,120 @@ void RangesOverlap(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Line of a path of block mappings ("spec", "values", "global") in a file's document that begins at `from`; that line
+// where the path is written otherwise.
+int LineOfPath(const std::string& file, int from, const std::vector<std::string_view>& path) {
+  std::ifstream in(file);
+  std::string line;
+  size_t depth = 0, parent = 0;
+  std::optional<size_t> child = 0;  // where keys of the mapping at hand begin
+  for (int number = 1; std::getline(in, line) && depth < path.size(); ++number) {
+    if (number < from) continue;
+    const size_t indent = line.find_first_not_of(' ');
+    if (indent == line.npos || line[indent] == '#') continue;
+    if (line.starts_with("---")) {
+      if (number > from) break;
+      continue;
+    }
+    if (depth > 0 && indent <= parent) break;  // the mapping has ended, and it was not in there
+    if (!child) child = indent;
+    const std::string_view rest = std::string_view(line).substr(indent), key = path[depth];
+    if (indent != *child || !rest.starts_with(key) || rest.size() <= key.size() || rest[key.size()] != ':') continue;
+    if (++depth == path.size()) return number;
+    parent = indent;
+    child.reset();
+  }
+  return from;
+}
+
+// A number's digits as YAML read them, too: tag: 1.20 is 1.2.
+std::string ScalarOf(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.is_number() ? JsonText(value) : std::string();
+}
+
+// Release in a revision's name, "1.17.3" of "1-17-3" or "canary-1-17-3"; minor 0: it names none.
+int MinorOfRevision(const std::string& revision) {
+  static const re2::RE2* const release = new re2::RE2("(?:.*-)?1-(\\d{1,2})(?:-\\d{1,2})?");
+  int minor = 0;
+  return re2::RE2::FullMatch(revision, *release, &minor) ? minor : 0;
+}
+
+// What an IstioOperator says of hub, tag and revision, told where it says it (istio: operator/pkg/apis/istio/v1alpha1,
+// IstioOperatorSpec; components' and Helm's own come before those of the whole).
+void InstallationOfAnotherRelease(const Mesh& mesh, Findings& findings) {
+  const int simulated = pilot::MinorOf(mesh.world().profile().istio);
+  for (const BroughtObject& brought : mesh.operators()) {
+    const json& spec = At(brought.object, "spec");
+    const std::string name = Text(At(brought.object, "metadata"), "name");
+    const std::string object = name.empty() ? "IstioOperator" : "IstioOperator " + name;
+    struct Images {
+      std::vector<std::string_view> at;
+      const char* image;
+    };
+    static const std::vector<Images> all = {{{}, "pilot"},
+                                            {{"values", "global"}, "proxyv2"},
+                                            {{"values", "pilot"}, "pilot"},
+                                            {{"values", "cni"}, "install-cni"},
+                                            {{"components", "pilot"}, "pilot"},
+                                            {{"components", "cni"}, "install-cni"}};
+    const auto add = [&](std::vector<std::string_view> path, std::string message, std::string cause,
+                         std::string remedy) {
+      path.insert(path.begin(), "spec");
+      const Place place =
+          brought.line <= 0 ? Place() : Place{brought.file, LineOfPath(brought.file, brought.line, path)};
+      findings.Add(brought.cluster, object, place, std::move(message));
+      findings.Explain(std::move(cause), std::move(remedy));
+    };
+    const std::string hub_of_all = ScalarOf(At(spec, "hub"));
+    int istiod = simulated;  // the release of its istiod
+    for (const auto& [at, image] : all) {
+      const json* here = &spec;
+      for (const std::string_view key : at) here = &At(*here, key);
+      const std::string own_hub = ScalarOf(At(*here, "hub")), tag = ScalarOf(At(*here, "tag"));
+      const std::string hub = !own_hub.empty() ? own_hub : !hub_of_all.empty() ? hub_of_all : "docker.io/istio";
+      const std::string whole =
+          fmt::format("{}/{}:{}", hub, image, tag.empty() ? mesh.world().profile().istio : std::string_view(tag));
+      std::string where = "spec";
+      for (const std::string_view key : at) where += "." + std::string(key);
+      std::vector<std::string_view> path = at;
+      if (const std::string_view meant = pilot::HubMeant(whole); !own_hub.empty() && !meant.empty()) {
+        path.push_back("hub");
+        add(path, fmt::format("{}.hub {} is almost {}, Istio's own hub", where, own_hub, meant),
+            "a hub that is not there has no images", fmt::format("write {}, if that is meant", meant));
+        path.pop_back();
+      }
+      if (tag.empty()) continue;
+      path.push_back("tag");
+      const int minor = pilot::MinorOfImage(whole);
+      if (minor != 0 && std::string_view(image) == "pilot") istiod = minor;
+      const std::string never = pilot::NeverPublished(whole);
+      if (!never.empty()) {
+        add(path, fmt::format("{}.tag {}: {}", where, tag, never), "pods whose image nobody can pull never run",
+            "write a release that there is");
+      } else if (pilot::HasHalfARelease(whole)) {
+        add(path, fmt::format("{}.tag {} is no release: those are X.Y.Z", where, tag),
+            "Istio's hubs have no image of it, so that pods never run",
+            "write the whole release, in quotes: YAML reads tag: 1.20 as the number 1.2");
+      } else if (minor != 0 && minor != simulated) {
+        add(path,
+            fmt::format("{}.tag {} is of Istio 1.{}, and charts, injection template and the istiod that is simulated "
+                        "are of {}",
+                        where, tag, minor, mesh.world().profile().istio),
+            "images of one release with the charts of another are installed by nobody else, and what they do "
+            "differently is not told",
+            "install each release with its own istioctl (and --profile here), and leave tag out");
+      }
+    }
+    const std::string revision = ScalarOf(At(spec, "revision"));
+    if (const int named = MinorOfRevision(revision); named != 0 && named != istiod) {
+      add({"revision"},
+          fmt::format("revision {} is called after Istio 1.{}, and what it installs is 1.{}", revision, named, istiod),
+          "who moves a namespace to the revision gets another release than its name says",
+          "call the revision after its release, or mend tag");
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& SettingRules() {
@@ -365,6 +516,14 @@ const std::vector<Rule>& SettingRules() {
       {"WT729", "RangesOverlap", Level::kWarning, "an address that two things have leads to one of them",
        "give each a range of its own: podSubnet and serviceSubnet of kind, addresses of IPAddressPools",
        "vexxhost/magnum-cluster-api#70", RangesOverlap, false},
+      {"WT741", "InstallationOfAnotherRelease", Level::kWarning, "the images are another release's than the rest",
+       "mend hub, tag or revision", "", InstallationOfAnotherRelease, false},
+      {"WT744", "AccessLogFormatUnread", Level::kWarning, "logs look otherwise than what reads them expects",
+       "write a JSON object of fields, or accessLogEncoding: TEXT", "", AccessLogFormatUnread, false},
+      {"WT748", "DrainsNotAtAll", Level::kWarning,
+       "endpoints reach other proxies later than the signal reaches the pod: each rollout and scale-down fails "
+       "requests",
+       "leave it out (5s), or let it be as long as requests take", "", DrainsNotAtAll, false},
       {"WT722", "BudgetOfNobody", Level::kWarning, "a drain takes all of the pods that were meant at once",
        "mend the selector or the pods' labels", "bank-vaults/vault-operator#1064, bitnami/charts#34544",
        BudgetsOfNobody, false},

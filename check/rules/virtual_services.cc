@@ -481,6 +481,28 @@ void UnknownHosts(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// envoy: source/extensions/filters/http/cors/cors_filter.cc, isOriginAllowed: a matcher that takes "*" takes every
+// origin, and the answer names the one that asked, which browsers believe.
+void AnyOriginWithCredentials(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (size_t i = 0; i < vs.spec.http.size(); ++i) {
+      const auto& cors = vs.spec.http[i].cors_policy;
+      if (!cors || !cors->allow_credentials.value_or(false)) continue;
+      const auto any = [](const auto& origin) {
+        return (origin.kind == config::StringMatch::Kind::kExact && origin.value == "*") ||
+               (origin.kind == config::StringMatch::Kind::kRegex && (origin.value == ".*" || origin.value == "*"));
+      };
+      const bool old = std::find(cors->allow_origin.begin(), cors->allow_origin.end(), "*") != cors->allow_origin.end();
+      if (!old && !std::any_of(cors->allow_origins.begin(), cors->allow_origins.end(), any)) continue;
+      findings.Add(
+          cluster, vs.meta,
+          fmt::format("http rule {}: corsPolicy lets every origin in, with credentials: any page may ask in the "
+                      "name of who looks at it",
+                      i + 1));
+    }
+  });
+}
+
 void FaultsLeft(const Mesh& mesh, Findings& findings) {
   EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
     for (const auto& http : vs.spec.http) {
@@ -746,6 +768,9 @@ void RoutesOutOfSight(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& VirtualServiceRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT749", "AnyOriginWithCredentials", Level::kWarning,
+       "browsers send cookies along to an origin that is named back", "name the origins, or leave allowCredentials out",
+       "", AnyOriginWithCredentials, false},
       {"WT504", "FaultInjected", Level::kWarning, "what was injected for a test stays until it is taken out",
        "remove fault from the route", "", FaultsLeft},
       {"WT505", "DelegateNotFound", Level::kError, "a delegate that is missing takes its route with it",

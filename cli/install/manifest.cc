@@ -1,16 +1,21 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 
 #include "cli/install/manifest_diff.h"
+#include "cli/mesh_arguments.h"
 #include "cli/verb.h"
 #include "core/base/json_access.h"
+#include "core/base/status.h"
 #include "core/kube/credentials/sealing.h"
 #include "fakes/kube/objects/manifest.h"
 #include "fmt/format.h"
 #include "replay/secrets.h"
+#include "scenarios/mesh/istioctl.h"
 
 namespace wavetank::cli {
 namespace {
@@ -54,11 +59,54 @@ int Diff(const DiffArguments& a) {
   return kNo;
 }
 
+struct GenerateArguments {
+  std::vector<std::string> files, set, components;
+  std::string revision;
+  bool force = false;
+};
+
+int Generate(const GenerateArguments& a) {
+  const absl::StatusOr<std::string> istioctl = scenario::FindIstioctl();
+  if (!istioctl.ok()) {
+    return Complain(absl::Status(istioctl.status().code(),
+                                 fmt::format("installations are rendered by istioctl, and {}; install istioctl 1.18.2",
+                                             Message(istioctl.status()))));
+  }
+  std::vector<std::string> options;
+  const auto add = [&](const char* option, const std::vector<std::string>& values) {
+    for (const std::string& value : values) options.insert(options.end(), {option, value});
+  };
+  add("-f", a.files);
+  add("--set", a.set);
+  add("--component", a.components);
+  if (!a.revision.empty()) add("-r", {a.revision});
+  if (a.force) options.push_back("--force");
+  std::string input;
+  if (std::find(a.files.begin(), a.files.end(), "-") != a.files.end())
+    input.assign(std::istreambuf_iterator<char>(std::cin), {});
+  const absl::StatusOr<scenario::Rendered> rendered = scenario::GenerateManifestsBy(*istioctl, options, input);
+  if (!rendered.ok()) return Complain(rendered.status());
+  for (const std::string& warning : rendered->warnings) std::cerr << warning << "\n";
+  std::cout << rendered->manifests;
+  return kOk;
+}
+
 }  // namespace
 
 void AddManifest(CLI::App& app, Outcome& outcome) {
   CLI::App* group = app.add_subcommand("manifest", "Manifests of installations, as `istioctl manifest` has them");
   group->require_subcommand(1);
+  CLI::App* generate = group->add_subcommand(
+      "generate", "Prints what `istioctl install` would install, as the user's own istioctl renders it");
+  auto g = std::make_shared<GenerateArguments>();
+  generate->add_option("-f,--filename", g->files,
+                       "IstioOperators, laid over each other in this order; -: standard input");
+  generate->add_option("-s,--set", g->set, "PATH=VALUE over them: profile=minimal, values.global.network=network1");
+  generate->add_option("--component", g->components, "Only these components");
+  generate->add_option("-r,--revision", g->revision, "Of the control plane");
+  generate->add_flag("--force", g->force, "In spite of what is not valid");
+  AddCharts(generate);
+  generate->callback([g, &outcome] { outcome.code = Generate(*g); });
   CLI::App* verb = group->add_subcommand("diff", "Says what differs between two installations' manifests");
   auto a = std::make_shared<DiffArguments>();
   verb->add_option("A", a->a, "A file, or a folder with --directory")->required()->check(CLI::ExistingPath);

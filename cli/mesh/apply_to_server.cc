@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "fakes/kube/http/transport/fetch.h"
 #include "fmt/format.h"
+#include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
 #include "serve/kube/kube_frontend.h"
 
@@ -106,7 +107,9 @@ int ApplyToServer(const std::vector<scenario::SurveyCluster>& clusters, const st
           fmt::format("the server has no cluster '{}'; it has {} (--cluster NAME=FILE names one)", cluster.name, all)));
     }
     scenario::ClusterSpec spec;
+    spec.name = cluster.name;
     for (const std::string& path : cluster.paths) spec.manifests.push_back({path, cluster.ns, ""});
+    if (absl::Status status = scenario::GiveSettings(cluster.set, &spec); !status.ok()) return Complain(status);
     absl::StatusOr<std::vector<json>> objects = scenario::LoadClusterManifests(spec, &notes);
     if (!objects.ok()) return Complain(objects.status());
     std::stable_partition(objects->begin(), objects->end(), [](const json& object) {

@@ -26,6 +26,7 @@ struct Features {
   bool http10 = false;                        // PILOT_HTTP10
   bool ignores_ports = true;                  // SIDECAR_IGNORE_PORT_IN_HOST_MATCH
   bool inbound_passthrough = true;            // PILOT_ENABLE_INBOUND_PASSTHROUGH
+  bool istio_tags = true;                     // PILOT_ENABLE_ISTIO_TAGS
   bool legacy_auto_passthrough = false;       // PILOT_ENABLE_LEGACY_AUTO_PASSTHROUGH
   bool mongo_filter = true;                   // PILOT_ENABLE_MONGO_FILTER
   bool mysql_filter = false;                  // PILOT_ENABLE_MYSQL_FILTER
@@ -40,6 +41,7 @@ struct Features {
   bool validates_trust_domains = true;        // not PILOT_SKIP_VALIDATE_TRUST_DOMAIN
   bool xds_identity_check = true;             // PILOT_ENABLE_XDS_IDENTITY_CHECK
   std::optional<Duration> inbound_detection;  // PILOT_INBOUND_PROTOCOL_DETECTION_TIMEOUT
+  double trace_sampling = 1;                  // PILOT_TRACE_SAMPLING, per cent
   Duration request_timeout{};                 // ISTIO_DEFAULT_REQUEST_TIMEOUT
 
   friend bool operator==(const Features&, const Features&) = default;

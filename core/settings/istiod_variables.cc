@@ -13,6 +13,7 @@
 #include "core/profile/changes.h"
 #include "core/settings/istiod_settings.h"
 #include "core/settings/istiod_variables_text.h"
+#include "fmt/format.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -120,6 +121,7 @@ constexpr Setter kSetters[] = {
     {"PILOT_ENABLE_GATEWAY_API_STATUS", SetFeature<&Features::gateway_api_status>},
     {"PILOT_ENABLE_HEADLESS_SERVICE_POD_LISTENERS", SetFeature<&Features::headless_listeners>},
     {"PILOT_ENABLE_INBOUND_PASSTHROUGH", SetFeature<&Features::inbound_passthrough>},
+    {"PILOT_ENABLE_ISTIO_TAGS", SetFeature<&Features::istio_tags>},
     {"PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES", SetFeature<&Features::services_select_entries>},
     {"PILOT_ENABLE_LEGACY_AUTO_PASSTHROUGH", SetFeature<&Features::legacy_auto_passthrough>},
     {"PILOT_ENABLE_MONGO_FILTER", SetFeature<&Features::mongo_filter>},
@@ -158,6 +160,13 @@ constexpr Setter kSetters[] = {
     {"PILOT_SKIP_VALIDATE_TRUST_DOMAIN", [](const Value& v, Settings* s) { s->options.features.validates_trust_domains = !v.flag; }},
     {"PILOT_STATUS_UPDATE_INTERVAL",
      [](const Value& v, Settings* s) { s->options.status_update_interval = std::max<Duration>(v.duration, 1ms); }},
+    // istiod: pilot/pkg/features/pilot.go, TraceSampling
+    {"PILOT_TRACE_SAMPLING",
+     [](const Value& v, Settings* s) {
+       const bool of_range = v.number >= 0 && v.number <= 100;
+       s->options.features.trace_sampling = of_range ? v.number : 1;
+       if (!of_range) s->log.push_back(fmt::format("PILOT_TRACE_SAMPLING out of range: {}", v.text));
+     }},
     {"PILOT_USE_ENDPOINT_SLICE", [](const Value& v, Settings* s) { s->options.endpoints_only = !v.flag; }},
     {"PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", [](const Value& v, Settings* s) { s->options.entry_grace = v.duration; }},
     {"POD_NAMESPACE", [](const Value& v, Settings* s) { s->options.system_namespace = v.text; }},

@@ -9,7 +9,9 @@
 
 namespace wavetank::scenario {
 
-absl::StatusOr<Range> ParseRange(std::string_view text) {
+namespace {
+
+absl::StatusOr<Range> ReadRange(std::string_view text) {
   Range range;
   range.text = std::string(text);
   if (text == "any") return range;
@@ -67,6 +69,19 @@ absl::StatusOr<Range> ParseRange(std::string_view text) {
   const std::optional<int64_t> value = number(text);
   if (!value) return bad();
   range.low = range.high = *value;
+  return range;
+}
+
+}  // namespace
+
+absl::StatusOr<Range> ParseRange(std::string_view text) {
+  absl::StatusOr<Range> range = ReadRange(text);
+  if (!range.ok()) return range;
+  // A step that can only fail would be taken for a finding.
+  if (range->high < 0)
+    return absl::InvalidArgumentError(fmt::format("'{}' holds of nothing: nothing is less than 0", text));
+  if (range->unit == Range::Unit::kShare && range->low > 1'000'000)
+    return absl::InvalidArgumentError(fmt::format("'{}' holds of nothing: no share is more than 100%", text));
   return range;
 }
 

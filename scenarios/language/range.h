@@ -17,7 +17,8 @@ struct Range {
   bool Holds(int64_t value) const { return value >= low && value <= high; }
 };
 
-// InvalidArgument: it is no number or range, its ends have different units, or the first is greater than the second.
+// InvalidArgument: it is no number or range, its ends have different units, the first is greater than the second, or
+// nothing can be within it ("< 0", "> 100%").
 absl::StatusOr<Range> ParseRange(std::string_view text);
 
 }  // namespace wavetank::scenario

@@ -30,6 +30,10 @@ struct ManifestSpec {
   // Of the scenario, where it stands; empty: in none.
   std::string file = {};
   int line = 0;
+  // PATH=VALUE as of `istioctl install --set`: laid over each IstioOperator of the path. Without path and objects, over
+  // the default profile.
+  std::vector<std::string> set = {};
+  bool OfNoFile() const { return path.empty() && objects.is_null(); }
 };
 
 struct ClusterSpec {
@@ -40,7 +44,7 @@ struct ClusterSpec {
   // What its installation says where that is wrong or otherwise; empty: as `name` and `network`.
   std::string installed_name, installed_network;
   std::string pod_cidr, service_cidr, load_balancer_cidr;
-  std::string network_policies;         // "enforced" or "ignored"; empty: as its network plugin does
+  std::string network_policies;         // "enforced", "strict" or "ignored"; empty: as its network plugin does
   bool load_balancer_hostname = false;  // the cloud gives host names instead of addresses
   std::vector<NodeSpec> nodes;
   std::vector<ManifestSpec> manifests;

@@ -1,10 +1,12 @@
 #include "scenarios/mesh/installer_files.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "core/base/ip.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
@@ -12,6 +14,7 @@
 #include "core/kube/yaml.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
+#include "scenarios/language/install_setting.h"
 #include "scenarios/mesh/istioctl.h"
 
 namespace wavetank::scenario {
@@ -175,36 +178,144 @@ std::vector<std::string> PoolAddresses(const json& object) {
   return out;
 }
 
+// A file by its path or its name, with the extension or without.
+bool IsCalled(const std::string& file, const std::string& name) {
+  const std::filesystem::path path(file);
+  return file == name || path.filename() == name || path.stem() == name;
+}
+
+// Of "[FILE:]PATH=VALUE".
+struct InstallSetting {
+  std::string file, text;  // no file: any
+};
+
+// Of mappings alone: items of lists and escaped names are left to istioctl.
+void Overlay(const std::string& setting, json* spec) {
+  const size_t equals = setting.find('=');
+  const std::string path = setting.substr(0, equals);
+  if (path.find_first_of("[\\") != path.npos) return;
+  json* at = spec;
+  for (const absl::string_view key : absl::StrSplit(path, '.')) {
+    if (!at->is_object()) *at = json::object();
+    at = &(*at)[std::string(key)];
+  }
+  *at = setting.substr(equals + 1);
+}
+
+InstallSetting SplitSetting(const std::string& setting) {
+  const size_t colon = setting.find(':');
+  if (colon > setting.find('=')) return {"", setting};
+  return {setting.substr(0, colon), setting.substr(colon + 1)};
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const std::string& path, std::vector<std::string>* notes) {
+absl::Status GiveSettings(const std::vector<std::string>& settings, ClusterSpec* cluster) {
+  if (settings.empty()) return absl::OkStatus();
+  struct Operator {
+    ManifestSpec* spec;
+    std::string file, place;
+  };
+  std::vector<Operator> operators;
+  for (ManifestSpec& spec : cluster->manifests) {
+    if (spec.path.empty() || !fakekube::AnyMentions(spec.path, {"IstioOperator"})) continue;
+    fakekube::OtherDocuments others = OfInstallers();
+    const absl::StatusOr<std::vector<fakekube::Manifest>> read = fakekube::LoadManifests(spec.path, &others);
+    if (!read.ok()) return read.status();
+    for (const fakekube::Manifest& other : others.found) {
+      if (IsOperator(other.object))
+        operators.push_back({&spec, other.file, fmt::format("{}:{}", other.file, other.line)});
+    }
+  }
+  std::vector<std::string> of_no_file;
+  for (const std::string& setting : settings) {
+    const auto [file, text] = SplitSetting(setting);
+    if (absl::Status status = CheckInstallSetting(text); !status.ok())
+      return absl::InvalidArgumentError(fmt::format("--set {}", Message(status)));
+    std::vector<const Operator*> meant;
+    for (const Operator& each : operators) {
+      if (file.empty() || IsCalled(each.file, file)) meant.push_back(&each);
+    }
+    if (meant.empty() && file.empty()) {
+      of_no_file.push_back(text);
+      continue;
+    }
+    if (meant.empty()) {
+      return absl::InvalidArgumentError(
+          fmt::format("--set {}: {} has no file {} with an IstioOperator", setting, cluster->name, file));
+    }
+    if (meant.size() > 1) {
+      std::string places;
+      for (const Operator* each : meant) places += (places.empty() ? "" : ", ") + each->place;
+      return absl::InvalidArgumentError(fmt::format(
+          "--set {}: {} has {} IstioOperators, each of which is an `istioctl install` of its own ({}); name the file "
+          "of the one that is meant, alone in it: --set FILE:{}",
+          setting, cluster->name, meant.size(), places, text));
+    }
+    meant.front()->spec->set.push_back(fmt::format("{}:{}", meant.front()->file, text));
+  }
+  if (!of_no_file.empty()) {
+    ManifestSpec installation;
+    installation.file = "--set";
+    installation.set = std::move(of_no_file);
+    cluster->manifests.insert(cluster->manifests.begin(), std::move(installation));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const ManifestSpec& spec, std::vector<std::string>* notes,
+                                                             std::vector<fakekube::Manifest>* operators) {
   fakekube::OtherDocuments others = OfInstallers();
-  absl::StatusOr<std::vector<fakekube::Manifest>> out = fakekube::LoadManifests(path, &others);
+  absl::StatusOr<std::vector<fakekube::Manifest>> out = std::vector<fakekube::Manifest>();
+  if (spec.OfNoFile()) {
+    json nothing = {{"apiVersion", "install.istio.io/v1alpha1"}, {"kind", "IstioOperator"}};
+    others.found.push_back({std::move(nothing), spec.file, spec.line, false, nullptr});
+  } else {
+    out = fakekube::LoadManifests(spec.path, &others);
+  }
   if (!out.ok()) return out;
   if (notes != nullptr && out->empty() && others.found.empty())
-    notes->push_back(fmt::format("{}: it holds no object, and has no effect here", path));
-  for (const fakekube::Manifest& other : others.found) {
+    notes->push_back(fmt::format("{}: it holds no object, and has no effect here", spec.path));
+  std::vector<bool> taken(spec.set.size());
+  for (fakekube::Manifest& other : others.found) {
     if (!IsOperator(other.object)) continue;
+    std::vector<std::string> set;
+    for (size_t i = 0; i < spec.set.size(); ++i) {
+      const auto [file, setting] = SplitSetting(spec.set[i]);
+      if (!file.empty() && !IsCalled(other.file, file)) continue;
+      set.push_back(setting);
+      taken[i] = true;
+    }
+    const std::string place = other.line <= 0 ? other.file : fmt::format("{}:{}", other.file, other.line);
     const auto at = [&](const absl::Status& why) {
-      return absl::Status(why.code(), fmt::format("{}:{}: an IstioOperator: {}", other.file, other.line, Message(why)));
+      return absl::Status(why.code(), fmt::format("{}: an IstioOperator: {}", place, Message(why)));
     };
     const absl::StatusOr<std::string> istioctl = FindIstioctl();
     if (!istioctl.ok()) {
       return at(absl::FailedPreconditionError(
           fmt::format("it is rendered by istioctl, and {}; install istioctl 1.18.2, or put what `istioctl manifest "
-                      "generate -f {}` prints in its place",
-                      Message(istioctl.status()), other.file)));
+                      "generate {}` prints in its place",
+                      Message(istioctl.status()), spec.OfNoFile() ? std::string("--set ...") : "-f " + other.file)));
     }
-    const absl::StatusOr<Rendered> text = GenerateManifests(*istioctl, JsonText(other.object));
+    const absl::StatusOr<Rendered> text = GenerateManifests(*istioctl, JsonText(other.object), set);
     if (!text.ok()) return at(text.status());
     if (notes != nullptr) {
       for (const std::string& warning : text->warnings)
-        notes->push_back(fmt::format("{}:{}: an IstioOperator: istioctl says: {}", other.file, other.line, warning));
+        notes->push_back(fmt::format("{}: an IstioOperator: istioctl says: {}", place, warning));
     }
-    absl::StatusOr<std::vector<fakekube::Manifest>> rendered =
-        fakekube::ParseManifests(fmt::format("{} (rendered by istioctl)", other.file), text->manifests);
+    absl::StatusOr<std::vector<fakekube::Manifest>> rendered = fakekube::ParseManifests(
+        fmt::format("{} (rendered by istioctl)", spec.OfNoFile() ? "istioctl install" : other.file), text->manifests);
     if (!rendered.ok()) return rendered;
     for (fakekube::Manifest& manifest : *rendered) out->push_back(std::move(manifest));
+    if (operators == nullptr) continue;
+    for (const std::string& setting : set) Overlay(setting, &other.object["spec"]);
+    operators->push_back(std::move(other));
+  }
+  if (const auto lost = std::find(taken.begin(), taken.end(), false); lost != taken.end()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}:{}: `set` {} is for an IstioOperator, and {} holds none for it; name a file with one, or write "
+                    "`install:` instead of the path",
+                    spec.file, spec.line, spec.set[static_cast<size_t>(lost - taken.begin())], spec.path));
   }
   return out;
 }
@@ -216,7 +327,13 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
   std::string metal_lb = "metallb-system";
   const auto look_at = [&](const json& object, const std::string& given, const std::string& file, int line) {
     metal_lb = MetalLbNamespace(object, metal_lb);
-    if (Text(object, "kind") == "DaemonSet" && Text(At(object, "metadata"), "name") == "kindnet") out.kindnet = true;
+    if (Text(object, "kind") == "DaemonSet") {
+      const std::string name = Text(At(object, "metadata"), "name");
+      if (name == "kindnet") out.kindnet = true;
+      // cilium: bpf/bpf_lxc.c asks the policy for each packet of the direction that a connection was opened in.
+      // kube-network-policies: cmd, --strict-mode, true by default since v0.9.
+      if (name == "cilium" || name == "kube-network-policies") out.strict_policies = true;
+    }
     if (IsMetalLbPool(object)) {
       const std::string ns = Text(At(object, "metadata"), "namespace", given.empty() ? "default" : given.c_str());
       pool_objects.emplace_back(object, ns, fmt::format("{}:{}", file, line));
@@ -227,11 +344,12 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
     for (std::string& range : PoolAddresses(object)) pools.push_back(std::move(range));
   };
   for (const ManifestSpec& spec : cluster.manifests) {
+    if (spec.OfNoFile()) continue;
     if (!spec.objects.is_null()) {
       for (const json& object : Items(spec.objects)) look_at(object, spec.ns, spec.file, spec.line);
       continue;
     }
-    if (!fakekube::AnyMentions(spec.path, {"kind.x-k8s.io", "metallb", "kindnet"}))
+    if (!fakekube::AnyMentions(spec.path, {"kind.x-k8s.io", "metallb", "kindnet", "cilium", "kube-network-policies"}))
       continue;  // and is a whole cluster, perhaps
     fakekube::OtherDocuments others = OfInstallers();
     const absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path, &others);
@@ -341,7 +459,12 @@ AddressRanges RangesOf(const ClusterSpec& cluster, size_t index, const ClusterRa
 }
 
 bool EnforcesPolicies(const ClusterSpec& cluster, const ClusterRanges& files) {
-  return cluster.network_policies.empty() ? !files.kindnet : cluster.network_policies == "enforced";
+  return cluster.network_policies.empty() ? !files.kindnet || files.strict_policies
+                                          : cluster.network_policies != "ignored";
+}
+
+bool PoliciesAreStrict(const ClusterSpec& cluster, const ClusterRanges& files) {
+  return cluster.network_policies.empty() ? files.strict_policies : cluster.network_policies == "strict";
 }
 
 bool SameRange(const std::string& a, const std::string& b) {

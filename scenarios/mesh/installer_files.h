@@ -15,13 +15,22 @@ namespace wavetank::scenario {
 // the charts of that istioctl, of $ISTIO_CHARTS or $ISTIO_HOME/manifests; what it warns of goes to `notes`. istioctl is
 // $ISTIOCTL, $ISTIO_HOME/bin/istioctl, or on the PATH; without one, FailedPrecondition says where the IstioOperator
 // stands and what to do. kind's files are left out.
-absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const std::string& path,
-                                                             std::vector<std::string>* notes = nullptr);
+// What the spec sets is laid over each of them, as `istioctl install --set` would. `operators`: gets the IstioOperators
+// as they were written, too; of a spec of no file one that says nothing.
+absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const ManifestSpec& spec,
+                                                             std::vector<std::string>* notes = nullptr,
+                                                             std::vector<fakekube::Manifest>* operators = nullptr);
+
+// "[FILE:]PATH=VALUE" each, to the one IstioOperator among the cluster's manifests, or to the one of that file; where
+// there is none, the cluster gets an installation of no file. InvalidArgument: it is of another form, or which one is
+// meant is not clear.
+absl::Status GiveSettings(const std::vector<std::string>& settings, ClusterSpec* cluster);
 
 struct ClusterRanges {
-  std::string pods, services;  // CIDRs; empty: nothing is said
-  std::string load_balancers;  // a CIDR, "from-to", or "none": they wait for ever
-  bool kindnet = false;        // kind's own network plugin is there, which acts upon no NetworkPolicy
+  std::string pods, services;    // CIDRs; empty: nothing is said
+  std::string load_balancers;    // a CIDR, "from-to", or "none": they wait for ever
+  bool kindnet = false;          // kind's own network plugin is there, which acts upon no NetworkPolicy
+  bool strict_policies = false;  // a network plugin is there that looks at connections that stand (Cilium)
   // Ports of the machine that kind's containers take.
   struct HostPort {
     int port = 0;
@@ -45,6 +54,9 @@ AddressRanges RangesOf(const ClusterSpec& cluster, size_t index, const ClusterRa
 
 // NetworkPolicies act in the cluster: where the scenario says nothing, unless kind's own network plugin is there.
 bool EnforcesPolicies(const ClusterSpec& cluster, const ClusterRanges& files);
+
+// They cut connections that stand, too: where the scenario says so, or says nothing and such a plugin is there.
+bool PoliciesAreStrict(const ClusterSpec& cluster, const ClusterRanges& files);
 
 // The same addresses, however they are written.
 bool SameRange(const std::string& a, const std::string& b);

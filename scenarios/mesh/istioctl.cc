@@ -56,12 +56,13 @@ struct Scratch {
   fs::path path;  // empty: it could not be made
 };
 
-// Exit code of the program, whose output goes to two files; nullopt: it could not be run, or took too long.
-std::optional<int> RunToFiles(const std::vector<std::string>& arguments, const fs::path& out, const fs::path& err) {
+// Exit code of the program, which reads one file and writes two; nullopt: it could not be run, or took too long.
+std::optional<int> RunToFiles(const std::vector<std::string>& arguments, const fs::path& in, const fs::path& out,
+                              const fs::path& err) {
   constexpr auto kPatience = std::chrono::seconds(120);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, in.c_str(), O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   std::vector<char*> argv;
@@ -130,16 +131,18 @@ std::vector<std::string> Lines(const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<Rendered> GenerateManifests(const std::string& istioctl, const std::string& istio_operator) {
+absl::StatusOr<Rendered> GenerateManifestsBy(const std::string& istioctl, const std::vector<std::string>& options,
+                                             const std::string& input) {
   const Scratch scratch;
   if (scratch.path.empty()) return absl::UnavailableError("no folder for istioctl's output could be made");
-  const fs::path in = scratch.path / "operator.yaml", out = scratch.path / "out", err = scratch.path / "err";
-  std::ofstream(in) << istio_operator;
-  std::vector<std::string> arguments{istioctl, "manifest", "generate", "-f", in.string()};
+  const fs::path in = scratch.path / "in", out = scratch.path / "out", err = scratch.path / "err";
+  std::ofstream(in) << input;
+  std::vector<std::string> arguments{istioctl, "manifest", "generate"};
+  arguments.insert(arguments.end(), options.begin(), options.end());
   if (const std::string charts = ChartsFolder(); !charts.empty()) {
     arguments.insert(arguments.end(), {"--manifests", charts});
   }
-  const std::optional<int> code = RunToFiles(arguments, out, err);
+  const std::optional<int> code = RunToFiles(arguments, in, out, err);
   if (!code) return absl::UnavailableError(fmt::format("{} could not be run, or took too long", istioctl));
   if (*code != 0) {
     std::string why = Contents(err);
@@ -147,6 +150,17 @@ absl::StatusOr<Rendered> GenerateManifests(const std::string& istioctl, const st
     return absl::InvalidArgumentError(fmt::format("istioctl manifest generate: {}", why));
   }
   return Rendered{Contents(out), Lines(Contents(err))};
+}
+
+absl::StatusOr<Rendered> GenerateManifests(const std::string& istioctl, const std::string& istio_operator,
+                                           const std::vector<std::string>& set) {
+  const Scratch scratch;
+  if (scratch.path.empty()) return absl::UnavailableError("no folder for istioctl's input could be made");
+  const fs::path in = scratch.path / "operator.yaml";
+  std::ofstream(in) << istio_operator;
+  std::vector<std::string> options{"-f", in.string()};
+  for (const std::string& setting : set) options.insert(options.end(), {"--set", setting});
+  return GenerateManifestsBy(istioctl, options);
 }
 
 }  // namespace wavetank::scenario

@@ -15,7 +15,12 @@ struct Rendered {
   std::string manifests;
   std::vector<std::string> warnings;  // what it said beside them, a line each
 };
-// What `istioctl manifest generate -f` prints of an IstioOperator. InvalidArgument: istioctl refused it, in its words.
-absl::StatusOr<Rendered> GenerateManifests(const std::string& istioctl, const std::string& istio_operator);
+// What `istioctl manifest generate -f` prints of an IstioOperator, each of `set` as an option --set after it.
+// InvalidArgument: istioctl refused it, in its words.
+absl::StatusOr<Rendered> GenerateManifests(const std::string& istioctl, const std::string& istio_operator,
+                                           const std::vector<std::string>& set = {});
+// What `istioctl manifest generate OPTIONS` prints, `input` at its standard input. As above.
+absl::StatusOr<Rendered> GenerateManifestsBy(const std::string& istioctl, const std::vector<std::string>& options,
+                                             const std::string& input = {});
 
 }  // namespace wavetank::scenario

@@ -25,6 +25,7 @@
 #include "scenarios/mesh/field_hints.h"
 #include "scenarios/mesh/metal_lb_kinds.h"
 #include "scenarios/mesh/unheeded.h"
+#include "sim/network/corefile.h"
 
 namespace wavetank::scenario {
 
@@ -162,6 +163,21 @@ absl::Status CheckManifest(const std::string& file, int line, const json& object
     }
   }
   if (notes != nullptr) NoteWithoutEffect(file, line, object, notes);
+  if (notes != nullptr && Text(object, "kind") == "ConfigMap" && name == "coredns" &&
+      Text(At(object, "metadata"), "namespace") == "kube-system") {
+    const auto corefile = sim::Corefile::Make(Text(At(object, "data"), "Corefile"));
+    if (corefile.ok() && (*corefile)->made_of_others()) {
+      notes->push_back(
+          fmt::format("{}:{}: Corefile: it is made of snippets or other files, which are not read here: names resolve "
+                      "as by a Corefile of kubeadm's",
+                      file, line));
+    }
+    if (corefile.ok() && !(*corefile)->without_effect().empty()) {
+      notes->push_back(fmt::format("{}:{}: Corefile: {} {} no effect here", file, line,
+                                   absl::StrJoin((*corefile)->without_effect(), ", "),
+                                   (*corefile)->without_effect().size() == 1 ? "has" : "have"));
+    }
+  }
   json defaulted = object;
   fakekube::SetDefaults(defaulted);
   const absl::Status status = fakekube::Validate(defaulted, nullptr);

@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, 
     std::erase_if(*objects, [&](const json& object) { return !selector->Matches(LabelsOf(object)); });
     return objects;
   }
-  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = LoadRendered(spec.path, notes);
+  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = LoadRendered(spec, notes);
   if (!manifests.ok()) return manifests.status();
   std::vector<json> out;
   for (fakekube::Manifest& manifest : *manifests) {
@@ -83,7 +83,7 @@ std::string PlaceInManifests(const ClusterSpec& cluster, const json& object) {
       if (same(inline_object, spec)) out = fmt::format("{}:{}", spec.file, spec.line);
     }
     if (!spec.objects.is_null()) continue;
-    const absl::StatusOr<std::vector<fakekube::Manifest>> manifests = LoadRendered(spec.path, nullptr);
+    const absl::StatusOr<std::vector<fakekube::Manifest>> manifests = LoadRendered(spec);
     if (!manifests.ok()) continue;
     for (const fakekube::Manifest& manifest : *manifests) {
       if (same(manifest.object, spec)) out = fmt::format("{}:{}", manifest.file, manifest.line);

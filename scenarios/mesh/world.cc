@@ -37,6 +37,7 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
                               c.load_balancer_hostname,
                               {}};
     cluster.enforces_policies = EnforcesPolicies(c, files);
+    cluster.strict_policies = PoliciesAreStrict(c, files);
     cluster.installed_name = c.installed_name;
     cluster.installed_network = c.installed_network;
     for (const NodeSpec& n : c.nodes) cluster.nodes.push_back({n.name, n.region, n.zone, n.external_ip});

@@ -59,7 +59,8 @@ void AddMesh(std::vector<MappingRow>& all) {
         row::Text("services", "CIDR of cluster VIPs, or one of each IP family"),
         row::Text("loadBalancers", "CIDR of load balancer addresses"),
         row::Text("networkPolicies",
-                  "enforced or ignored; left out: enforced, unless kind's own network plugin is there"),
+                  "enforced (new connections), strict (those that stand, too) or ignored; left out: as the network "
+                  "plugin among the manifests does, else enforced"),
         row::Other("loadBalancerHostnames", kFlag, "Load balancers get host names instead of addresses"),
         row::Mappings("nodes", "node", "One node in region1/zone1 if left out"),
         row::Other("manifests", kManifests, "Files or folders, relative to the scenario")}});
@@ -71,9 +72,12 @@ void AddMesh(std::vector<MappingRow>& all) {
                  "As kubectl apply -f path -n namespace -l selector",
                  {row::Text("path", "File or folder, relative to the scenario"),
                   row::Other("objects", kObjects, "The objects themselves, instead of a path"),
+                  row::Other("install", FieldType::kTexts,
+                             "PATH=VALUE as of `istioctl install --set`, of no file, rendered by the user's istioctl"),
+                  row::Other("set", FieldType::kTexts, "As much, laid over the IstioOperator in `path`"),
                   row::Text("namespace", "For objects that name none"),
                   row::Text("selector", "Label selector; everything if left out")},
-                 {"path", "objects"}});
+                 {"path", "objects", "install"}});
   all.push_back({"node",
                  "A node",
                  {row::Text("name", "Name").Required(), row::Text("region", "topology.kubernetes.io/region"),

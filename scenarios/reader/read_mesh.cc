@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include "core/base/ip.h"
+#include "core/base/status.h"
+#include "scenarios/language/install_setting.h"
 #include "scenarios/reader/mappings.h"
 #include "scenarios/reader/parts.h"
 
@@ -30,8 +32,9 @@ ClusterSpec ReadCluster(const Field& f) {
   c.service_cidr = f["services"].Text();
   c.load_balancer_cidr = f["loadBalancers"].Text();
   c.network_policies = f["networkPolicies"].Text();
-  if (!c.network_policies.empty() && c.network_policies != "enforced" && c.network_policies != "ignored")
-    f["networkPolicies"].Fail("is neither enforced nor ignored", "leave it out, or write one of the two");
+  if (!c.network_policies.empty() && c.network_policies != "enforced" && c.network_policies != "strict" &&
+      c.network_policies != "ignored")
+    f["networkPolicies"].Fail("is neither enforced nor strict nor ignored", "leave it out, or write one of the three");
   c.load_balancer_hostname = f["loadBalancerHostnames"].Flag(false);
   for (const Field& node : f["nodes"].Items()) c.nodes.push_back(ReadNode(node));
   if (c.nodes.empty()) c.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});
@@ -40,7 +43,19 @@ ClusterSpec ReadCluster(const Field& f) {
     const Field path = manifest.IsScalar() ? manifest : manifest["path"], objects = manifest["objects"];
     ManifestSpec spec{path.Text(), manifest["namespace"].Text(), manifest["selector"].Text()};
     if (objects.present()) spec.objects = objects.Json();
-    if (spec.path.empty() && spec.objects.is_null()) path.Fail("names nothing", "write a file's or a folder's path");
+    const auto take = [&](const char* key) {
+      if (manifest.IsScalar()) return;
+      for (const Field& setting : manifest[key].Items()) {
+        if (absl::Status status = CheckInstallSetting(setting.Text()); !status.ok())
+          setting.Fail(fmt::format("is no setting of an installation: {}", Message(status)), "write PATH=VALUE");
+        spec.set.push_back(setting.Text());
+      }
+    };
+    take("install");
+    if (spec.path.empty() && spec.objects.is_null() && spec.set.empty())
+      path.Fail("names nothing", "write a file's or a folder's path");
+    take("set");
+    if (!spec.set.empty() && !spec.objects.is_null()) objects.Fail("are no IstioOperator's", "leave `set` out");
     spec.file = manifest.file();
     spec.line = (objects.present() ? objects : manifest).line();
     c.manifests.push_back(std::move(spec));

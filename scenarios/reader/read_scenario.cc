@@ -198,7 +198,7 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   const std::filesystem::path there = BaseFile(document).parent_path().lexically_normal();
   for (ClusterSpec& cluster : s.clusters) {
     for (ManifestSpec& manifest : cluster.manifests) {
-      if (root.Inherited("clusters")) manifest.path = (there / manifest.path).string();
+      if (root.Inherited("clusters") && !manifest.path.empty()) manifest.path = (there / manifest.path).string();
     }
   }
   return s;

@@ -1,8 +1,11 @@
 #include "scenarios/runner/start.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/json_access.h"
@@ -22,6 +25,9 @@
 #include "sim/mending/installation.h"
 
 namespace wavetank::scenario {
+
+// As `istioctl create-remote-secret` calls them.
+constexpr std::string_view kRemoteSecretPrefix = "istio-remote-secret-";
 
 using nlohmann::json;
 using sim::inputs::AddIssuer;
@@ -72,6 +78,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   std::set<std::string> without_istiod;
   std::vector<std::string> without_roots, without_kubeconfigs;  // of which dumps somebody cut them out
   std::vector<RemoteSecretSpec> stand_ins;
+  std::map<std::pair<std::string, std::string>, std::string> brought_secrets;  // cluster and name: where it stands
   bool brings_control_plane = false;
   std::vector<ClusterRanges> files;
   for (const ClusterSpec& cluster : scenario.clusters) {
@@ -100,7 +107,14 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     }
     const SystemNamespaceSet own = SystemNamespaces(*objects);
     const CutOut cut = TakeCutOut(&*objects, own);
-    for (const json& object : *objects) out.certificates.Add(object);
+    for (const json& object : *objects) {
+      out.certificates.Add(object);
+      const json& meta = At(object, "metadata");
+      const std::string ns = Text(meta, "namespace");
+      if (Text(object, "kind") == "Secret" && (own.contains(ns) || ns == "istio-system") &&
+          Text(meta, "name").starts_with(kRemoteSecretPrefix))
+        brought_secrets[{cluster.name, Text(meta, "name")}] = PlaceInManifests(cluster, object);
+    }
     // Namespaces first: their labels decide what becomes of everything in them.
     std::stable_partition(objects->begin(), objects->end(),
                           [](const json& object) { return Text(object, "kind") == "Namespace"; });
@@ -161,6 +175,14 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     out.phases[1].push_back(SetRemoteSecret{secret.of, secret.in, "present"});
   }
   for (const RemoteSecretSpec& secret : scenario.remote_secrets) {
+    const std::string name = std::string(kRemoteSecretPrefix) + secret.of;
+    if (const auto brought = brought_secrets.find({secret.in, name}); brought != brought_secrets.end()) {
+      out.notes.push_back(
+          fmt::format("{}: cluster {}: Secret {} is taken as it stands there, in the place of the one that the "
+                      "scenario's remoteSecrets would make of {}",
+                      brought->second, secret.in, name, secret.of));
+      continue;
+    }
     out.phases[1].push_back(SetRemoteSecret{secret.of, secret.in, "present"});
   }
   if (chosen(sim::Mend::kTokens)) {

@@ -15,6 +15,7 @@
 #include "scenarios/answers/address_names.h"
 #include "scenarios/answers/failure_words.h"
 #include "scenarios/mesh/gaps.h"
+#include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/system_namespaces.h"
 #include "scenarios/mesh/world.h"
@@ -335,6 +336,7 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     spec.control_plane = c.control_plane.empty() ? c.name : c.control_plane;
     spec.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});
     for (const std::string& path : c.paths) spec.manifests.push_back({path, c.ns, ""});
+    if (absl::Status status = GiveSettings(c.set, &spec); !status.ok()) return status;
     absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(spec, nullptr);  // MakeStart() tells the notes
     if (!objects.ok()) return objects.status();
     bool labelled = false;

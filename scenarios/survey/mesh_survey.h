@@ -24,10 +24,11 @@ namespace wavetank::scenario {
 
 struct SurveyCluster {
   std::string name;
-  std::vector<std::string> paths;  // files or folders with manifests
-  std::string control_plane;       // empty: its own
-  std::string ns;                  // of objects that name none; empty: "default"
-  bool by_folder = false;          // the name is its folder's: what its istiod calls it comes before it
+  std::vector<std::string> paths;     // files or folders with manifests
+  std::string control_plane;          // empty: its own
+  std::string ns;                     // of objects that name none; empty: "default"
+  bool by_folder = false;             // the name is its folder's: what its istiod calls it comes before it
+  std::vector<std::string> set = {};  // see GiveSettings() of installer_files.h
 };
 
 struct SurveyOptions {

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "core/agent/stats_tags.h"
 #include "core/base/assert.h"
 #include "core/base/json_text.h"
+#include "fakes/envoy/access_log/istio_stats.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "re2/re2.h"
@@ -68,6 +70,48 @@ TaggedName TagsOf(const std::string& name) {
   return out;
 }
 
+std::string LabelValue(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return out;
+}
+
+// Of Istio's own metrics, whose labels stand in their names (fakes/envoy/access_log/istio_stats.h).
+bool HasTags(std::string_view name) { return name.find(envoysim::kTagBegins) != name.npos; }
+bool IsPart(std::string_view name) { return name.find(envoysim::kPartBegins) != name.npos; }
+
+// As Envoy's pages of text have it: each tag's name and value behind the name. Envoy:
+// source/common/stats/thread_local_store.cc, TagStatNameJoiner; an empty value is no part of it.
+std::string PlainName(const std::string& name) {
+  std::string out = absl::StrReplaceAll(
+      name, {{std::string(1, envoysim::kTagBegins), "."}, {std::string(1, envoysim::kTagValue), "."}});
+  for (size_t at; (at = out.find("..")) != out.npos;) out.erase(at, 1);
+  if (out.ends_with('.')) out.pop_back();
+  return out;
+}
+
+// "istiocustom." is a namespace that Prometheus is not told of. Envoy: source/common/stats/custom_stat_namespaces.h
+struct IstioName {
+  std::string metric, labels, part;
+};
+IstioName IstioNameOf(const std::string& name) {
+  constexpr std::string_view kNamespace = "istiocustom.";
+  const size_t part = name.find(envoysim::kPartBegins), tags = name.find(envoysim::kTagBegins);
+  IstioName out;
+  out.metric = name.substr(kNamespace.size(), tags - kNamespace.size());
+  if (part != name.npos) out.part = name.substr(part + 1);
+  const std::vector<std::string> all = absl::StrSplit(name.substr(tags + 1, part - tags - 1), envoysim::kTagBegins);
+  for (const std::string& tag : all) {
+    const size_t value = tag.find(envoysim::kTagValue);
+    out.labels += fmt::format("{}{}=\"{}\"", out.labels.empty() ? "" : ",", tag.substr(0, value),
+                              LabelValue(tag.substr(value + 1)));
+  }
+  return out;
+}
+
 bool IsGauge(std::string_view name) {
   static constexpr std::array<std::string_view, 8> kEnds = {"_active", "_open",    ".active_clusters", ".live",
                                                             ".state",  ".version", "_buffered",        "_warming"};
@@ -86,22 +130,41 @@ std::string MetricName(const std::string& name) {
   return out;
 }
 
-std::string LabelValue(std::string_view value) {
+std::string HistogramLines(const std::string& metric, const std::string& labels,
+                           const std::map<std::string, uint64_t>& parts) {
+  const auto value = [&](const std::string& part) {
+    const auto it = parts.find(part);
+    return it == parts.end() ? uint64_t{0} : it->second;
+  };
   std::string out;
-  for (const char c : value) {
-    if (c == '\\' || c == '"') out += '\\';
-    out += c == '\n' ? std::string("\\n") : std::string(1, c);
-  }
-  return out;
+  const auto bound = [&](const std::string& le) {
+    out += fmt::format("{}_bucket{{{},le=\"{}\"}} {}\n", metric, labels, le, value("le" + le));
+  };
+  for (const double le : envoysim::IstioCounters::kBounds) bound(fmt::format("{:g}", le));
+  bound("+Inf");
+  return out + fmt::format("{0}_sum{{{1}}} {2}\n{0}_count{{{1}}} {3}\n", metric, labels, value("sum"), value("count"));
 }
 
 std::string PrometheusPage(const std::vector<std::pair<std::string, uint64_t>>& stats) {
   struct Metric {
-    bool gauge = false;
+    const char* type = "counter";
     std::string lines;
   };
   std::map<std::string, Metric> metrics;
+  std::map<std::string, std::map<std::string, std::map<std::string, uint64_t>>> histograms;  // by labels, by part
   for (const auto& [name, value] : stats) {
+    if (HasTags(name)) {
+      const IstioName istio = IstioNameOf(name);
+      Metric& m = metrics[istio.metric];
+      if (istio.part.empty()) {
+        m.type = istio.metric == "istio_build" ? "gauge" : "counter";
+        m.lines += fmt::format("{}{{{}}} {}\n", istio.metric, istio.labels, value);
+        continue;
+      }
+      m.type = "histogram";
+      histograms[istio.metric][istio.labels][istio.part] = value;
+      continue;
+    }
     const TaggedName tagged = TagsOf(name);
     const std::string metric = MetricName(tagged.name);
     std::string labels;
@@ -109,12 +172,15 @@ std::string PrometheusPage(const std::vector<std::pair<std::string, uint64_t>>& 
       labels += fmt::format("{}{}=\"{}\"", labels.empty() ? "" : ",", tag.label, LabelValue(tag.value));
     }
     Metric& m = metrics[metric];
-    m.gauge = IsGauge(name);
+    m.type = IsGauge(name) ? "gauge" : "counter";
     m.lines += fmt::format("{}{{{}}} {}\n", metric, labels, value);
+  }
+  for (const auto& [metric, series] : histograms) {
+    for (const auto& [labels, parts] : series) metrics[metric].lines += HistogramLines(metric, labels, parts);
   }
   std::string out;
   for (const auto& [name, metric] : metrics) {
-    out += fmt::format("# TYPE {} {}\n{}\n", name, metric.gauge ? "gauge" : "counter", metric.lines);
+    out += fmt::format("# TYPE {} {}\n{}\n", name, metric.type, metric.lines);
   }
   return out;
 }
@@ -129,12 +195,16 @@ absl::StatusOr<std::string> StatsPage(const std::map<std::string, uint64_t>& sta
     return absl::InvalidArgumentError(fmt::format("filter '{}': {}", query.filter, filter.error()));
   }
   std::vector<std::pair<std::string, uint64_t>> kept;
+  const bool prometheus = query.format == StatsQuery::Format::kPrometheus;
   for (const auto& [name, value] : stats) {
-    if (query.used_only && value == 0) continue;
-    if (!query.filter.empty() && !re2::RE2::PartialMatch(name, filter)) continue;
-    kept.emplace_back(name, value);
+    // Pages of text tell quantiles of histograms, which are not kept here.
+    if (IsPart(name) && !prometheus) continue;
+    if (query.used_only && value == 0 && !IsPart(name)) continue;
+    const std::string plain = HasTags(name) ? PlainName(name.substr(0, name.find(envoysim::kPartBegins))) : name;
+    if (!query.filter.empty() && !re2::RE2::PartialMatch(plain, filter)) continue;
+    kept.emplace_back(prometheus ? name : plain, value);
   }
-  if (query.format == StatsQuery::Format::kPrometheus) return PrometheusPage(kept);
+  if (prometheus) return PrometheusPage(kept);
   if (query.format == StatsQuery::Format::kJson) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const auto& [name, value] : kept) list.push_back({{"name", name}, {"value", value}});

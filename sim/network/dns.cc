@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/json_access.h"
+#include "core/base/status.h"
 #include "core/kube/types.h"
 #include "fakes/kube/services/load_balancers.h"
 #include "fmt/format.h"
@@ -9,9 +11,21 @@
 namespace wavetank::sim {
 namespace {
 
+using nlohmann::json;
+
 constexpr int kMaxAliases = 8;
 
 absl::Status NoSuchName(std::string_view name) { return absl::NotFoundError(fmt::format("no such host: {}", name)); }
+
+// An address next to those of the cluster's Services: in a /16 with some, as ranges of Services are hardly smaller.
+bool IsOfServices(fakekube::ApiServer& api, const IpAddress& address) {
+  if (!address.is_v4()) return false;
+  for (const kube::ObjectRef& object : api.List("Service")) {
+    const absl::StatusOr<IpAddress> ip = IpAddress::Parse(Text(At(object->body, "spec"), "clusterIP"));
+    if (ip.ok() && ip->is_v4() && ip->low() >> 16 == address.low() >> 16) return true;
+  }
+  return false;
+}
 
 std::string_view WithoutDot(std::string_view name) {
   return !name.empty() && name.back() == '.' ? name.substr(0, name.size() - 1) : name;
@@ -101,8 +115,108 @@ ClusterDns::Answered ClusterDns::Outside(std::string_view name) const {
   return answer;
 }
 
+absl::StatusOr<std::shared_ptr<const Corefile>> ClusterDns::InForce() const {
+  const kube::ObjectRef map = api_.Get("ConfigMap", {"kube-system", "coredns"});
+  if (map == nullptr) return corefile_;  // its pods hold what they had
+  const std::string version = fmt::format("{}", map->meta.resource_version);
+  if (version == corefile_version_) return corefile_;
+  corefile_version_ = version;
+  const bool runs = corefile_.ok() && *corefile_ != nullptr;
+  if (runs && !(*corefile_)->reloads()) return corefile_;
+  const json& text = At(map->body, {"data", "Corefile"});
+  if (!text.is_string()) return corefile_;
+  absl::StatusOr<std::shared_ptr<const Corefile>> made = Corefile::Make(TextOf(text));
+  // coredns: plugin/reload: what cannot be read leaves the one before in force; none is where it has just begun.
+  if (made.ok() || !runs) corefile_ = std::move(made);
+  return corefile_;
+}
+
+bool ClusterDns::HasAddress(const IpAddress& address, bool outside) const {
+  for (const kube::ObjectRef& object : api_.List("Service", "kube-system")) {
+    if (Text(At(object->body, {"spec", "selector"}), "k8s-app") != "kube-dns") continue;
+    const auto is = [&](const std::string& text) {
+      const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text);
+      return ip.ok() && *ip == address;
+    };
+    if (!outside && is(Text(At(object->body, "spec"), "clusterIP"))) return true;
+    for (const json& ingress : Items(At(object->body, {"status", "loadBalancer", "ingress"}))) {
+      if (is(Text(ingress, "ip"))) return true;
+    }
+    for (const json& ip : Items(At(object->body, {"spec", "externalIPs"}))) {
+      if (is(TextOf(ip))) return true;
+    }
+  }
+  return false;
+}
+
+const ClusterDns* WorldDns::At(const IpAddress& address, const ClusterDns& from) const {
+  for (const ClusterDns* cluster : clusters_) {
+    if (cluster->HasAddress(address, /*outside=*/cluster != &from)) return cluster;
+  }
+  return nullptr;
+}
+
+ClusterDns::Answered ClusterDns::Forward(const Corefile::Step& step, int depth) const {
+  if (step.servers.empty()) return Outside(step.name);
+  Answered out = absl::UnavailableError(fmt::format("no answer for {}: server failure", step.name));
+  for (const std::string& server : step.servers) {
+    const absl::StatusOr<IpAddress> address = IpAddress::Parse(server);
+    const ClusterDns* const cluster = address.ok() ? world_.At(*address, *this) : nullptr;
+    if (cluster != nullptr) {
+      out = depth >= kMaxAliases ? out : cluster->Qualified(step.name, depth + 1);
+    } else {
+      // An address of Services that none has is nobody's; any other server knows the world's names.
+      const bool lost = address.ok() && IsOfServices(api_, *address);
+      if (!lost) out = Outside(step.name);
+    }
+    if (out.ok() || absl::IsNotFound(out.status())) return out;
+  }
+  return out;
+}
+
+ClusterDns::Answered ClusterDns::By(const Corefile& corefile, std::string_view name, int depth) const {
+  using Kind = Corefile::Step::Kind;
+  if (depth >= kMaxAliases) return absl::UnavailableError("a chain of aliases without end");
+  const Corefile::Step step = corefile.Query(std::string(name));
+  const auto after = [&](const Corefile::Step& next) -> Answered {
+    switch (next.kind) {
+      case Kind::kAddresses:
+        return WorldDns::Answer{next.addresses, next.ttl};
+      case Kind::kAlias:
+        return Qualified(next.name, depth + 1);
+      case Kind::kNoSuchName:
+        return NoSuchName(next.name);
+      case Kind::kForward:
+        return Forward(next, depth);
+      case Kind::kService:
+      case Kind::kNoServer:
+        break;
+    }
+    return absl::UnavailableError(fmt::format("no answer for {}: no server of CoreDNS is for it", next.name));
+  };
+  if (step.kind != Kind::kService) return after(step);
+  const std::string_view rest =
+      std::string_view(step.name).substr(0, step.name.size() - std::min(step.name.size(), step.zone.size() + 1));
+  const std::string_view below = rest.ends_with(".svc") ? rest.substr(0, rest.size() - 4) : std::string_view();
+  const bool served =
+      step.namespaces.empty() || std::find(step.namespaces.begin(), step.namespaces.end(),
+                                           std::string(below.substr(below.rfind('.') + 1))) != step.namespaces.end();
+  Answered out = served && !below.empty() ? InZone(step.name, step.zone, depth) : NoSuchName(step.name);
+  if (out.ok() || !absl::IsNotFound(out.status()) || !step.falls_through) return out;
+  return after(corefile.AfterServices(step.name));
+}
+
 ClusterDns::Answered ClusterDns::Qualified(std::string_view name, int depth) const {
-  const std::string zone = ".svc." + domain_;
+  const absl::StatusOr<std::shared_ptr<const Corefile>> corefile = InForce();
+  if (!corefile.ok())
+    return absl::UnavailableError(
+        fmt::format("no answer for {}: CoreDNS does not run: {}", name, Message(corefile.status())));
+  if (*corefile != nullptr && !(*corefile)->made_of_others()) return By(**corefile, name, depth);
+  return InZone(name, domain_, depth);
+}
+
+ClusterDns::Answered ClusterDns::InZone(std::string_view name, std::string_view of, int depth) const {
+  const std::string zone = fmt::format(".svc.{}", of);
   if (name.size() <= zone.size() || name.substr(name.size() - zone.size()) != zone) return Outside(name);
   const std::string_view rest = name.substr(0, name.size() - zone.size());
   const size_t dot = rest.rfind('.');

@@ -15,6 +15,7 @@
 #include "core/base/ip.h"
 #include "core/base/time.h"
 #include "fakes/kube/store/api_server.h"
+#include "sim/network/corefile.h"
 
 namespace wavetank::sim {
 
@@ -26,6 +27,8 @@ struct DnsRecord {
   bool a_fails = false, aaaa_fails = false;
   std::optional<Duration> ttl;  // of what is said of the name, or of that there is nothing; nothing: it is not kept
 };
+
+class ClusterDns;
 
 class WorldDns {
  public:
@@ -39,15 +42,29 @@ class WorldDns {
   absl::StatusOr<Answer> Ask(std::string_view name, std::optional<Duration>* ttl = nullptr) const;
   absl::StatusOr<std::vector<IpAddress>> Resolve(std::string_view name) const;
 
+  // Clusters' own servers, which others may be told to ask. In the order of being added, until they are removed.
+  void Add(const ClusterDns* cluster) { clusters_.push_back(cluster); }
+  void Remove(const ClusterDns* cluster) { std::erase(clusters_, cluster); }
+  // The cluster whose DNS pods stand behind an address, as `from`'s CoreDNS reaches it: a Service's own, or a load
+  // balancer's anywhere. Null: none.
+  const ClusterDns* At(const IpAddress& address, const ClusterDns& from) const;
+
  private:
   std::map<std::string, DnsRecord, std::less<>> zone_;
+  std::vector<const ClusterDns*> clusters_;
 };
 
-// CoreDNS of one cluster, with a pod's search list.
+// CoreDNS of one cluster, with a pod's search list. Where ConfigMap kube-system/coredns is there, its Corefile says who
+// answers (corefile.h); a change of it acts at once if the one before has the plugin `reload`, else never.
 class ClusterDns {
  public:
-  ClusterDns(fakekube::ApiServer& api, const WorldDns& world, std::string domain = "cluster.local")
-      : api_(api), world_(world), domain_(std::move(domain)) {}
+  ClusterDns(fakekube::ApiServer& api, WorldDns& world, std::string domain = "cluster.local")
+      : api_(api), world_(world), domain_(std::move(domain)) {
+    world_.Add(this);
+  }
+  ~ClusterDns() { world_.Remove(this); }
+  ClusterDns(const ClusterDns&) = delete;
+  ClusterDns& operator=(const ClusterDns&) = delete;
 
   // As a pod of namespace `ns` asks: "helloworld", "helloworld.sample", fully qualified names, names of the world. An
   // IP literal is itself. ClusterIP Services give their VIP, headless ones their ready endpoints.
@@ -56,15 +73,26 @@ class ClusterDns {
   absl::StatusOr<WorldDns::Answer> Ask(std::string_view name, std::string_view ns) const;
 
  private:
+  friend class WorldDns;
   using Answered = absl::StatusOr<WorldDns::Answer>;
   Answered Service(std::string_view name, std::string_view ns, int depth) const;
   Answered Qualified(std::string_view name, int depth) const;
+  // Below ".svc.ZONE"; else the world's.
+  Answered InZone(std::string_view name, std::string_view zone, int depth) const;
   // Of the world outside, from memory as long as what it said holds.
   Answered Outside(std::string_view name) const;
+  // What the Corefile in force says; InvalidArgument: CoreDNS does not run by it. Null: there is none.
+  absl::StatusOr<std::shared_ptr<const Corefile>> InForce() const;
+  Answered By(const Corefile& corefile, std::string_view name, int depth) const;
+  Answered Forward(const Corefile::Step& step, int depth) const;
+  // Its pods' Service has the address, within the cluster or, with `outside`, for all.
+  bool HasAddress(const IpAddress& address, bool outside) const;
 
   fakekube::ApiServer& api_;
-  const WorldDns& world_;
+  WorldDns& world_;
   std::string domain_;
+  mutable std::string corefile_version_;  // resourceVersion of the ConfigMap as looked at last
+  mutable absl::StatusOr<std::shared_ptr<const Corefile>> corefile_ = std::shared_ptr<const Corefile>();
   struct Kept {
     Time until{};
     Answered answer;

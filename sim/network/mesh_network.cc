@@ -337,10 +337,11 @@ MeshNetwork::Obstacle MeshNetwork::Unknown(const Workload& from, const SocketAdd
   return {fmt::format("nothing that {} reaches has {}", here, destination.ip.ToString()), true};
 }
 
-void MeshNetwork::SetPolicies(SiteId site, const fakekube::ApiServer* api, const fakekube::NetworkPolicies* policies) {
+void MeshNetwork::SetPolicies(SiteId site, const fakekube::ApiServer* api, const fakekube::NetworkPolicies* policies,
+                              bool strict) {
   const auto index = static_cast<size_t>(site);
   if (policies_.size() <= index) policies_.resize(index + 1);
-  policies_[index] = {api, policies};
+  policies_[index] = {api, policies, strict};
 }
 
 kube::ObjectRef MeshNetwork::PodUnderPolicies(const Workload& workload) const {
@@ -448,13 +449,36 @@ MeshNetwork::SenderKind MeshNetwork::KindOf(WorkloadId id) const {
   return out;
 }
 
+bool MeshNetwork::StrictlyPasses(const Workload& from, const Workload& to, const IpAddress& source,
+                                 const SocketAddress& wire, const SocketAddress& destination) const {
+  using fakekube::PolicyDirection;
+  const auto strict = [&](const Workload& at) {
+    const auto index = static_cast<size_t>(at.site);
+    return index < policies_.size() && policies_[index].strict;
+  };
+  const kube::ObjectRef sender = PodUnderPolicies(from), receiver = PodUnderPolicies(to);
+  const bool home = from.site == to.site;
+  const auto refuses = [&](PolicyDirection direction, const Workload& at, const kube::ObjectRef& pod,
+                           const kube::ObjectRef& other, const IpAddress& ip, uint16_t port) {
+    if (pod == nullptr || !strict(at)) return false;
+    const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(at.site)].policies;
+    return policies.Refuses(direction, *pod, {home ? other.get() : nullptr, ip, false}, port) != nullptr;
+  };
+  return !refuses(PolicyDirection::kEgress, from, sender, receiver, wire.ip, wire.port) &&
+         !refuses(PolicyDirection::kIngress, to, receiver, sender, source, destination.port);
+}
+
 bool MeshNetwork::StillPasses(const Origin& origin, const SocketAddress& dialled, const envoysim::AcceptInfo& info) {
-  if (underlay_ == nullptr || info.acceptor == WorkloadId{}) return true;
+  if (info.acceptor == WorkloadId{}) return true;
   const Workload &from = at(origin.workload), &to = at(info.acceptor);
   if (&from == &to) return true;
   Crossing crossing;
   // The address of an own Service never leaves the node.
   const bool inside = FindPort(static_cast<uint16_t>(from.site), dialled) != nullptr;
+  if (!policies_.empty() &&
+      !StrictlyPasses(from, to, info.source.ip, inside ? info.destination : dialled, info.destination))
+    return false;
+  if (underlay_ == nullptr) return true;
   crossing.before = {origin.source.empty() ? from.ip : origin.source, inside ? info.destination : dialled};
   crossing.after = {info.source.ip, info.destination};
   crossing.from = from.network;

@@ -90,8 +90,9 @@ class MeshNetwork final : public envoysim::Network {
 
   // The NetworkPolicy that keeps the pod's queries from its cluster's DNS; null: none does.
   kube::ObjectRef KeepsFromDns(WorkloadId from) const;
-  // A cluster whose network plugin acts upon NetworkPolicies. Both outlive this.
-  void SetPolicies(SiteId site, const fakekube::ApiServer* api, const fakekube::NetworkPolicies* policies);
+  // A cluster whose network plugin acts upon NetworkPolicies; with `strict` on connections that stand, too. Both
+  // outlive this.
+  void SetPolicies(SiteId site, const fakekube::ApiServer* api, const fakekube::NetworkPolicies* policies, bool strict);
 
   WorkloadId Add(Workload workload);
   Workload& at(WorkloadId id) { return *workloads_[static_cast<uint32_t>(id)]; }
@@ -205,7 +206,11 @@ class MeshNetwork final : public envoysim::Network {
   struct SitePolicies {
     const fakekube::ApiServer* api = nullptr;
     const fakekube::NetworkPolicies* policies = nullptr;
+    bool strict = false;
   };
+  // Where policies cut what stands: whether those of either end let the connection go on.
+  bool StrictlyPasses(const Workload& from, const Workload& to, const IpAddress& source, const SocketAddress& wire,
+                      const SocketAddress& destination) const;
   std::vector<SitePolicies> policies_;  // by SiteId, as far as they are enforced
   // The pod, if its cluster enforces policies and has some.
   kube::ObjectRef PodUnderPolicies(const Workload& workload) const;

@@ -27,6 +27,7 @@ class InstallationTest : public ProgramTest {
     folder_ = std::filesystem::path(testing::TempDir()) /
               ("installation-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
     std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_ / "with");
     for (const std::string n : {"1", "2"}) {
       std::filesystem::create_directories(folder_ / ("c" + n));
       for (const std::string& file :
@@ -255,6 +256,53 @@ TEST_F(InstallationTest, KindsOwnPluginEnforcesNoNetworkPolicy) {
                                 Not(HasSubstr("NetworkPolicy sample/closed"))));
 }
 
+// One of the two networks' own Services alone, so that what is cut is not asked elsewhere.
+std::string PolicyArrives(const std::string& policies) {
+  return "name: policy\nclusters:\n- name: c1\n  networkPolicies: " + policies + "\n  manifests: [" +
+         kInstalledManifests + "istiod.yaml, " + kInstalledManifests + "sample.yaml, " + kInstalledManifests +
+         "helloworld-service.yaml, " + kInstalledManifests + "helloworld-v1.yaml, " + kInstalledManifests +
+         "sleep.yaml]\nflows: [{name: f, from: {cluster: c1, namespace: sample, app: sleep}, to: "
+         "helloworld.sample:5000, "
+         "path: /hello, rate: 20/s}]\nsteps:\n- name: before\n  then: [{flow: f, requests: 100}]\n  expect: "
+         "[{requests: "
+         "{failed: 0}}]\n- name: shut\n  do: [{apply: {cluster: c1, objects: [{apiVersion: networking.k8s.io/v1, kind: "
+         "NetworkPolicy, metadata: {name: shut, namespace: sample}, spec: {podSelector: {matchLabels: {app: "
+         "helloworld}}, "
+         "policyTypes: [Ingress]}}]}}]\n  then: [{flow: f, requests: 100}]\n  expect: [{requests: {of: then, failed: ";
+}
+
+TEST_F(InstallationTest, AConnectionThatStandsOutlivesANetworkPolicyUnlessItsPluginLooksAtThoseToo) {
+  Write("scenario.yaml", PolicyArrives("enforced") + "0}}]\n");
+  const Ran kept = Call("run " + folder_.string());
+  EXPECT_EQ(kept.code, 0) << kept.output << kept.error;
+  Write("scenario.yaml", PolicyArrives("strict") + "'>= 1'}}]\n");
+  const Ran cut = Call("run " + folder_.string());
+  EXPECT_EQ(cut.code, 0) << cut.output << cut.error;
+  Write("scenario.yaml", PolicyArrives("sometimes") + "0}}]\n");
+  EXPECT_THAT(Call("run " + folder_.string()).error, HasSubstr("is neither enforced nor strict nor ignored"));
+}
+
+TEST_F(InstallationTest, ABoundThatNothingKeepsIsBadInput) {
+  for (const auto& [bound, why] : {std::pair("'< 0'", "nothing is less than 0"), {"'> 100%'", "is more than 100%"}}) {
+    Write("scenario.yaml", PolicyArrives("enforced") + bound + "}}]\n");
+    const Ran ran = Call("run " + folder_.string());
+    EXPECT_EQ(ran.code, 2) << bound;
+    EXPECT_THAT(ran.error, HasSubstr(why));
+  }
+}
+
+TEST_F(InstallationTest, ARemoteSecretThatIsLaidOverIsTakenAsItStands) {
+  Write("with/cluster1.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: istio-remote-secret-cluster2, namespace: istio-system, labels: "
+        "{istio/multiCluster: \"true\"}, annotations: {networking.istio.io/cluster: cluster2}}\nstringData: {cluster2: "
+        "none}\n");
+  const Ran ran = Call("check " + kMainStory + " --with " + (folder_ / "with").string());
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("WT203"), HasSubstr("istio-remote-secret-cluster2")));
+  EXPECT_THAT(
+      ran.output + ran.error,
+      HasSubstr("cluster1.yaml:1: cluster cluster1: Secret istio-remote-secret-cluster2 is taken as it stands"));
+}
+
 TEST_F(InstallationTest, WhatKindRefusesIsBadInput) {
   const std::pair<const char*, const char*> kRefused[] = {
       {"networking: {podSubet: 10.1.0.0/16}", "unable to decode config: field podSubet not found in networking"},
@@ -376,6 +424,91 @@ TEST_F(InstallationTest, AnIstioOperatorIsWhatIstioctlMakesOfIt) {
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.error,
               HasSubstr("operator.yaml:1: an IstioOperator: istioctl manifest generate: Error: unknown field"));
+}
+
+// Prints what it is called with, as an object's annotation.
+constexpr char kIstioctlThatRepeats[] =
+    "#!/bin/sh\nprintf 'apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: called, namespace: sample}\\ndata:\\n  "
+    "with: |-\\n    %s\\n' \"$*\"\n";
+
+class IstioctlSet : public InstallationTest {
+ protected:
+  void SetUp() override {
+    InstallationTest::SetUp();
+    Write("istioctl", kIstioctlThatRepeats);
+    std::filesystem::permissions(folder_ / "istioctl", std::filesystem::perms::owner_all);
+    setenv("ISTIOCTL", (folder_ / "istioctl").c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("ISTIOCTL");
+    InstallationTest::TearDown();
+  }
+};
+
+TEST_F(IstioctlSet, ManifestGenerateTakesWhatIstioctlTakes) {
+  EXPECT_THAT(Call("manifest generate --set profile=minimal -f a.yaml -r canary --set 'values.a\\.b[0]=c'").output,
+              HasSubstr("manifest generate -f a.yaml --set profile=minimal --set values.a\\.b[0]=c -r canary\n"));
+}
+
+TEST_F(IstioctlSet, ASettingIsLaidOverTheOneIstioOperatorOfItsCluster) {
+  Write("c1/operator.yaml", kOperator);
+  Write("c2/operator.yaml", kOperator);
+  const Ran both = Apply("--set profile=demo --set c2:values.global.network=network2 --json");
+  EXPECT_EQ(both.code, 0) << both.error;
+  // Which object stands for what was called is seen by `check`, which reads the same.
+  Write("c1/more.yaml", kOperator);
+  const Ran two = Apply("--set c1:profile=demo");
+  EXPECT_EQ(two.code, 2);
+  EXPECT_THAT(two.error, AllOf(HasSubstr("--set profile=demo: c1 has 2 IstioOperators"), HasSubstr("more.yaml:1"),
+                               HasSubstr("--set FILE:profile=demo")));
+  EXPECT_EQ(Apply("--set c1:more:profile=demo").code, 0);
+  const Ran nowhere = Apply("--set c3:profile=demo");
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_THAT(nowhere.error, HasSubstr("neither a cluster nor a file of manifests is called c3"));
+  EXPECT_THAT(Apply("--set profile").error, HasSubstr("'profile' is not PATH=VALUE"));
+}
+
+TEST_F(IstioctlSet, WithoutAnIstioOperatorItIsAnInstallation) {
+  Write("istioctl",
+        "#!/bin/sh\ncase \"$*\" in *'--set profile=minimal') ;; *) echo \"called as $*\" >&2; exit 1;; esac\n"
+        "echo 'apiVersion: v1\nkind: Service\nmetadata: {name: rendered, namespace: sample}\nspec: {ports: "
+        "[{name: http, port: 7}], selector: {app: helloworld}}'\n");
+  const Ran ran = Apply("--set c1:profile=minimal");
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, testing::ContainsRegex("c1 +sample +rendered"));
+  EXPECT_THAT(ran.output, Not(testing::ContainsRegex("c2 +sample +rendered +ClusterIP")));
+  EXPECT_THAT(Apply("--set c1:profile=huge").error,
+              HasSubstr("--set: an IstioOperator: istioctl manifest generate: called"));
+}
+
+TEST_F(IstioctlSet, AScenariosManifestSaysItTheSameWay) {
+  Write("operator.yaml", kOperator);
+  Write("scenario.yaml",
+        "name: set\nclusters:\n- name: c1\n  manifests:\n  - {path: operator.yaml, set: [profile=demo]}\n"
+        "  - {install: [profile=remote]}\n");
+  EXPECT_EQ(Call("run " + folder_.string()).code, 0);
+  Write("scenario.yaml",
+        "name: set\nclusters:\n- name: c1\n  manifests:\n  - {path: c1/sample.yaml, set: [profile=demo]}\n");
+  const Ran none = Call("run " + folder_.string());
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.error, HasSubstr("scenario.yaml:5: `set` profile=demo is for an IstioOperator"));
+}
+
+TEST_F(IstioctlSet, ATagOfAnotherReleaseIsToldWhereTheIstioOperatorSaysIt) {
+  const std::string head = "apiVersion: install.istio.io/v1alpha1\nkind: IstioOperator\nspec:\n";
+  const auto finds = [&](const std::string& spec) {
+    Write("c1/operator.yaml", head + spec);
+    return Call("check --cluster c1=" + (folder_ / "c1").string()).output;
+  };
+  EXPECT_THAT(finds("  profile: empty\n  tag: \"1.18\"\n"),
+              AllOf(HasSubstr("c1/operator.yaml:5: warning WT741"), HasSubstr("spec.tag 1.18 is no release")));
+  EXPECT_THAT(finds("  tag: 1.17.3\n"), HasSubstr("spec.tag 1.17.3 is of Istio 1.17, and charts"));
+  EXPECT_THAT(
+      finds("  values:\n    global:\n      tag: 1.18.9\n"),
+      AllOf(HasSubstr("c1/operator.yaml:6: "), HasSubstr("spec.values.global.tag 1.18.9: Istio has no release")));
+  EXPECT_THAT(finds("  hub: docker.io/isto\n"), HasSubstr("spec.hub docker.io/isto is almost docker.io/istio"));
+  EXPECT_THAT(finds("  revision: 1-17-2\n"), HasSubstr("revision 1-17-2 is called after Istio 1.17"));
+  EXPECT_THAT(finds("  tag: 1.18.2\n  revision: 1-18-2\n  hub: mirror.example/istio\n"), Not(HasSubstr("WT741")));
 }
 
 TEST_F(InstallationTest, RemoteSecretsAreCheckedInIstioctlsWords) {

@@ -233,6 +233,30 @@ TEST_F(Questions, StatsTellsWhatAProxyHasCounted) {
   const std::string newer = "stats " + main + " --step 0 --proxy sleep@cluster1 --filter 'helloworld.*active_overflow'";
   EXPECT_EQ(Call(newer).output, "");
   EXPECT_THAT(Call(newer + " --profile istio-1.30").output, HasSubstr("upstream_rq_active_overflow: 0"));
+  // Istio's own metrics: who asked, who answered, in which cluster, and how.
+  const std::string measured = (folder_ / "measured.yaml").string();
+  std::ofstream(measured)
+      << "name: measured\nextends: " + main +
+             "\nmeshConfig: {defaultProviders: {metrics: [prometheus]}}\nflows: [{name: f, from: {cluster: "
+             "cluster1, namespace: sample, app: sleep}, to: helloworld.sample:5000, rate: 100/s}]\n"
+             "steps: [{name: ask, then: [{flow: f, requests: 100}]}]\n";
+  const std::string istio =
+      Call("stats " + measured + " --proxy sleep@cluster1 --filter istio_requests_total -o prometheus").output;
+  for (const char* cluster : {"cluster1", "cluster2"}) {
+    EXPECT_THAT(istio,
+                testing::ContainsRegex(
+                    "istio_requests_total\\{reporter=\"source\",source_workload=\"sleep\".*source_principal=\""
+                    "spiffe://cluster.local/ns/sample/sa/sleep\",source_app=\"sleep\".*destination_workload=\""
+                    "helloworld-v[12]\".*destination_principal=\"spiffe://cluster.local/ns/sample/sa/default\".*"
+                    "destination_service=\"helloworld.sample.svc.cluster.local\".*destination_cluster=\"" +
+                    std::string(cluster) +
+                    "\",request_protocol=\"http\",response_code=\"200\",grpc_response_status=\"\",response_flags="
+                    "\"-\",connection_security_policy=\"unknown\"\\} [0-9]+\n"));
+  }
+  EXPECT_THAT(
+      Call("stats " + measured + " --proxy helloworld-v2@cluster2 --filter istio_requests -o prometheus").output,
+      testing::ContainsRegex("reporter=\"destination\",source_workload=\"sleep\".*source_cluster=\"cluster1\".*"
+                             "connection_security_policy=\"mutual_tls\""));
   const Ran wrong = Call("stats " + main + " --proxy sleep@cluster1 --filter '('");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.error, HasSubstr("missing )"));

@@ -59,5 +59,28 @@ TEST(EnvoyStats, PrometheusHasTheLabelsOfIstiosBootstrap) {
   EXPECT_THAT(page, HasSubstr("authz_enforce_result=\"allowed\""));
 }
 
+TEST(EnvoyStats, IstiosOwnMetricsHaveTheirLabelsAndNoPrefix) {
+  const std::string tags =
+      "\x1freporter\x1esource\x1fgrpc_response_status\x1e\x1fresponse_code\x1e"
+      "200";
+  const std::string duration = "istiocustom.istio_request_duration_milliseconds" + tags;
+  const std::map<std::string, uint64_t> stats = {{"istiocustom.istio_requests_total" + tags, 3},
+                                                 {duration + "\x1dle1", 1},
+                                                 {duration + "\x1dle+Inf", 3},
+                                                 {duration + "\x1dsum", 14},
+                                                 {duration + "\x1d"
+                                                             "count",
+                                                  3}};
+  EXPECT_EQ(*StatsPage(stats, {}),
+            "istiocustom.istio_requests_total.reporter.source.grpc_response_status.response_code.200: 3\n");
+  const std::string page = *StatsPage(stats, {.format = Format::kPrometheus});
+  const std::string labels = "reporter=\"source\",grpc_response_status=\"\",response_code=\"200\"";
+  EXPECT_THAT(page, HasSubstr("# TYPE istio_requests_total counter\nistio_requests_total{" + labels + "} 3\n"));
+  EXPECT_THAT(page, HasSubstr("# TYPE istio_request_duration_milliseconds histogram\n"));
+  EXPECT_THAT(page, HasSubstr("istio_request_duration_milliseconds_bucket{" + labels + ",le=\"1\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr(",le=\"+Inf\"} 3\nistio_request_duration_milliseconds_sum{" + labels + "} 14\n"));
+  EXPECT_THAT(page, HasSubstr("istio_request_duration_milliseconds_count{" + labels + "} 3\n"));
+}
+
 }  // namespace
 }  // namespace wavetank::serve

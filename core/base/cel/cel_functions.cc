@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "core/base/cel/cel_objects.h"
 #include "core/base/ip.h"
 #include "core/base/text/go_url.h"
 #include "fmt/format.h"
@@ -94,6 +95,30 @@ constexpr FunctionRow kFunctions[] = {
     {"getEscapedPath", CelFunction::kEscapedPath, 1, 1, false, true, FunctionRow::In::kLibrary},
     {"isIP", CelFunction::kIsIp, 1, 1, true, false, FunctionRow::In::kLibrary},
     {"isCIDR", CelFunction::kIsCidr, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"isQuantity", CelFunction::kIsQuantity, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"quantity", CelFunction::kQuantity, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"isInteger", CelFunction::kIsInteger, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"asInteger", CelFunction::kAsInteger, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"asApproximateFloat", CelFunction::kAsFloat, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"sign", CelFunction::kSignOf, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"add", CelFunction::kPlus, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"sub", CelFunction::kMinus, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"isLessThan", CelFunction::kIsLess, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"isGreaterThan", CelFunction::kIsGreater, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"compareTo", CelFunction::kCompareTo, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"ip", CelFunction::kIp, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"family", CelFunction::kFamily, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"isUnspecified", CelFunction::kIsUnspecified, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"isLoopback", CelFunction::kIsLoopback, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"isLinkLocalMulticast", CelFunction::kIsLinkLocalMulticast, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"isLinkLocalUnicast", CelFunction::kIsLinkLocalUnicast, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"isGlobalUnicast", CelFunction::kIsGlobalUnicast, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"cidr", CelFunction::kCidr, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"containsIP", CelFunction::kContainsIp, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"containsCIDR", CelFunction::kContainsCidr, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"ip", CelFunction::kIpOfCidr, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"masked", CelFunction::kMasked, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"prefixLength", CelFunction::kPrefixLength, 1, 1, false, true, FunctionRow::In::kLibrary},
 };
 
 constexpr std::string_view kTypes[] = {"int",   "uint", "double", "bool",      "string",
@@ -588,11 +613,15 @@ CelValue InText(CelFunction f, const CelValue& a, const CelValue& b, int largest
 // What only the library has.
 CelValue LibraryCall(CelFunction f, const std::vector<CelValue>& of, int largest_program) {
   const CelValue& a = of.front();
-  if (f == CelFunction::kToText) return ToText(a);
+  if (f == CelFunction::kToText) {
+    const auto* const map = a.As<std::shared_ptr<const CelMap>>();
+    const std::optional<std::string> text = map == nullptr ? std::nullopt : ObjectText(**map);
+    return text ? CelText(*text) : ToText(a);
+  }
   if (const auto* list = a.As<std::shared_ptr<const CelList>>()) return ListCall(f, **list, of);
   if (const auto* map = a.As<std::shared_ptr<const CelMap>>()) {
     const auto* const url = dynamic_cast<const ReadUrl*>(map->get());
-    return url == nullptr ? CelValue{} : url->Part(f);
+    return url == nullptr ? ObjectCall(f, **map, of) : url->Part(f);
   }
   const auto* const text = a.As<std::string>();
   if (text == nullptr) return {};
@@ -608,8 +637,16 @@ CelValue LibraryCall(CelFunction f, const std::vector<CelValue>& of, int largest
       return {IpAddress::Parse(*text).ok()};
     case CelFunction::kIsCidr:
       return {text->find('/') != std::string::npos && IpPrefix::Parse(*text).ok()};
+    case CelFunction::kIsQuantity:
+      return {IsQuantity(*text)};
+    case CelFunction::kQuantity:
+      return MakeQuantity(*text);
+    case CelFunction::kIp:
+      return MakeIp(*text);
+    case CelFunction::kCidr:
+      return MakeCidr(*text);
     default:
-      return TextCall(f, *text, of, largest_program);
+      return f > CelFunction::kIsCidr ? CelValue{} : TextCall(f, *text, of, largest_program);
   }
 }
 
@@ -648,6 +685,7 @@ std::optional<bool> EqualValues(const CelValue& a, const CelValue& b) {
   const auto* const m = a.As<std::shared_ptr<const CelMap>>();
   const auto* const n = b.As<std::shared_ptr<const CelMap>>();
   if (m == nullptr || n == nullptr) return false;
+  if (const std::optional<bool> same = SameObjects(**m, **n)) return same;
   if (!(*m)->size() || !(*n)->size()) return std::nullopt;  // attributes are not compared as a whole
   if ((*m)->size() != (*n)->size()) return false;
   for (const CelValue& key : (*m)->Keys()) {

@@ -108,10 +108,11 @@ config::ProxyTracing OldSettings(const Proxy& proxy, const config::MeshConfig& m
   return out;
 }
 
-// Per cent of requests that start a trace, where no Telemetry says. istiod: PILOT_TRACE_SAMPLING is 1.
-double OldSampling(const config::ProxyTracing& settings) {
+// Per cent of requests that start a trace, where no Telemetry says. istiod: tracing.go, proxyConfigSamplingValue
+double OldSampling(const config::ProxyTracing& settings, double of_istiod) {
   const double sampling = settings.sampling.value_or(0.0);
-  return sampling == 0.0 || sampling > 100.0 ? 1.0 : sampling;
+  if (sampling == 0.0) return of_istiod;
+  return sampling > 100.0 ? 1.0 : sampling;
 }
 
 struct Parts {
@@ -120,6 +121,7 @@ struct Parts {
   uint32_t max_path_tag_length = 0;
   const CustomTags* tags = nullptr;
   bool cluster_tag = false;
+  bool istio_tags = true;
 };
 
 std::string EncodeTracing(const Parts& parts, const Proxy& proxy) {
@@ -140,12 +142,14 @@ std::string EncodeTracing(const Parts& parts, const Proxy& proxy) {
       for (const auto& [name, tag] : tags) w.Bytes(TracingPb::kCustomTagsFieldNumber, tag);
     };
     // In one piece, by name, which those that every proxy has are already.
-    std::vector<NamedTag> own = ServiceTags(proxy, parts.cluster_tag);
+    std::vector<NamedTag> own;
+    if (parts.istio_tags) own = ServiceTags(proxy, parts.cluster_tag);
     if (parts.tags->empty()) {
-      write(DryRunTags());
+      if (parts.istio_tags) write(DryRunTags());
       return write(own);
     }
-    std::vector<NamedTag> all = DryRunTags();
+    std::vector<NamedTag> all;
+    if (parts.istio_tags) all = DryRunTags();
     all.insert(all.end(), own.begin(), own.end());
     AddCustomTags(*parts.tags, all);
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -163,10 +167,11 @@ HttpTracing MakeHttpTracing(const WorkloadTelemetry& telemetry, ListenerClass li
   Parts parts;
   parts.tags = &old.custom_tags;
   parts.max_path_tag_length = old.max_path_tag_length;
+  parts.istio_tags = push.env().features.istio_tags;
   parts.cluster_tag = push.profile().Has(Change::kTracesTellCluster);
   if (!spec) {
     if (!push.mesh().enable_tracing) return out;
-    parts.random_sampling = OldSampling(old);
+    parts.random_sampling = OldSampling(old, push.env().features.trace_sampling);
     out.config = EncodeTracing(parts, proxy);
     return out;
   }

@@ -280,10 +280,9 @@ absl::StatusOr<std::shared_ptr<const LogExpression>> LogExpression::Make(std::st
   return std::shared_ptr<const LogExpression>(new LogExpression(*std::move(made), blind));
 }
 
-bool LogExpression::Holds(const AccessLogEntry& entry) const {
-  if (blind_) return true;
+CelValue LogExpression::Evaluate(const AccessLogEntry& entry) const {
   int64_t budget = kMostSteps;
-  const CelValue value = expression_->Evaluate(
+  return expression_->Evaluate(
       [&](std::string_view name) {
         for (const auto& [variable, find] : kVariables) {
           if (variable == name) return MapOf(find, entry);
@@ -291,8 +290,24 @@ bool LogExpression::Holds(const AccessLogEntry& entry) const {
         return CelValue{};
       },
       &budget);
+}
+
+bool LogExpression::Holds(const AccessLogEntry& entry) const {
+  if (blind_) return true;
+  const CelValue value = Evaluate(entry);
   const bool* const holds = value.As<bool>();
   return holds != nullptr && *holds;
+}
+
+// Envoy: source/extensions/filters/common/expr/evaluator.cc, print
+std::string LogExpression::Text(const AccessLogEntry& entry) const {
+  const CelValue value = blind_ ? CelValue{} : Evaluate(entry);
+  if (const auto* text = value.As<std::string>()) return *text;
+  if (const auto* is = value.As<bool>()) return *is ? "true" : "false";
+  if (const auto* number = value.As<int64_t>()) return fmt::format("{}", *number);
+  if (const auto* number = value.As<uint64_t>()) return fmt::format("{}", *number);
+  if (const auto* number = value.As<double>()) return fmt::format("{:g}", *number);
+  return value.failed() ? "unknown" : "";
 }
 
 }  // namespace wavetank::envoysim

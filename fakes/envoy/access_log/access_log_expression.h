@@ -4,13 +4,15 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 
 namespace wavetank::cel {
 class CelExpression;
-}
+struct CelValue;
+}  // namespace wavetank::cel
 
 namespace wavetank::envoysim {
 
@@ -26,9 +28,13 @@ class LogExpression {
 
   // False also where it fails, as over an attribute that is not there.
   bool Holds(const AccessLogEntry& entry) const;
+  // What it comes to, as text; "unknown" where it fails, or reads what is not simulated.
+  // istio/proxy: istio_stats.cc, StreamOverrides
+  std::string Text(const AccessLogEntry& entry) const;
 
  private:
   LogExpression(cel::CelExpression expression, bool blind);
+  cel::CelValue Evaluate(const AccessLogEntry& entry) const;
 
   const std::unique_ptr<const cel::CelExpression> expression_;
   const bool blind_;  // what it reads is not simulated

@@ -369,6 +369,19 @@ absl::Status SetHealthCheck(const cluster_v3::Cluster& cluster, const Extensions
   return absl::OkStatus();
 }
 
+// istio/proxy: source/extensions/filters/http/istio_stats/istio_stats.cc, populatePeerInfo: the first of the services.
+void ReadService(const envoy::config::core::v3::Metadata& metadata, ClusterConfig* out) {
+  const auto istio = metadata.filter_metadata().find("istio");
+  if (istio == metadata.filter_metadata().end()) return;
+  const auto services = istio->second.fields().find("services");
+  if (services == istio->second.fields().end() || services->second.list_value().values().empty()) return;
+  const auto& service = services->second.list_value().values(0).struct_value().fields();
+  if (const auto host = service.find("host"); host != service.end()) out->istio_host = host->second.string_value();
+  const auto name = service.find("name");
+  out->istio_name =
+      name != service.end() ? name->second.string_value() : out->istio_host.substr(0, out->istio_host.find('.'));
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluster_v3::Cluster& cluster,
@@ -378,6 +391,7 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
   out->hash = hash;
   out->name = out->service_name = cluster.name();
   out->config = ConfigPath(cluster.metadata());
+  ReadService(cluster.metadata(), out.get());
   out->alt_stat_name = cluster.alt_stat_name();
   if (out->name.empty()) {
     return absl::InvalidArgumentError(

@@ -90,7 +90,8 @@ struct ClusterConfig {
   // The name that a request asks for is the TLS server's name, and has to stand in its certificate.
   bool auto_sni = false, auto_san_validation = false;
   std::string alt_stat_name;
-  IpAddress bind_source;  // upstream_bind_config
+  std::string istio_host, istio_name;  // of the Service that it is of: metadata "istio", services; empty: of none
+  IpAddress bind_source;               // upstream_bind_config
   TransportSocket socket;
   std::vector<TransportSocketMatch> socket_matches;
   std::shared_ptr<const EndpointTable> load_assignment;  // static and DNS clusters

@@ -4,6 +4,7 @@
 
 #include "envoy/config/accesslog/v3/accesslog.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
+#include "fakes/envoy/access_log/istio_stats.h"
 #include "fakes/envoy/http/http2_options.h"
 #include "fakes/envoy/match/proto_time.h"
 #include "fmt/format.h"
@@ -41,6 +42,12 @@ absl::Status AddDiscovered(const hcm::HttpFilter& filter, bool last, const Exten
   return absl::OkStatus();
 }
 
+// istio/proxy: extensions/metadata_exchange/plugin.cc; since 1.20 source/extensions/filters/http/peer_metadata.
+bool ExchangesPeers(const google::protobuf::Any& config) {
+  return ConfigType(config) == "io.istio.http.peer_metadata.Config" ||
+         config.value().find("envoy.wasm.metadata_exchange") != std::string::npos;
+}
+
 // Adds one filter to the chain. `terminal`: the name of the one that ends it, if it came already.
 absl::Status CompileFilter(const hcm::HttpFilter& filter, bool last, const Extensions& extensions,
                            HttpConnectionManager* out, std::string* terminal) {
@@ -60,7 +67,17 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, bool last, const Exten
                     *terminal, "envoy.filters.http.router"));
   }
   const HttpFilterType* const type = extensions.filters()->Http(ConfigType(filter.typed_config()), filter.name());
+  if (ConfigType(filter.typed_config()) == "stats.PluginConfig") {
+    absl::StatusOr<std::shared_ptr<const IstioStats>> stats = IstioStats::Make(filter.typed_config(), extensions);
+    if (!stats.ok()) return stats.status();
+    out->stats.push_back(*std::move(stats));
+    return absl::OkStatus();
+  }
   if (type == nullptr) {
+    if (ExchangesPeers(filter.typed_config())) {
+      out->exchanges_peers = true;
+      return absl::OkStatus();
+    }
     extensions.NoteWithoutEffect("HTTP filter", filter.typed_config());
     return absl::OkStatus();
   }

@@ -22,6 +22,8 @@ class HttpConnectionManager;
 
 namespace wavetank::envoysim {
 
+class IstioStats;
+
 struct HttpConnectionManager {
   std::string stat_prefix;
   std::shared_ptr<const RouteTable> routes;  // inline; nullptr: by RDS
@@ -48,6 +50,8 @@ struct HttpConnectionManager {
   PathNormalisation paths;
   std::shared_ptr<const LocalReplyRules> local_replies;  // nullptr: answers of its own stay as they are
   std::shared_ptr<const AccessLogs> logs;                // nullptr: none
+  std::vector<std::shared_ptr<const IstioStats>> stats;  // its filters istio.stats
+  bool exchanges_peers = false;                          // it tells who it is, and asks (PeerInfo)
 };
 
 // InvalidArgument with Envoy's words if it would be refused.

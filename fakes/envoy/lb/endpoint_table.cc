@@ -178,6 +178,11 @@ absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
       endpoint.health = HealthOf(e.health_status());
       endpoint.draining = e.health_status() == envoy::config::core::v3::DRAINING;
       endpoint.transport_socket_match = MatchMetadata(e.metadata());
+      if (const auto istio = e.metadata().filter_metadata().find("istio");
+          istio != e.metadata().filter_metadata().end()) {
+        const auto workload = istio->second.fields().find("workload");
+        if (workload != istio->second.fields().end()) endpoint.workload = workload->second.string_value();
+      }
       // Measured on the real binary: of two copies of an address in one assignment the first is used.
       const std::string key = endpoint.address.ip.empty() ? endpoint.hostname : std::string();
       if (kind == AddressKind::kEds && !seen.emplace(endpoint.address, key).second) continue;

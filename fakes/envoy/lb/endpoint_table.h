@@ -43,6 +43,7 @@ struct LbEndpoint {
   // Filter metadata "envoy.transport_socket_match", sorted by key.
   std::shared_ptr<const StringPairs> transport_socket_match;
   std::shared_ptr<const EndpointCheck> check;  // health_check_config; null: none
+  std::string workload;                        // filter metadata "istio", as istiod writes it; empty: none
 };
 
 struct LbLocality {

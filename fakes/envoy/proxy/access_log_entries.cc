@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "fakes/envoy/access_log/istio_stats.h"
 #include "fakes/envoy/http/request_body.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/downstream.h"
@@ -102,9 +103,11 @@ void Router::EntryOf(const Stream& s, AccessLogEntry* out) const {
   entry.notes = &s.notes;
 }
 
-void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration lead) {
+void Router::FillLogEntry(const Stream& s, const RequestRecord& record, Duration lead, std::string* kept,
+                          AccessLogEntry* out) const {
   DataPlaneView& envoy = *s.envoy;
-  AccessLogEntry entry;
+  AccessLogEntry& entry = *out;
+  std::string& shown = *kept;
   EntryOf(s, &entry);
   entry.end = envoy.host().Now() + lead;
   entry.code = record.code;
@@ -113,7 +116,6 @@ void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration le
   entry.details = record.details;
   entry.transport_failure = s.transport_failure;
   // That a body is empty, HTTP/1.1's codec says, behind the back of the log. Envoy: http1/codec_impl.cc
-  std::string shown;
   entry.response_headers = record.headers;
   if (record.details != "via_upstream" && record.body.empty()) {
     ForEachHeader(record.headers, [&](std::string_view name, std::string_view value) {
@@ -128,15 +130,79 @@ void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration le
     const Time head = s.begun != 0 ? s.begun_at : entry.end;
     entry.response_after = head - entry.start;
     entry.response_took = entry.end - head;
-    entry.service_time = head - s.log->routed;
+    if (s.log != nullptr) entry.service_time = head - s.log->routed;
   } else {
     entry.text_body = !record.body.empty();
   }
   entry.attempts = s.attempts;
+  if (s.log == nullptr) return;
   entry.upstream_host = s.log->host;
   entry.upstream_remote = s.log->remote;
   entry.upstream_local = s.log->local;
-  envoy.WriteAccessLogs(*s.manager->logs, &entry);
+}
+
+void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration lead) {
+  AccessLogEntry entry;
+  std::string shown;
+  FillLogEntry(s, record, lead, &shown, &entry);
+  s.envoy->WriteAccessLogs(*s.manager->logs, &entry);
+}
+
+void Router::Measure(const Stream& s, const RequestRecord& record, const PeerInfo* peer, uint16_t grpc_status,
+                     Duration lead) {
+  DataPlaneView& envoy = *s.envoy;
+  MeasuredRequest request;
+  request.inbound = s.downstream->listener().inbound;
+  request.grpc = IsGrpc(*s.spec);
+  request.code = record.code;
+  request.grpc_status = grpc_status != kNoGrpcStatus ? grpc_status : GrpcStatusOfHttp(record.code);
+  request.flags = s.flags;
+  request.flags_of_enum = !envoy.release().Has(EnvoyChange::kFlagsInOrderOfSetting);
+  request.own = envoy.peer();
+  request.peer = request.inbound ? plane_.fabric().peer(s.exchange) : peer;
+  if (request.inbound && !s.manager->exchanges_peers) request.peer = nullptr;
+  request.host = s.spec->authority;
+  if (s.route != nullptr) request.route = s.route->name;
+  if (s.cluster != nullptr) {
+    const ClusterConfig& config = s.cluster->config();
+    request.cluster = config.name;
+    request.service_host = config.istio_host;
+    request.service_name = config.istio_name;
+  }
+  if (request.inbound) {
+    request.peer_identity = plane_.configs().Keep(s.downstream->peer_identity());
+    request.own_identity = plane_.configs().Keep(s.downstream->own_identity());
+  } else {
+    request.peer_identity = s.upstream_identity;
+    request.own_identity = s.own_identity;
+    if (peer == nullptr && s.upstream_host != nullptr) request.endpoint_workload = s.upstream_host->workload;
+  }
+  const bool of_service = !request.service_host.empty();
+  AccessLogEntry entry;
+  std::string shown;
+  for (const std::shared_ptr<const IstioStats>& stats : s.manager->stats) {
+    IstioCounters& counters = envoy.istio_counters();
+    IstioCounters::Key key;
+    key.stats = stats->id();
+    if (s.cluster != nullptr) key.cluster = s.cluster->config().hash.low;
+    if (stats->hosts_by_header() && !of_service) key.host = HashBytes(request.host).low;
+    if (!request.endpoint_workload.empty()) key.workload = HashBytes(request.endpoint_workload).low;
+    key.peer = request.peer;
+    key.own_identity = request.own_identity.data();
+    key.peer_identity = request.peer_identity.data();
+    key.flags = request.flags;
+    const uint32_t route = request.route == "block_all" ? 1 : request.route == "allow_any" ? 2 : 0;
+    key.code = request.code | uint32_t{request.grpc} << 16 | uint32_t{request.grpc_status & 0xffU} << 17 | route << 25;
+    IstioCounters::Series* series = stats->asks_entry() ? nullptr : counters.Find(key);
+    if (series == nullptr) {
+      if (stats->asks_entry()) FillLogEntry(s, record, lead, &shown, &entry);
+      const AccessLogEntry* const asked = stats->asks_entry() ? &entry : nullptr;
+      series = &counters.Add(stats->asks_entry() ? nullptr : &key,
+                             stats->NameOf(IstioStats::Metric::kRequests, request, asked),
+                             stats->NameOf(IstioStats::Metric::kDuration, request, asked));
+    }
+    series->Record(envoy.host().Now() + lead - s.start);
+  }
 }
 
 }  // namespace wavetank::envoysim

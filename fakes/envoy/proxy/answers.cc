@@ -180,10 +180,12 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
                        record.latency.count(), std::string_view(text, std::min(end.size, sizeof(text)))});
   }
   if (s.log != nullptr) WriteLogs(s, record, lead);
+  if (!s.manager->stats.empty()) Measure(s, record, passed_on ? came.peer : nullptr, upstream.grpc_status, lead);
   // Its client has a part of it, which is no answer.
   if (s.broken) record.code = upstream.code = 0;
   Reply reply = upstream;
   reply.record = &record;
+  reply.peer = s.manager->exchanges_peers && plane_.fabric().peer(s.exchange) != nullptr ? envoy.peer() : nullptr;
   reply.headers = headers;
   reply.close = closes;
   if (!passed_on && !s.broken) {

@@ -18,6 +18,7 @@
 #include "fakes/envoy/tcp/fabric.h"
 #include "fakes/envoy/tcp/latency.h"
 #include "fakes/envoy/tcp/network.h"
+#include "fakes/envoy/tcp/peer.h"
 
 namespace wavetank::envoysim {
 
@@ -63,6 +64,8 @@ class DataPlane {
     Time first{}, last{};
     int64_t count = 0;
   };
+  // One per content; lives as long as this.
+  const PeerInfo* KeepPeer(PeerInfo peer) { return &*peers_.insert(std::move(peer)).first; }
   void NoteNack(Time at, const std::string& proxy, std::string_view type, const std::string& text);
   const std::vector<Nack>& nacks() const { return nacks_; }  // in the order of `first`
   // Lines that scripts wrote to an Envoy's log, or that it wrote about them; equal ones once.
@@ -82,6 +85,7 @@ class DataPlane {
 
  private:
   const Options options_;
+  std::set<PeerInfo> peers_;
   WithoutEffect without_effect_;
   std::vector<ScriptLine> script_lines_;
   std::vector<Nack> nacks_;

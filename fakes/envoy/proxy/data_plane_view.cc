@@ -1,8 +1,10 @@
 #include "fakes/envoy/proxy/data_plane_view.h"
 
+#include <algorithm>
 #include <iterator>
 #include <tuple>
 
+#include "envoy/config/core/v3/base.pb.h"
 #include "fakes/envoy/access_log/access_log.h"
 #include "fmt/format.h"
 
@@ -40,7 +42,29 @@ void DataPlaneView::End(StopKind kind) {
   routes_.reset();
   extensions_.clear();
   chains_.clear();
+  peer_ = nullptr;
+  istio_counters_ = {};
   ++epoch_;
+}
+
+const PeerInfo* DataPlaneView::peer() const {
+  if (peer_ != nullptr) return peer_;
+  envoy::config::core::v3::Node node;
+  process_.context().FillNode(&node);
+  const auto& fields = node.metadata().fields();
+  const auto text = [](const auto& in, const char* key) {
+    const auto it = in.find(key);
+    return it == in.end() ? std::string() : it->second.string_value();
+  };
+  const auto labels = fields.find("LABELS");
+  const google::protobuf::Struct none;
+  const auto& label = labels == fields.end() ? none.fields() : labels->second.struct_value().fields();
+  istio_version_ = text(fields, "ISTIO_VERSION");
+  peer_ = plane_.KeepPeer({text(fields, "WORKLOAD_NAME"), text(fields, "NAMESPACE"),
+                           text(label, "service.istio.io/canonical-name"),
+                           text(label, "service.istio.io/canonical-revision"), text(label, "app"),
+                           text(label, "version"), text(fields, "CLUSTER_ID")});
+  return peer_;
 }
 
 void DataPlaneView::DrawAnew(uint64_t as) {
@@ -232,6 +256,14 @@ void DataPlaneView::AddClusterStats(std::map<std::string, uint64_t>* out) const 
   }
 }
 
+bool DataPlaneView::MeasuresForIstio() const {
+  if (listening_ == nullptr) return false;
+  const auto measures = [](const FilterChain& chain) { return chain.http.has_value() && !chain.http->stats.empty(); };
+  return std::any_of(listening_->items().begin(), listening_->items().end(), [&](const auto& listener) {
+    return std::any_of(listener->chains.begin(), listener->chains.end(), measures);
+  });
+}
+
 std::map<std::string, uint64_t> DataPlaneView::AllStats() const {
   std::map<std::string, uint64_t> out;
   process_.ForEachCounter([&](std::string_view name, uint64_t value) { out[std::string(name)] += value; });
@@ -248,6 +280,24 @@ std::map<std::string, uint64_t> DataPlaneView::AllStats() const {
     out[prefix + "downstream_cx_total"] += stats->total;
     out[prefix + "downstream_cx_active"] += stats->active;
     out[prefix + "downstream_cx_destroy"] += stats->total - stats->active;
+  }
+  istio_counters_.ForEach([&](const IstioCounters::Series& series) {
+    if (!series.requests_name.empty()) out[series.requests_name] += series.requests;
+    if (series.duration_name.empty()) return;
+    const auto part = [&](std::string_view name, uint64_t value) {
+      out[series.duration_name + kPartBegins + std::string(name)] += value;
+    };
+    uint64_t below = 0;
+    for (size_t i = 0; i < series.buckets.size(); ++i) {
+      below += series.buckets[i];
+      part(i < IstioCounters::kBounds.size() ? fmt::format("le{:g}", IstioCounters::kBounds[i]) : "le+Inf", below);
+    }
+    part("sum", series.sum_ms);
+    part("count", series.requests);
+  });
+  if (MeasuresForIstio() && peer() != nullptr && !istio_version_.empty()) {
+    out[fmt::format("istiocustom.istio_build{0}component{1}proxy{0}tag{1}{2}", kTagBegins, kTagValue, istio_version_)] =
+        1;
   }
   out["cluster_manager.active_clusters"] = active_.All().size();
   out["listener_manager.total_listeners_active"] = listening_ == nullptr ? 0 : listening_->items().size();

@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "fakes/envoy/access_log/istio_stats.h"
 #include "fakes/envoy/config/config_store.h"
 #include "fakes/envoy/process/process.h"
 #include "fakes/envoy/process/secrets.h"
@@ -86,6 +87,10 @@ class DataPlaneView {
   // When the listeners in force came into force.
   Time listening_since() const { return listening_since_; }
 
+  // Of its own workload, as its node's metadata says.
+  const PeerInfo* peer() const;
+  IstioCounters& istio_counters() { return istio_counters_; }
+
   // Adds what it knows of the Envoy to *entry and writes the lines; the end of what they are about.
   void WriteAccessLogs(const AccessLogs& logs, AccessLogEntry* entry);
 
@@ -132,6 +137,7 @@ class DataPlaneView {
   ListenerStats& listener_stats(const std::string& prefix);
 
  private:
+  bool MeasuresForIstio() const;
   void AddClusterStats(std::map<std::string, uint64_t>* out) const;
 
   // Whether it is gone for good.
@@ -157,6 +163,9 @@ class DataPlaneView {
   // By their managers, which listeners in force or connections hold; void with every change of either.
   absl::flat_hash_map<const HttpConnectionManager*, Filters> chains_;
   Time listening_since_{};
+  mutable const PeerInfo* peer_ = nullptr;  // null: nobody has asked yet
+  mutable std::string istio_version_;
+  IstioCounters istio_counters_;
   DownstreamConnection* connections_ = nullptr;  // list
   uint32_t epoch_ = 1;
 };

@@ -438,6 +438,11 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   }
   s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), RequestOfTry(&s), this, static_cast<uint64_t>(id),
                                                     s.exchange, static_cast<uint16_t>(s.proxies + 1));
+  if (s.manager != nullptr && !s.manager->stats.empty()) {
+    s.upstream_identity = plane_.configs().Keep(connection->server_identity());
+    s.own_identity = plane_.configs().Keep(connection->client_identity());
+  }
+  if (s.manager != nullptr && s.manager->exchanges_peers) plane_.fabric().SetPeer(s.upstream_exchange, s.envoy->peer());
   const Duration rest = UntilBodyIsHere(s, lead) - lead;  // what came before is sent with the head
   plane_.fabric().SetPace(s.upstream_exchange, {rest, std::min(rest, s.body_gap)});
   plane_.fabric().Dispatch(s.upstream_exchange, lead);
@@ -704,6 +709,14 @@ void Router::AbortDownstream(StreamId id, std::string_view details, ResponseFlag
     record.code = s->begun;
     record.headers = s->begun_headers;
     WriteLogs(*s, record, Duration::zero());
+  }
+  if (!details.empty() && s->downstream != nullptr && s->manager != nullptr && !s->manager->stats.empty()) {
+    s->flags |= flags;
+    RequestRecord record;
+    record.details = details;
+    record.code = s->begun;
+    record.headers = s->begun_headers;
+    Measure(*s, record, nullptr, kNoGrpcStatus, Duration::zero());
   }
   s->envoy->host().Cancel(s->timeout);
   s->envoy->host().Cancel(s->backoff);

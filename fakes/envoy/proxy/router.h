@@ -141,6 +141,8 @@ class Router final : public ExchangeOwner, public PoolUser {
     uint64_t draw = 0;
     std::string set_cookie;           // that hashing made up
     std::unique_ptr<RequestLog> log;  // nullptr: no log wants a line
+    // URI SANs of the last try's session; kept.
+    std::string_view upstream_identity, own_identity;
     TimerId timeout = kNoTimer;
     TimerId per_try = kNoTimer, per_try_idle = kNoTimer, upstream_longest = kNoTimer;
     TimerId backoff = kNoTimer;
@@ -253,6 +255,11 @@ class Router final : public ExchangeOwner, public PoolUser {
   void Finish(StreamId id, const Reply& reply, std::string_view details, Duration lead);
   // access_log_entries.cc: the lines of a request that ends `lead` from now.
   void WriteLogs(const Stream& stream, const RequestRecord& record, Duration lead);
+  void FillLogEntry(const Stream& stream, const RequestRecord& record, Duration lead, std::string* shown,
+                    AccessLogEntry* entry) const;
+  // The same for Istio's metrics. `peer`: who answered, if it said so.
+  void Measure(const Stream& stream, const RequestRecord& record, const PeerInfo* peer, uint16_t grpc_status,
+               Duration lead);
   void Mirror(const Stream& stream);
   bool Retriable(const Stream& stream, const Reply& reply) const;
   bool Retriable(const Stream& stream, ResetReason reason) const;

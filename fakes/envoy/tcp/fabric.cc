@@ -390,6 +390,15 @@ BodyPace Fabric::pace(ExchangeId exchange) const {
   return x == nullptr ? BodyPace() : x->pace;
 }
 
+const PeerInfo* Fabric::peer(ExchangeId exchange) const {
+  const Exchange* const x = exchanges_.Get(exchange);
+  return x == nullptr ? nullptr : x->peer;
+}
+
+void Fabric::SetPeer(ExchangeId exchange, const PeerInfo* peer) {
+  if (Exchange* const x = exchanges_.Get(exchange)) x->peer = peer;
+}
+
 void Fabric::SetPace(ExchangeId exchange, const BodyPace& pace) {
   if (Exchange* const x = exchanges_.Get(exchange)) x->pace = pace;
 }

@@ -29,6 +29,7 @@ namespace wavetank::envoysim {
 
 class TlsClient;
 class TlsServer;
+struct PeerInfo;
 
 enum class ExchangeId : uint64_t {};
 inline constexpr ExchangeId kNoExchange{0};
@@ -85,7 +86,8 @@ struct TlsOutcome {
   std::string alpn;   // as negotiated; empty if no overlap
   std::string error;  // as in %UPSTREAM_TRANSPORT_FAILURE_REASON%
   std::string server_identity;
-  bool local = false;  // the client itself refused (the server sees its alert)
+  std::string client_identity;  // that the server asked for, and was shown
+  bool local = false;           // the client itself refused (the server sees its alert)
   bool san_mismatch = false;
   std::string_view counter;  // static: what its cluster counts, "fail_verify_san"; empty: nothing was found wrong
   TlsTerms terms;            // of one that came so far
@@ -118,6 +120,8 @@ struct Reply {
   std::string_view headers;
   std::string_view trailers;  // what comes behind its body, the same way
   BodyPace pace;              // of a head alone (OnReplyHead): what is still to come
+  // The workload whose proxy passed it on, if it was asked to say so (SetPeer); lives as long as the world.
+  const PeerInfo* peer = nullptr;
   // What a proxy in the client's own pod logged; only during OnReply, and only over a local path.
   const RequestRecord* record = nullptr;
 };
@@ -225,6 +229,10 @@ class Fabric {
   // How its body follows it, where it stands; as its specification says unless it is set before Dispatch().
   BodyPace pace(ExchangeId exchange) const;
   void SetPace(ExchangeId exchange, const BodyPace& pace);
+  // The workload whose proxy sends it, which tells its name and asks for the other's; null: it does neither. Lives as
+  // long as the world.
+  const PeerInfo* peer(ExchangeId exchange) const;
+  void SetPeer(ExchangeId exchange, const PeerInfo* peer);
   // May call owner->OnReply before returning, if the whole way is local.
   void Dispatch(ExchangeId exchange, Duration lead);
   // Server end that held a request back (a tcp_proxy waiting for its upstream): sends it on after Splice().
@@ -282,6 +290,7 @@ class Fabric {
     ExchangeOwner* owner = nullptr;
     uint64_t cookie = 0;
     ExchangeId root = kNoExchange;  // nothing: itself
+    const PeerInfo* peer = nullptr;
     uint16_t proxies = 0;
     uint8_t tries = 0;
     bool answered = false;

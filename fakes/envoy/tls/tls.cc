@@ -216,6 +216,7 @@ HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& se
   }
   out.client.server_identity = Identity(&server);
   out.client_identity = Identity(client);
+  if (server.trusted_ca != nullptr) out.client.client_identity = out.client_identity;
   if (client != nullptr && client->context != nullptr) {
     const Time clients = hello.client == nullptr ? now : hello.client->WallClock();
     const PeerCheck check = Check(*client, &server, x509::Purpose::kServerAuth, clients, &cache_);

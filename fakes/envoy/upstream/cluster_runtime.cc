@@ -122,6 +122,7 @@ void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
     }
     host->index = static_cast<int32_t>(by_index_.size());
     host->hostname = e.hostname;
+    host->workload = e.workload;
     host->more_addresses = e.more_addresses;
     host->metadata = e.transport_socket_match;
     host->socket = MatchTransportSocket(config(), host->metadata.get());

@@ -52,6 +52,7 @@ struct HostRuntime {
   SocketAddress address;
   std::shared_ptr<const std::vector<SocketAddress>> more_addresses;  // tried when that one does not answer; null: none
   std::string locality, hostname;
+  std::string workload;  // LbEndpoint::workload
   std::shared_ptr<const StringPairs> metadata;
   int32_t index = -1;   // in the endpoint table; -1: removed from the cluster, or of ORIGINAL_DST
   bool chosen = false;  // of ORIGINAL_DST: since the last clean-up

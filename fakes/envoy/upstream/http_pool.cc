@@ -360,6 +360,8 @@ void UpstreamConnection::OnTls(ConnectionId connection, const TlsOutcome& outcom
   cluster.CountHandshake(outcome);
   if (outcome.ok) {
     if (outcome.refused) finding_ = outcome.finding;
+    server_identity_ = outcome.server_identity;
+    client_identity_ = outcome.client_identity;
     dial_.Settle(connection);
     Ready();
     return;

@@ -156,6 +156,9 @@ class UpstreamConnection final : public ConnectionHandler {
 
   ConnectionId id() const { return dial_.id(); }
   bool multiplexes() const { return pool_.protocol() == HttpProtocol::kHttp2; }
+  // URI SANs of its TLS session, the server's and its own; empty without one.
+  const std::string& server_identity() const { return server_identity_; }
+  const std::string& client_identity() const { return client_identity_; }
   // The server will take no further request; it closes when the present ones are done.
   void GoAway();
   // The request was answered.
@@ -202,6 +205,7 @@ class UpstreamConnection final : public ConnectionHandler {
   Time idle_since_{};
   std::vector<StreamId> streams_;
   std::string finding_;  // the server will hang up on what is said: why
+  std::string server_identity_, client_identity_;
 };
 
 }  // namespace wavetank::envoysim

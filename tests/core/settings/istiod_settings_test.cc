@@ -94,7 +94,7 @@ TEST(IstiodVariables, OfFeaturesAreEachTheirOwn) {
     EXPECT_EQ(std::count(seen.begin(), seen.end(), turned), 0) << variable.name;
     seen.push_back(turned);
   }
-  EXPECT_EQ(seen.size(), 30u);
+  EXPECT_EQ(seen.size(), 31u);
 }
 
 TEST(IstiodSettings, AreReadFromTheEnvironment) {
@@ -107,6 +107,17 @@ TEST(IstiodSettings, AreReadFromTheEnvironment) {
   EXPECT_EQ(settings.options.debounce_after, 5s);
   EXPECT_FALSE(settings.options.enable_ca);
   EXPECT_THAT(settings.options.custom_hosts, ElementsAre("a.example", "b.example"));
+}
+
+TEST(IstiodSettings, AShareOfTracesOutsideOfPerCentsIsOneAndALineOfTheLog) {
+  const IstiodSettings half =
+      SettingsOf(PodWith({Variable("PILOT_TRACE_SAMPLING", "50"), Variable("PILOT_ENABLE_ISTIO_TAGS", "false")}));
+  EXPECT_EQ(half.options.trace_sampling, 50);
+  EXPECT_FALSE(half.options.istio_tags);
+  EXPECT_THAT(half.log, testing::IsEmpty());
+  const IstiodSettings more = SettingsOf(PodWith({Variable("PILOT_TRACE_SAMPLING", "101")}));
+  EXPECT_EQ(more.options.trace_sampling, 1);
+  EXPECT_THAT(more.log, ElementsAre("PILOT_TRACE_SAMPLING out of range: 101"));
 }
 
 TEST(IstiodSettings, ArgumentsHaveTheLastWord) {

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <string>
+
 #include "tests/fakes/kube/cluster_fixture.h"
 
 namespace wavetank::sim {
@@ -71,6 +74,106 @@ TEST_F(DnsTest, ThatThereIsNoneIsKeptTooAndAServersFailureIsNot) {
   EXPECT_EQ(Says("b.example."), "UNAVAILABLE");
   world_.Set("b.example", {.addresses = {Ip("203.0.113.1")}});
   EXPECT_EQ(Says("b.example."), "203.0.113.1");
+}
+
+// What follows says who answers by CoreDNS's own configuration.
+class CorefileTest : public DnsTest {
+ protected:
+  void SetUp() override {
+    world_.Set("www.example", {.addresses = {Ip("203.0.113.1")}});
+    ApplyText(R"(
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+spec: {clusterIP: 10.96.7.7, ports: [{port: 80}]}
+)");
+  }
+  void Corefile(const std::string& text) {
+    std::string lines;
+    for (size_t from = 0, to; from < text.size(); from = to + 1) {
+      to = std::min(text.find('\n', from), text.size());
+      lines += "    " + text.substr(from, to - from) + "\n";
+    }
+    ApplyText(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: coredns, namespace: kube-system}\ndata:\n  Corefile: |\n" +
+        lines);
+  }
+};
+
+TEST_F(CorefileTest, KubeadmsOwnAnswersForServicesAndForTheWorld) {
+  Corefile(
+      ".:53 {\n  errors\n  health {\n    lameduck 5s\n  }\n  ready\n  kubernetes cluster.local in-addr.arpa ip6.arpa "
+      "{\n"
+      "    pods insecure\n    fallthrough in-addr.arpa ip6.arpa\n    ttl 30\n  }\n  prometheus :9153\n"
+      "  forward . /etc/resolv.conf {\n    max_concurrent 1000\n  }\n  cache 30\n  loop\n  reload\n  loadbalance\n}");
+  EXPECT_EQ(Says("web"), "10.96.7.7");
+  EXPECT_EQ(Says("www.example"), "203.0.113.1");
+  EXPECT_EQ(Says("none.default.svc.cluster.local."), "NOT_FOUND");
+}
+
+TEST_F(CorefileTest, AServerOfALongerZoneAnswersAlone) {
+  Corefile(".:53 {\n kubernetes cluster.local\n forward . 10.0.0.10\n}\nexample:53 {\n errors\n}");
+  EXPECT_EQ(Says("www.example."), "UNAVAILABLE") << "it has no plugin that answers";
+  EXPECT_EQ(Says("web"), "10.96.7.7");
+}
+
+TEST_F(CorefileTest, NamesAreRewrittenBeforeTheyAreLookedUp) {
+  Corefile(
+      ".:53 {\n rewrite name exact shop.example. web.default.svc.cluster.local.\n"
+      " rewrite name suffix .global .svc.cluster.local\n rewrite name regex (.*)\\.old\\. "
+      "{1}.default.svc.cluster.local\n"
+      " kubernetes cluster.local\n forward . /etc/resolv.conf\n}");
+  EXPECT_EQ(Says("shop.example."), "10.96.7.7");
+  EXPECT_EQ(Says("web.default.global."), "10.96.7.7");
+  EXPECT_EQ(Says("web.old."), "10.96.7.7");
+  EXPECT_EQ(Says("www.example."), "203.0.113.1");
+}
+
+TEST_F(CorefileTest, HostsAnswerAndWhatTheyDoNotKnowFallsThroughOnlyIfTheySaySo) {
+  Corefile(".:53 {\n hosts {\n  192.0.2.7 db.internal db\n  fallthrough\n }\n forward . /etc/resolv.conf\n}");
+  EXPECT_EQ(Says("db.internal."), "192.0.2.7");
+  EXPECT_EQ(dns_.Ask("db.internal.", "default")->ttl, 1h);
+  EXPECT_EQ(Says("www.example."), "203.0.113.1");
+}
+
+TEST_F(CorefileTest, HostsWithoutFallthroughAnswerForAll) {
+  Corefile(".:53 {\n hosts {\n  192.0.2.7 db.internal\n }\n forward . /etc/resolv.conf\n}");
+  EXPECT_EQ(Says("www.example."), "NOT_FOUND");
+}
+
+TEST_F(CorefileTest, ATemplateAnswersWithWhatItsPatternFound) {
+  Corefile(
+      ".:53 {\n template IN A nip.example {\n  match \"^ip-(?P<a>[0-9]+)-(?P<b>[0-9]+)[.]nip[.]example[.]$\"\n"
+      "  answer \"{{ .Name }} 60 IN A 10.0.{{ .Group.a }}.{{ index .Match 2 }}\"\n  fallthrough\n }\n"
+      " template IN ANY gone.example {\n  rcode NXDOMAIN\n }\n forward . /etc/resolv.conf\n}");
+  EXPECT_EQ(Says("ip-3-4.nip.example."), "10.0.3.4");
+  EXPECT_EQ(Says("www.gone.example."), "NOT_FOUND");
+  EXPECT_EQ(Says("www.example."), "203.0.113.1");
+}
+
+TEST_F(CorefileTest, ADomainOfAnotherNameIsServedIfThePluginSaysIt) {
+  Corefile(".:53 {\n kubernetes corp.local\n forward . /etc/resolv.conf\n}");
+  EXPECT_EQ(Says("web.default.svc.corp.local."), "10.96.7.7");
+  EXPECT_EQ(Says("web.default.svc.cluster.local."), "NOT_FOUND");
+}
+
+TEST_F(CorefileTest, AStubDomainAtAnAddressOfServicesThatNoneHasIsNoAnswer) {
+  Corefile(".:53 {\n kubernetes cluster.local\n forward . 1.1.1.1\n}\nexample:53 {\n forward . 10.96.99.99\n}");
+  EXPECT_EQ(Says("www.example."), "UNAVAILABLE");
+}
+
+TEST_F(CorefileTest, ANewOneActsIfTheOldOneReloads) {
+  Corefile(".:53 {\n hosts {\n  192.0.2.7 db.internal\n }\n}");
+  EXPECT_EQ(Says("db.internal."), "192.0.2.7");
+  Corefile(".:53 {\n reload\n hosts {\n  192.0.2.8 db.internal\n }\n}");
+  EXPECT_EQ(Says("db.internal."), "192.0.2.7") << "nobody looks at the file again";
+}
+
+TEST_F(CorefileTest, OneThatCannotBeReadLeavesTheOneBefore) {
+  Corefile(".:53 {\n reload\n hosts {\n  192.0.2.7 db.internal\n }\n}");
+  EXPECT_EQ(Says("db.internal."), "192.0.2.7");
+  Corefile(".:53 {\n hosts {\n  192.0.2.8 db.internal\n }\n");
+  EXPECT_EQ(Says("db.internal."), "192.0.2.7");
 }
 
 }  // namespace

@@ -166,6 +166,28 @@ TEST(CelExpressionTest, TheLibraryOfKubernetesHasTextsListsAndAddresses) {
   }
 }
 
+TEST(CelExpressionTest, QuantitiesAddressesAndRangesAreObjectsWithFunctions) {
+  for (
+      const char* text : {
+          R"(isQuantity('1.5Gi') && isQuantity('100m') && isQuantity('3e2') && !isQuantity('1.3Gigs') && !isQuantity(''))",
+          R"(quantity('1') == quantity('1000m') && quantity('1Ki') != quantity('1k'))",
+          R"(quantity('50Mi').isGreaterThan(quantity('1M')) && quantity('1.5').compareTo(quantity('1500m')) == 0)",
+          R"(quantity('50k').add(20).asInteger() == 50020 && quantity('1').sub(quantity('2')).sign() == -1)",
+          R"(quantity('50k').isInteger() && !quantity('50u').isInteger() && quantity('500m').asApproximateFloat() == 0.5)",
+          R"(ip('10.0.0.1').family() == 4 && ip('::1').isLoopback() && ip('fe80::1').isLinkLocalUnicast())",
+          R"(ip('8.8.8.8').isGlobalUnicast() && !ip('224.0.0.1').isGlobalUnicast() && ip('0.0.0.0').isUnspecified())",
+          R"(cidr('10.0.0.0/8').containsIP('10.1.2.3') && !cidr('10.0.0.0/8').containsIP(ip('11.0.0.1')))",
+          R"(cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16') && !cidr('10.1.0.0/16').containsCIDR('10.0.0.0/8'))",
+          R"(cidr('10.1.2.3/8').ip() == ip('10.1.2.3') && cidr('10.1.2.3/8').masked() == cidr('10.0.0.0/8'))",
+          R"(cidr('10.0.0.0/8').prefixLength() == 8 && string(ip('10.0.0.1')) == '10.0.0.1')",
+      }) {
+    EXPECT_TRUE(Holds(text, kKubernetesCel)) << text;
+  }
+  EXPECT_TRUE(Worth("quantity('50u').asInteger()", kKubernetesCel).failed());
+  EXPECT_TRUE(Worth("ip('10.0.0.300').family()", kKubernetesCel).failed());
+  EXPECT_TRUE(Worth("quantity('1').family()", kKubernetesCel).failed());
+}
+
 TEST(CelExpressionTest, FailuresAreToldAsCelGoTellsThem) {
   const auto why = [](std::string_view text) {
     const CelValue value = Worth(text, kKubernetesCel);

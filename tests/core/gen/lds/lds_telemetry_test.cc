@@ -285,6 +285,30 @@ TEST_F(LdsTelemetryTest, ALogStaysWhenItsServiceGoesUntilATelemetryChangesAndATr
   EXPECT_EQ(manager(third).access_log_size(), 0);
 }
 
+TEST_F(LdsTelemetryTest, WithoutTelemetryIstiodsVariablesSayHowMuchIsTracedAndWhetherIstioHasTags) {
+  world_.mesh.enable_tracing = true;
+  Environment env = world_.Env();
+  const auto tracing = [&] {
+    PushRequest request;
+    request.full = true;
+    const PushContextRef push = PushContext::Create(env, nullptr, request, "1");
+    Proxy proxy = world_.Connect(*push, "c1");
+    for (const Resource& resource : MakeLdsGenerator()->Generate(proxy, {}, GenWorld::Request(push)).resources) {
+      if (resource.name != "virtualInbound") continue;
+      ListenerPb listener;
+      EXPECT_TRUE(listener.ParseFromString(std::string(*resource.bytes)));
+      return Find<Manager>(listener).value().tracing();
+    }
+    return Manager::Tracing();
+  };
+  EXPECT_EQ(tracing().random_sampling().value(), 1);
+  EXPECT_GT(tracing().custom_tags_size(), 0);
+  env.features.trace_sampling = 40;
+  env.features.istio_tags = false;
+  EXPECT_EQ(tracing().random_sampling().value(), 40);
+  EXPECT_EQ(tracing().custom_tags_size(), 0);
+}
+
 TEST_F(LdsTelemetryTest, ATracersTagsAreSortedAmongThoseThatEveryProxyHas) {
   ExtensionProvider zipkin;
   zipkin.name = "zipkin";

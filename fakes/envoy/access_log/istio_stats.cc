@@ -1,0 +1,245 @@
+#include "fakes/envoy/access_log/istio_stats.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <optional>
+
+#include "absl/strings/str_split.h"
+#include "fakes/envoy/access_log/access_log_expression.h"
+#include "fakes/envoy/extensions/extensions.h"
+#include "fmt/format.h"
+#include "istio/stats.pb.h"
+
+namespace wavetank::envoysim {
+namespace {
+
+constexpr std::string_view kMetrics[] = {"requests_total", "request_duration_milliseconds"};
+constexpr std::string_view kOtherMetrics[] = {
+    "request_bytes",        "response_bytes",           "request_messages_total",       "response_messages_total",
+    "tcp_sent_bytes_total", "tcp_received_bytes_total", "tcp_connections_opened_total", "tcp_connections_closed_total"};
+
+// Those that a metric has by itself; others that Telemetry names are added to it.
+constexpr std::string_view kStandardTags[] = {"reporter",
+                                              "source_workload",
+                                              "source_workload_namespace",
+                                              "source_principal",
+                                              "source_app",
+                                              "source_version",
+                                              "source_canonical_service",
+                                              "source_canonical_revision",
+                                              "source_cluster",
+                                              "destination_workload",
+                                              "destination_workload_namespace",
+                                              "destination_principal",
+                                              "destination_app",
+                                              "destination_version",
+                                              "destination_service",
+                                              "destination_service_name",
+                                              "destination_service_namespace",
+                                              "destination_canonical_service",
+                                              "destination_canonical_revision",
+                                              "destination_cluster",
+                                              "request_protocol",
+                                              "response_flags",
+                                              "connection_security_policy",
+                                              "response_code",
+                                              "grpc_response_status"};
+bool IsStandard(std::string_view tag) {
+  return std::find(std::begin(kStandardTags), std::end(kStandardTags), tag) != std::end(kStandardTags);
+}
+
+// istio/proxy: extensions/common/metadata_object.cc, convertEndpointMetadata: "workload;namespace;service;revision;
+// cluster".
+std::optional<PeerInfo> OfEndpoint(std::string_view text) {
+  const std::vector<std::string> parts = absl::StrSplit(absl::string_view(text.data(), text.size()), ';');
+  if (parts.size() < 5) return std::nullopt;
+  return PeerInfo{parts[0], parts[1], parts[2], parts[3], {}, {}, parts[4]};
+}
+
+// istio/proxy: source/extensions/common/utils.cc, GetNamespace: of spiffe://DOMAIN/ns/NAMESPACE/sa/ACCOUNT.
+std::string_view NamespaceOf(std::string_view identity) {
+  const size_t ns = identity.find("/ns/");
+  if (ns == identity.npos) return {};
+  const std::string_view rest = identity.substr(ns + 4);
+  const size_t end = rest.find("/sa/");
+  return end == rest.npos ? std::string_view() : rest.substr(0, end);
+}
+
+std::string_view Or(std::string_view text, std::string_view otherwise) { return text.empty() ? otherwise : text; }
+
+constexpr std::string_view kUnknown = "unknown", kLatest = "latest";
+
+// Nothing depends on their order.
+uint64_t NextStatsId() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+IstioStats::IstioStats() : id_(NextStatsId()) {}
+IstioStats::~IstioStats() = default;
+
+int IstioStats::Expression(const std::string& text, const Extensions& extensions) {
+  for (size_t i = 0; i < expressions_.size(); ++i) {
+    if (expressions_[i].first == text) return static_cast<int>(i);
+  }
+  const auto made = LogExpression::Make(text, extensions);
+  if (!made.ok()) return -1;  // the filter logs it, and goes on without
+  expressions_.emplace_back(text, *made);
+  return static_cast<int>(expressions_.size()) - 1;
+}
+
+absl::StatusOr<std::shared_ptr<const IstioStats>> IstioStats::Make(const google::protobuf::Any& config,
+                                                                   const Extensions& extensions) {
+  stats::PluginConfig proto;
+  if (absl::Status read = UnpackConfig(config, &proto); !read.ok()) return read;
+  std::shared_ptr<IstioStats> out(new IstioStats());
+  out->hosts_by_header_ = !proto.disable_host_header_fallback();
+  for (const stats::MetricConfig& metric : proto.metrics()) {
+    const bool other =
+        std::find(std::begin(kOtherMetrics), std::end(kOtherMetrics), metric.name()) != std::end(kOtherMetrics);
+    if (other) continue;  // nobody measures it here
+    for (size_t i = 0; i < out->overrides_.size(); ++i) {
+      if (!metric.name().empty() && metric.name() != kMetrics[i]) continue;
+      Overrides& to = out->overrides_[i];
+      if (metric.drop()) {
+        to.dropped |= !metric.name().empty();
+        continue;
+      }
+      const auto set = [&](const std::string& tag, int expression) {
+        for (auto& [name, value] : to.tags) {
+          if (name == tag) return void(value = expression);
+        }
+        to.tags.emplace_back(tag, expression);
+      };
+      for (const std::string& tag : metric.tags_to_remove()) {
+        if (IsStandard(tag)) set(tag, -1);
+      }
+      const std::map<std::string, std::string> dimensions(metric.dimensions().begin(), metric.dimensions().end());
+      for (const auto& [tag, text] : dimensions) {
+        const int expression = out->Expression(text, extensions);
+        if (IsStandard(tag)) {
+          set(tag, expression);
+        } else if (expression >= 0) {
+          to.added.emplace_back(tag, expression);
+        }
+      }
+    }
+  }
+  return std::shared_ptr<const IstioStats>(std::move(out));
+}
+
+std::string IstioStats::NameOf(Metric metric, const MeasuredRequest& r, const AccessLogEntry* entry) const {
+  const Overrides& overrides = overrides_[static_cast<size_t>(metric)];
+  if (overrides.dropped) return {};
+  std::string out = fmt::format("istiocustom.istio_{}", kMetrics[static_cast<size_t>(metric)]);
+  const auto put = [&](std::string_view name, std::string_view value) {
+    out += kTagBegins;
+    out += name;
+    out += kTagValue;
+    out += value;
+  };
+  const auto value_of = [&](int expression) {
+    return entry == nullptr ? std::string(kUnknown)
+                            : expressions_[static_cast<size_t>(expression)].second->Text(*entry);
+  };
+  const auto tag = [&](std::string_view name, std::string_view value) {
+    for (const auto& [changed, expression] : overrides.tags) {
+      if (changed != name) continue;
+      if (expression >= 0) put(name, value_of(expression));
+      return;
+    }
+    put(name, value);
+  };
+  const PeerInfo& own = *r.own;
+  std::optional<PeerInfo> peer;
+  if (r.peer != nullptr) {
+    peer = *r.peer;
+  } else if (!r.inbound && !r.endpoint_workload.empty()) {
+    peer = OfEndpoint(r.endpoint_workload);
+  }
+  if (!peer) peer.emplace();
+  std::string_view host, name;
+  if (hosts_by_header_) host = name = r.host;
+  if (r.route == "block_all") {
+    name = "BlackHoleCluster";
+  } else if (r.route == "allow_any") {
+    name = "PassthroughCluster";
+  } else if (r.cluster == "BlackHoleCluster" || r.cluster == "PassthroughCluster" ||
+             r.cluster == "InboundPassthroughClusterIpv4" || r.cluster == "InboundPassthroughClusterIpv6") {
+    name = r.cluster;
+  } else if (!r.service_host.empty()) {
+    host = r.service_host;
+    name = r.service_name;
+  }
+  const std::string_view peer_namespace = Or(NamespaceOf(r.peer_identity), peer->ns);
+  tag("reporter", r.inbound ? "destination" : "source");
+  const auto side = [&](const char* prefix, const PeerInfo& who, bool known, std::string_view ns,
+                        std::string_view identity) {
+    const std::string at(prefix);
+    const auto is = [&](std::string_view text) { return known ? text : Or(text, kUnknown); };
+    const auto revision = known ? std::string_view(who.canonical_revision) : Or(who.canonical_revision, kLatest);
+    const bool source = at == "source_";
+    tag(at + "workload", is(who.workload));
+    if (source) {
+      tag(at + "canonical_service", is(who.canonical_name));
+      tag(at + "canonical_revision", revision);
+    }
+    tag(at + "workload_namespace", known ? ns : Or(ns, kUnknown));
+    tag(at + "principal", Or(identity, kUnknown));
+    tag(at + "app", is(who.app));
+    tag(at + "version", is(who.version));
+    if (source) return tag(at + "cluster", is(who.cluster));
+    const std::string_view otherwise = known ? std::string_view(who.canonical_name) : kUnknown;
+    tag(at + "service", Or(host, otherwise));
+    tag(at + "canonical_service", is(who.canonical_name));
+    tag(at + "canonical_revision", revision);
+    tag(at + "service_name", Or(name, otherwise));
+    tag(at + "service_namespace", known ? std::string_view(who.ns) : Or(ns, kUnknown));
+    tag(at + "cluster", is(who.cluster));
+  };
+  if (r.inbound) {
+    side("source_", *peer, false, peer_namespace, r.peer_identity);
+    side("destination_", own, true, own.ns, r.own_identity);
+  } else {
+    side("source_", own, true, own.ns, r.own_identity);
+    side("destination_", *peer, false, peer_namespace, r.peer_identity);
+  }
+  tag("request_protocol", r.grpc ? "grpc" : "http");
+  tag("response_code", fmt::format("{}", r.code));
+  tag("grpc_response_status", r.grpc ? fmt::format("{}", r.grpc_status) : std::string());
+  tag("response_flags", r.flags_of_enum ? ResponseFlagsOfEnum(r.flags) : ResponseFlagsToString(r.flags));
+  const bool mutual = !r.own_identity.empty() && !r.peer_identity.empty();
+  tag("connection_security_policy", !r.inbound ? kUnknown : mutual ? "mutual_tls" : "none");
+  for (const auto& [added, expression] : overrides.added) put(added, value_of(expression));
+  return out;
+}
+
+void IstioCounters::Series::Record(Duration took) {
+  ++requests;
+  const int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
+  sum_ms += static_cast<uint64_t>(ms);
+  const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), static_cast<double>(ms));
+  ++buckets[static_cast<size_t>(bound - kBounds.begin())];
+}
+
+IstioCounters::Series* IstioCounters::Find(const Key& key) const {
+  const auto it = by_key_.find(key);
+  return it == by_key_.end() ? nullptr : it->second;
+}
+
+IstioCounters::Series& IstioCounters::Add(const Key* key, std::string requests_name, std::string duration_name) {
+  Series*& series = by_name_[requests_name + '\n' + duration_name];
+  if (series == nullptr) {
+    series = series_.emplace_back(std::make_unique<Series>()).get();
+    series->requests_name = std::move(requests_name);
+    series->duration_name = std::move(duration_name);
+  }
+  if (key != nullptr) by_key_.emplace(*key, series);
+  return *series;
+}
+
+}  // namespace wavetank::envoysim

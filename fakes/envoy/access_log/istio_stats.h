@@ -1,0 +1,115 @@
+// Istio's own metrics: the filter istio.stats, of which a proxy counts requests with who asked, who answered, and how.
+// istio/proxy: source/extensions/filters/http/istio_stats/istio_stats.cc
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "fakes/envoy/tcp/peer.h"
+#include "fakes/envoy/tcp/response_flags.h"
+#include "google/protobuf/any.pb.h"
+
+namespace wavetank::envoysim {
+
+struct AccessLogEntry;
+class Extensions;
+class LogExpression;
+
+// What is known of a request at its end. Views are valid during the call.
+struct MeasuredRequest {
+  bool inbound = false;  // the proxy stands before the server
+  bool grpc = false;
+  uint16_t code = 0, grpc_status = 0;
+  ResponseFlags flags = kNoFlags;
+  bool flags_of_enum = false;
+  const PeerInfo* own = nullptr;   // never null
+  const PeerInfo* peer = nullptr;  // null: it did not say
+  std::string_view endpoint_workload;
+  std::string_view host, route, cluster, service_host, service_name;
+  std::string_view own_identity, peer_identity;  // URI SANs; empty: no mesh TLS
+};
+
+// A metric's name in a proxy's statistics with its labels: "istiocustom.istio_requests_total", then kTagBegins, name,
+// kTagValue and value of each.
+inline constexpr char kTagBegins = '\x1f', kTagValue = '\x1e';
+// Behind all that, of a histogram: "le" and a bound, "+Inf", "sum" or "count".
+inline constexpr char kPartBegins = '\x1d';
+
+class IstioStats {
+ public:
+  // InvalidArgument with Envoy's words.
+  static absl::StatusOr<std::shared_ptr<const IstioStats>> Make(const google::protobuf::Any& config,
+                                                                const Extensions& extensions);
+  ~IstioStats();
+
+  enum class Metric : uint8_t { kRequests, kDuration };
+  // Empty: the metric is dropped. `entry` is looked at where Telemetry's tagOverrides ask for more than the request.
+  std::string NameOf(Metric metric, const MeasuredRequest& request, const AccessLogEntry* entry) const;
+  bool asks_entry() const { return !expressions_.empty(); }
+  bool hosts_by_header() const { return hosts_by_header_; }
+  uint64_t id() const { return id_; }  // of no other one
+
+ private:
+  struct Overrides {
+    bool dropped = false;
+    std::vector<std::pair<std::string, int>> tags;   // replaced by an expression; -1: removed
+    std::vector<std::pair<std::string, int>> added;  // in order
+  };
+  IstioStats();
+  int Expression(const std::string& text, const Extensions& extensions);
+
+  const uint64_t id_;
+  bool hosts_by_header_ = true;
+  std::array<Overrides, 2> overrides_;
+  std::vector<std::pair<std::string, std::shared_ptr<const LogExpression>>> expressions_;  // by their texts
+};
+
+// What one proxy has counted.
+class IstioCounters {
+ public:
+  // Bounds of Envoy's histograms, in milliseconds. Envoy: source/common/stats/histogram_impl.cc
+  static constexpr std::array<double, 19> kBounds = {
+      0.5, 1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000, 600000, 1800000, 3600000};
+  struct Series {
+    std::string requests_name, duration_name;
+    uint64_t requests = 0, sum_ms = 0;
+    std::array<uint64_t, kBounds.size() + 1> buckets{};  // none counted in another
+    void Record(Duration took);
+  };
+  // What makes two requests count as one series, where the names do not have to be asked.
+  struct Key {
+    uint64_t stats = 0, cluster = 0, host = 0, workload = 0;
+    const PeerInfo* peer = nullptr;
+    const char *own_identity = nullptr, *peer_identity = nullptr;  // of texts that are kept once
+    uint64_t flags = 0;
+    uint32_t code = 0;  // with whether it is gRPC, its status and what the route is
+    bool operator==(const Key&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& k) {
+      return H::combine(std::move(h), k.stats, k.cluster, k.host, k.workload, k.peer, k.own_identity, k.peer_identity,
+                        k.flags, k.code);
+    }
+  };
+  // Null: not known yet.
+  Series* Find(const Key& key) const;
+  Series& Add(const Key* key, std::string requests_name, std::string duration_name);
+  template <typename Each>
+  void ForEach(Each each) const {
+    for (const std::unique_ptr<Series>& series : series_) each(*series);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Series>> series_;
+  absl::flat_hash_map<Key, Series*> by_key_;
+  absl::flat_hash_map<std::string, Series*> by_name_;
+};
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,84 @@
+// CoreDNS's configuration: which server answers for a name, and what its plugins do with a query, in the order of
+// CoreDNS's own chain (coredns: plugin.cfg), not of the file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/ip.h"
+#include "core/base/time.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace wavetank::sim {
+
+class Corefile {
+ public:
+  // As written.
+  struct Plugin {
+    std::string name;
+    std::vector<std::string> words;               // behind the name
+    std::vector<std::vector<std::string>> block;  // within its braces, a line each
+    int line = 0;
+  };
+  struct Server {
+    std::vector<std::string> zones;
+    std::vector<Plugin> plugins;
+  };
+  // InvalidArgument: CoreDNS does not read it. `made_of_others`: it imports files or holds snippets, which are not read
+  // here; the servers are none then.
+  static absl::StatusOr<std::vector<Server>> Read(std::string_view text, bool* made_of_others);
+  // "cluster.local", "cluster.local.:53" and "dns://cluster.local" as "cluster.local"; "." as nothing.
+  static std::string ZoneOf(std::string zone);
+
+  // Compiled. InvalidArgument as above, or of a plugin's own words.
+  static absl::StatusOr<std::shared_ptr<const Corefile>> Make(std::string_view text);
+  ~Corefile();
+
+  bool made_of_others() const { return made_of_others_; }
+  bool reloads() const { return reloads_; }
+  // What it says and has no effect here: "plugin etcd".
+  const std::vector<std::string>& without_effect() const { return without_effect_; }
+
+  // What becomes of a name without its last dot, in small letters. One of:
+  struct Step {
+    enum class Kind : uint8_t {
+      kAddresses,  // of hosts or a template
+      kAlias,      // of a template: another name
+      kNoSuchName,
+      kService,   // the kubernetes plugin answers for it, as `name` below its zone `zone`
+      kForward,   // to these servers, which are asked for `name`; none: those of the node
+      kNoServer,  // nobody answers (REFUSED, SERVFAIL)
+    };
+    Kind kind = Kind::kNoServer;
+    std::string name, zone;
+    std::vector<IpAddress> addresses;
+    std::vector<std::string> servers;
+    std::optional<Duration> ttl;
+    bool falls_through = false;           // kService: what it does not know goes on, as `next` says
+    std::vector<std::string> namespaces;  // kService: of these alone; none: all
+  };
+  Step Query(std::string name) const;
+  // Where the kubernetes plugin has handed a name on.
+  Step AfterServices(std::string_view name) const;
+
+ private:
+  struct Compiled;
+  Corefile();
+  Step Ask(std::string name, bool after_services) const;
+  absl::Status Add(const Server& server);
+
+  bool made_of_others_ = false, reloads_ = false;
+  std::vector<std::string> without_effect_;
+  std::vector<std::unique_ptr<Compiled>> servers_;
+};
+
+}  // namespace wavetank::sim
