@@ -97,6 +97,9 @@ absl::Status ControlPlanes::Begin() {
         return by == served_by.end() ? "" : AddressFor(by->second, proxy);
       });
   loop_.Call([this](sim::World& w) {
+    for (const sim::WorldCluster& cluster : w.options().clusters) {
+      if (sim::IstiodProcess* istiod = w.IstiodOf(cluster.name)) istiod->istiod().LeaveStatusesToOthers();
+    }
     w.MoveAds(ads_.get());
     return true;
   });

@@ -28,6 +28,7 @@ std::string AnnotationOf(const kube::Object& object, std::string_view name) {
 struct Services {
   std::vector<std::string> names;  // in full
   std::optional<ConfigError> error;
+  std::string warning;  // of addresses that are no host names, where that is no error
 };
 
 // The Services whose pods serve the gateway. istiod: extractGatewayServices.
@@ -50,9 +51,11 @@ Services ServicesOf(const Inputs& in, const kube::Object& gateway) {
     }
     out.names.push_back(value.find('.') == std::string::npos ? full(value) : value);
   }
-  if (!skipped.empty()) {
-    out.error = {"UnsupportedAddress",
-                 fmt::format("only Hostname is supported, ignoring [{}]", absl::StrJoin(skipped, " "))};
+  const std::string ignored = absl::StrJoin(skipped, " ");
+  if (!in.profile.Has(pilot::Change::kGatewayApiAddressesJudged)) {
+    if (!skipped.empty()) out.warning = fmt::format("Only Hostname is supported, ignoring [{}]", ignored);
+  } else if (!skipped.empty()) {
+    out.error = {"UnsupportedAddress", fmt::format("only Hostname is supported, ignoring [{}]", ignored)};
   } else if (gateway.meta.annotations.contains("networking.istio.io/service-type")) {
     out.error = {"DeprecatedField",
                  "annotation networking.istio.io/service-type is deprecated, use Spec.Infrastructure.Routeability"};
@@ -68,30 +71,36 @@ GatewayInstances InstancesOf(const Inputs& in, const kube::Object& gateway, cons
 }
 
 // istiod: setProgrammedCondition.
-void SetProgrammed(const Services& services, const GatewayInstances& instances, Condition& programmed) {
+void SetProgrammed(const Inputs& in, const Services& services, const GatewayInstances& instances,
+                   Condition& programmed) {
   if (!instances.internal.empty()) {
     programmed.message = "Resource programmed, assigned to service(s) " + ReadableJoin(instances.internal);
   }
-  if (services.names.empty()) {
+  if (services.names.empty() && in.profile.Has(pilot::Change::kGatewayApiAddressesJudged)) {
     programmed.error = {"UnsupportedAddress", "Failed to assign to any requested addresses"};
     return;
   }
-  if (instances.warnings.empty()) return;
-  const std::string warnings = absl::StrJoin(instances.warnings, "; ");
+  std::vector<std::string> all = instances.warnings;
+  if (!services.warning.empty()) all.push_back(services.warning);
+  if (all.empty()) return;
+  const std::string warnings = absl::StrJoin(all, "; ");
   programmed.error = {
-      instances.all_usable ? "AddressNotAssigned" : "AddressNotUsable",
+      !in.profile.Has(pilot::Change::kGatewayApiAddressReasons) ? "Invalid"
+      : instances.all_usable                                    ? "AddressNotAssigned"
+                                                                : "AddressNotUsable",
       instances.internal.empty()
           ? "Failed to assign to any requested addresses: " + warnings
           : fmt::format("Assigned to service(s) {}, but failed to assign to all requested addresses: {}",
                         ReadableJoin(instances.internal), warnings)};
 }
 
-json Addresses(const kube::Object& gateway, const GatewayInstances& instances) {
+json Addresses(const Inputs& in, const kube::Object& gateway, const GatewayInstances& instances) {
+  const bool typed = in.profile.Has(pilot::Change::kGatewayApiAddressTypes), outside = !instances.external.empty();
   std::vector<std::string> report = instances.external;
   if (report.empty()) {
     // Without an address of outside, the Service's name.
     std::string type = AnnotationOf(gateway, "networking.istio.io/address-type");
-    if (type.empty()) type = "Hostname";
+    if (type.empty() || !typed) type = "Hostname";
     if (type != "Hostname") report = instances.internal_ips;
     if (type != "IPAddress") {
       for (const std::string& host_port : instances.internal) {
@@ -104,7 +113,8 @@ json Addresses(const kube::Object& gateway, const GatewayInstances& instances) {
   }
   json out = json::array();
   for (const std::string& address : report) {
-    out.push_back({{"type", IpAddress::Parse(address).ok() ? "IPAddress" : "Hostname"}, {"value", address}});
+    const bool ip = typed ? IpAddress::Parse(address).ok() : outside;
+    out.push_back({{"type", ip ? "IPAddress" : "Hostname"}, {"value", address}});
   }
   return out;
 }
@@ -141,6 +151,8 @@ class Converter {
       ++index;
       BuiltListener made = BuildListener(in_, grants_, owner, gateway, listener, last);
       built.statuses.push_back(std::move(made.status));
+      // Before, one without its certificate was nobody's parent, and its port nothing that a Service could lack.
+      if (!made.tls_good && !in_.profile.Has(pilot::Change::kGatewayApiBadTlsTold)) continue;
       AddParent(owner, listener, made);
       if (made.programmed) AddConfig(owner, gateway, services, Text(listener, "name"), made.server);
       built.servers.push_back(std::move(made.server));
@@ -220,9 +232,13 @@ class Converter {
       status["attachedListenerSets"] = sets->second.sets;
     }
     const GatewayInstances instances = InstancesOf(in_, gateway, services, servers);
-    SetProgrammed(services, instances, conditions["Programmed"]);
+    SetProgrammed(in_, services, instances, conditions["Programmed"]);
     // Once there was an address, it is never taken away.
-    if (json addresses = Addresses(gateway, instances); !addresses.empty()) status["addresses"] = std::move(addresses);
+    if (json addresses = Addresses(in_, gateway, instances); !addresses.empty()) {
+      status["addresses"] = std::move(addresses);
+    } else if (!in_.profile.Has(pilot::Change::kGatewayApiAddressTypes)) {
+      status.erase("addresses");
+    }
     finish();
   }
 
@@ -268,7 +284,7 @@ class Converter {
       if (!servers.empty()) ++of.sets;
       for (const json& server : servers) of.servers.push_back(server);
     }
-    SetProgrammed(services, InstancesOf(in_, *gateway, services, servers), conditions["Programmed"]);
+    SetProgrammed(in_, services, InstancesOf(in_, *gateway, services, servers), conditions["Programmed"]);
     finish();
   }
 

@@ -12,6 +12,7 @@
 #include "core/base/status.h"
 #include "core/config/schema/cipher_suites.h"
 #include "core/gateway_api/listeners.h"
+#include "core/profile/changes.h"
 #include "core/security/credentials.h"
 #include "core/x509/x509.h"
 #include "fmt/format.h"
@@ -120,13 +121,19 @@ ListenerTls BuildListenerTls(const Inputs& in, const Grants& grants, const kube:
     return out;
   }
   const std::string mode = Text(options, "gateway.istio.io/tls-terminate-mode");
-  settings["mode"] = mode == "MUTUAL" || mode == "OPTIONAL_MUTUAL" || mode == "ISTIO_MUTUAL" ? mode : "SIMPLE";
-  if (mode == "ISTIO_MUTUAL") return out;
-  if (mode == "ISTIO_SIMPLE") {
+  const bool modes = in.profile.Has(pilot::Change::kGatewayApiTlsModes);
+  const bool written = mode == "MUTUAL" || (modes && (mode == "OPTIONAL_MUTUAL" || mode == "ISTIO_MUTUAL"));
+  settings["mode"] = written ? mode : "SIMPLE";
+  if (modes && mode == "ISTIO_MUTUAL") return out;
+  if (modes && mode == "ISTIO_SIMPLE") {
     settings["credentialName"] = "builtin://";
     return out;
   }
   const json& certificates = Items(At(tls, "certificateRefs"));
+  if (!in.profile.Has(pilot::Change::kGatewayApiSeveralCertificates) && certificates.size() != 1) {
+    out.error = {kInvalidCertificateRef, "exactly 1 certificateRefs should be present for TLS termination"};
+    return out;
+  }
   if (certificates.size() > 2) {
     out.error = {kInvalidCertificateRef, "TLS mode can only support up to 2 server certificates"};
     return out;

@@ -99,8 +99,10 @@ std::vector<std::string> SupportedKinds(const Inputs& in, const json& listener, 
   } else if (protocol == "TCP") {
     supported = {"TCPRoute"};
   } else if (protocol == "TLS") {
-    supported = {"TLSRoute"};
-    if (Text(At(listener, "tls"), "mode") == "Terminate") supported.emplace_back("TCPRoute");
+    const std::string mode = Text(At(listener, "tls"), "mode");
+    if (mode == "Passthrough" || in.profile.Has(pilot::Change::kGatewayApiTlsKinds)) supported = {"TLSRoute"};
+    const bool takes_tcp = in.profile.Has(pilot::Change::kGatewayApiTlsKinds) ? mode == "Terminate" : supported.empty();
+    if (takes_tcp) supported.emplace_back("TCPRoute");
   }
   *valid = true;
   const json& wanted = Items(At(listener, {"allowedRoutes", "kinds"}));
@@ -128,7 +130,7 @@ BuiltListener BuildListener(const Inputs& in, const Grants& grants, const kube::
     conditions["ResolvedRefs"].error = tls.error;
     if (in.profile.Has(pilot::Change::kGatewayApiBadTlsTold))
       conditions["Programmed"].error = ConfigError{"Invalid", "Bad TLS configuration"};
-    out.programmed = false;
+    out.programmed = out.tls_good = false;
   }
   const std::string protocol = Text(listener, "protocol");
   const bool checked = in.profile.Has(pilot::Change::kGatewayApiProtocolsChecked);

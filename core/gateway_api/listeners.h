@@ -22,6 +22,7 @@ struct ParentInfo {
 struct BuiltListener {
   nlohmann::json server, status;
   bool programmed = true;
+  bool tls_good = true;
 };
 
 // `owner`: the Gateway or ListenerSet; `gateway`: the Gateway; `before`: the listener's status until now.

@@ -250,6 +250,7 @@ struct Istiod::Impl {
   std::unique_ptr<WorkloadEntryController> workload_entries;
   std::unique_ptr<gatewayapi::Controller> gateway_api;             // once the config cluster serves it
   bool writes_gateway_statuses = false, deploys_gateways = false;  // by election
+  bool leaves_statuses = false;                                    // whoever leads
   std::unique_ptr<kube::Informer> injector_config;
   std::unique_ptr<Registries> registries;
   std::map<ClusterId, ClusterExtras> extras;
@@ -592,7 +593,7 @@ void Istiod::Impl::StartGatewayApi() {
   if (!reads_cluster || !options.features.gateway_api) return;
   auto* definitions = dynamic_cast<kube::DefinitionWatcher*>(&client);
   const auto tell = [this] {
-    if (gateway_api != nullptr) gateway_api->SetWriters(writes_gateway_statuses, deploys_gateways);
+    if (gateway_api != nullptr) gateway_api->SetWriters(writes_gateway_statuses && !leaves_statuses, deploys_gateways);
   };
   // Both are elected whether there are Gateways or not.
   elections->Join(
@@ -621,7 +622,7 @@ void Istiod::Impl::StartGatewayApi() {
                             parts.registries = registries.get();
                             parts.mesh = [this] { return mesh->mesh(); };
                             gateway_api = MakeGatewayApi(parts, options, RevisionOf(options));
-                            gateway_api->SetWriters(writes_gateway_statuses, deploys_gateways);
+                            gateway_api->SetWriters(writes_gateway_statuses && !leaves_statuses, deploys_gateways);
                             gateway_api->Start();
                           }));
 }
@@ -809,6 +810,11 @@ void Istiod::Start(absl::AnyInvocable<void(absl::Status)> done) {
 
 bool Istiod::Ready() const { return impl_->discovery.ready(); }
 const Profile& Istiod::profile() const { return impl_->options.profile; }
+
+void Istiod::LeaveStatusesToOthers() {
+  impl_->leaves_statuses = true;
+  if (impl_->gateway_api != nullptr) impl_->gateway_api->SetWriters(false, impl_->deploys_gateways);
+}
 
 void Istiod::ReconsiderElections() {
   if (impl_->elections != nullptr) impl_->elections->Reconsider();

@@ -146,6 +146,9 @@ class Istiod {
   void Start(absl::AnyInvocable<void(absl::Status)> done);
   bool Ready() const;
   const Profile& profile() const;
+  // Others write statuses of the Gateway API from now on, whoever leads: a real istiod on the same cluster, with whose
+  // words ours would quarrel for ever.
+  void LeaveStatusesToOthers();
   // `contested` may answer otherwise from now on.
   void ReconsiderElections();
   // SIGTERM: what only a leader does stops, and its locks are handed back; then the process would end, so `ended` is

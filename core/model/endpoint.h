@@ -55,6 +55,7 @@ struct EndpointProfile {
   std::string node_name;
   std::vector<std::string> more_addresses;         // of the workload, after the endpoint's own (istiod: Addresses[1:])
   bool discoverable_in_same_cluster_only = false;  // EndpointDiscoverabilityPolicy
+  int entry_port = 0;  // of a ServiceEntry's: the number of its port (istiod: LegacyClusterPortKey); 0: of another
   mutable EncodedProfile encoded = {};
   friend bool operator==(const EndpointProfile&, const EndpointProfile&) = default;
 };

@@ -20,7 +20,7 @@ struct Profile {
   std::string_view envoy = "1.26";    // of the Envoy that the release ships
 
   // What differs from Istio 1.18.2; by Change.
-  std::bitset<192> changes;
+  std::bitset<256> changes;
 
   bool Has(Change change) const { return changes[static_cast<size_t>(change)]; }
   void Set(Change change, bool so = true) { changes[static_cast<size_t>(change)] = so; }

@@ -122,11 +122,13 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
   now.services =
       services ? std::make_shared<const ServiceIndex>(env, now.defaults, mesh.trust_domain_aliases) : before->services;
   const std::set<std::string> provider_hosts = ProviderHosts(mesh);
-  now.virtual_services = virtual_services ? std::make_shared<const VirtualServiceIndex>(
-                                                configs.VirtualServices(), now.defaults, env.domain_suffix,
-                                                now.profile.Has(Change::kGatewayApiMeshPorts),
-                                                env.features.filters_gateway_clusters ? &provider_hosts : nullptr)
-                                          : before->virtual_services;
+  now.virtual_services = virtual_services
+                             ? std::make_shared<const VirtualServiceIndex>(
+                                   configs.VirtualServices(), now.defaults, env.domain_suffix,
+                                   VirtualServiceIndex::OwnFirst{now.profile.Has(Change::kGatewayApiMeshPorts),
+                                                                 now.profile.Has(Change::kSidecarsOwnRoutesFirst)},
+                                   env.features.filters_gateway_clusters ? &provider_hosts : nullptr)
+                             : before->virtual_services;
   now.destination_rules = destination_rules
                               ? std::make_shared<const DestinationRuleIndex>(
                                     configs.DestinationRules(), now.defaults, mesh.root_namespace, env.domain_suffix,
@@ -153,7 +155,8 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
                                                             now.profile.Has(Change::kTelemetriesAddUp), by_target)
                       : before->telemetry;
   now.wasm_plugins = changed(ConfigKind::kWasmPlugin)
-                         ? std::make_shared<const WasmPlugins>(configs.WasmPlugins(), mesh.root_namespace, by_target)
+                         ? std::make_shared<const WasmPlugins>(configs.WasmPlugins(), mesh.root_namespace, by_target,
+                                                               now.profile.Has(Change::kOwnWasmFirst))
                          : before->wasm_plugins;
   now.gateways = changed(ConfigKind::kGateway)
                      ? std::make_shared<const std::vector<config::GatewayRef>>(configs.Gateways())

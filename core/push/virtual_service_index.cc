@@ -111,9 +111,9 @@ std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::Vi
 }
 
 VirtualServiceIndex::VirtualServiceIndex(const List& sorted, const ExportToDefaults& defaults,
-                                         std::string_view domain_suffix, bool own_routes_first,
+                                         std::string_view domain_suffix, OwnFirst own_first,
                                          const std::set<std::string>* provider_hosts)
-    : own_routes_first_(own_routes_first) {
+    : own_first_(own_first) {
   List resolved;
   resolved.reserve(sorted.size());
   for (const config::VirtualServiceRef& vs : sorted) {
@@ -169,27 +169,36 @@ void VirtualServiceIndex::Add(const config::VirtualServiceRef& vs, const ExportT
   }
 }
 
-VirtualServiceIndex::List VirtualServiceIndex::ForGateway(std::string_view ns, std::string_view gateway) const {
+VirtualServiceIndex::List VirtualServiceIndex::Bound(std::string_view ns, std::string_view gateway, First first) const {
   List out;
-  const auto take = [&](const ByGateway& index) {
-    const auto it = index.find(absl::string_view(gateway.data(), gateway.size()));
-    if (it != index.end()) out.insert(out.end(), it->second.begin(), it->second.end());
-  };
   const auto own = [&](const config::VirtualServiceRef& vs) { return vs->meta.ns == ns && OfGatewayApi(*vs); };
-  if (const auto it = private_by_namespace_.find(ns); it != private_by_namespace_.end()) take(it->second);
-  if (const auto it = exported_to_namespace_.find(ns); it != exported_to_namespace_.end()) take(it->second);
-  const auto before = static_cast<List::difference_type>(out.size());
-  take(public_by_gateway_);
-  if (own_routes_first_ && std::any_of(out.begin() + before, out.end(), own))
-    std::stable_partition(out.begin() + before, out.end(), own);
+  const auto take = [&](const ByGateway& index, bool own_first) {
+    const auto it = index.find(absl::string_view(gateway.data(), gateway.size()));
+    if (it == index.end()) return;
+    const auto before = static_cast<List::difference_type>(out.size());
+    out.insert(out.end(), it->second.begin(), it->second.end());
+    if (own_first && std::any_of(out.begin() + before, out.end(), own))
+      std::stable_partition(out.begin() + before, out.end(), own);
+  };
+  const bool each = first == First::kInEach;
+  if (const auto it = private_by_namespace_.find(ns); it != private_by_namespace_.end()) take(it->second, each);
+  if (const auto it = exported_to_namespace_.find(ns); it != exported_to_namespace_.end()) take(it->second, each);
+  take(public_by_gateway_, first != First::kNowhere);
   return out;
+}
+
+VirtualServiceIndex::List VirtualServiceIndex::ForGateway(std::string_view ns, std::string_view gateway) const {
+  // Sidecars without a Sidecar are as those with one that imports all (istiod: UnifiedSidecarScoping).
+  if (gateway == kMeshGateway && own_first_.for_sidecars) return Bound(ns, gateway, First::kInEach);
+  return Bound(ns, gateway, own_first_.in_public ? First::kInPublic : First::kNowhere);
 }
 
 VirtualServiceIndex::List VirtualServiceIndex::Select(
     std::string_view ns, const std::map<std::string, std::vector<std::string>, std::less<>>& hosts) const {
   List out;
   std::set<std::pair<std::string, std::string>> seen;
-  for (const config::VirtualServiceRef& vs : ForGateway(ns, kMeshGateway)) {
+  for (const config::VirtualServiceRef& vs :
+       Bound(ns, kMeshGateway, own_first_.for_sidecars ? First::kInEach : First::kNowhere)) {
     const std::pair<std::string, std::string> key(vs->meta.ns, vs->meta.name);
     for (const std::string_view where : {std::string_view(vs->meta.ns), std::string_view("*")}) {
       const auto imported = hosts.find(where);

@@ -21,12 +21,15 @@ class VirtualServiceIndex {
  public:
   using List = std::vector<config::VirtualServiceRef>;
 
-  // `sorted`: by creation time. `own_routes_first`: of all who are public, a namespace's own routes of the Gateway API
-  // come first ("consumer override").
-  // `provider_hosts`: hosts of the mesh's providers, to which each gateway with a VirtualService leads, too; null: what
-  // gateways lead to is not asked for.
+  // Where a namespace's own routes of the Gateway API come first ("consumer override"): among all who are public, and
+  // for all sidecars (before, only for those without a Sidecar).
+  struct OwnFirst {
+    bool in_public = false, for_sidecars = false;
+  };
+  // `sorted`: by creation time. `provider_hosts`: hosts of the mesh's providers, to which each gateway with a
+  // VirtualService leads, too; null: what gateways lead to is not asked for.
   VirtualServiceIndex(const List& sorted, const ExportToDefaults& defaults, std::string_view domain_suffix,
-                      bool own_routes_first, const std::set<std::string>* provider_hosts = nullptr);
+                      OwnFirst own_first, const std::set<std::string>* provider_hosts = nullptr);
 
   // Bound to the gateway ("namespace/name" or "mesh") and visible in the namespace: private ones of the namespace,
   // those exported to it, public ones.
@@ -46,7 +49,11 @@ class VirtualServiceIndex {
   using ByGateway = absl::flat_hash_map<std::string, List>;
   void Add(const config::VirtualServiceRef& vs, const ExportToDefaults& defaults);
 
-  bool own_routes_first_;
+  // In which of the three lists own routes come first.
+  enum class First : uint8_t { kNowhere, kInPublic, kInEach };
+  List Bound(std::string_view ns, std::string_view gateway, First first) const;
+
+  OwnFirst own_first_;
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> destinations_by_gateway_;
   std::map<std::string, ByGateway, std::less<>> private_by_namespace_, exported_to_namespace_;
   ByGateway public_by_gateway_;

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "core/base/json_access.h"
+#include "core/profile/changes.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
 #include "fmt/format.h"
@@ -43,6 +44,15 @@ void CheckEndpointPorts(const json& endpoint, const json& spec, Problems& out) {
   }
 }
 
+// Whether the endpoint has an address, or should have one. istiod: validateWorkloadEntry.
+bool NeedsAddress(const json& endpoint, Problems& out) {
+  const bool may_lack = MemberText(endpoint, "address").empty() && out.Has(pilot::Change::kEntriesWithoutAddress);
+  const std::string network = MemberText(endpoint, "network");
+  if (!may_lack || network.empty()) return true;
+  out.Warn(fmt::format("address is unset with network {}", Quoted(network)));
+  return false;
+}
+
 void CheckStatic(const json& spec, Problems& out) {
   bool sockets = false;
   for (const json& endpoint : Items(Member(spec, "endpoints"))) {
@@ -54,7 +64,8 @@ void CheckStatic(const json& spec, Problems& out) {
         out.Add(fmt::format("unix endpoint {} must not include ports", address));
       }
     } else {
-      out.Add(Ip(address));
+      const bool newer = address.empty() && out.Has(pilot::Change::kEntriesWithoutAddress);
+      if (NeedsAddress(endpoint, out)) out.Add(newer ? "address is required" : Ip(address));
       CheckEndpointPorts(endpoint, spec, out);
     }
     LabelMap(Member(endpoint, "labels"), out);
@@ -172,12 +183,15 @@ void CheckServiceEntry(const json& object, Problems& out) {
 void CheckWorkloadEntry(const json& object, Problems& out) {
   const json& spec = At(object, "spec");
   const std::string address = MemberText(spec, "address");
-  if (address.empty()) return out.Add("address must be set");
+  const bool needs = NeedsAddress(spec, out);
+  if (address.empty() && needs) {
+    return out.Add(out.Has(pilot::Change::kEntriesWithoutAddress) ? "address is required" : "address must be set");
+  }
   const json& ports = Mapping(Member(spec, "ports"));
   if (address.starts_with(kUnixPrefix)) {
     out.Add(UnixAddress(address.substr(kUnixPrefix.size())));
     if (!ports.empty()) out.Add(fmt::format("unix endpoint {} must not include ports", address));
-  } else if (!IsFqdnOrIp(address)) {
+  } else if (needs && !IsFqdnOrIp(address)) {
     out.Add(fmt::format("endpoint address {} is not a valid FQDN or an IP address", Quoted(address)));
   }
   LabelMap(Member(spec, "labels"), out);

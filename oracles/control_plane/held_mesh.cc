@@ -2,6 +2,11 @@
 
 #include <set>
 
+#include "core/base/bytes.h"
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
+#include "core/gateway_api/objects.h"
+#include "fakes/kube/cluster.h"
 #include "oracles/golden/xds_json.h"
 
 namespace wavetank::serve {
@@ -14,6 +19,43 @@ const std::vector<std::pair<std::string, XdsType>>& StreamedTypes() {
   static const auto* const types = new std::vector<std::pair<std::string, XdsType>>{
       {"cds", XdsType::kCds}, {"eds", XdsType::kEds}, {"lds", XdsType::kLds}, {"rds", XdsType::kRds}};
   return *types;
+}
+
+// When a condition changed, and what version of an object it is of, are each API server's own.
+void ForgetTimes(nlohmann::json& value) {
+  if (value.is_object()) value.erase("lastTransitionTime");
+  for (nlohmann::json& each : value) {
+    if (each.is_structured()) ForgetTimes(each);
+  }
+}
+
+BytesRef Bytes(std::string text) {
+  struct Held {
+    std::string text;
+    std::string_view view;
+  };
+  const auto held = std::make_shared<Held>(Held{std::move(text), {}});
+  held->view = held->text;
+  return {held, &held->view};
+}
+
+// Of the Gateway API's objects, which istiod writes.
+void AddStatuses(sim::World& world, HeldMesh& out) {
+  for (const sim::WorldCluster& cluster : world.options().clusters) {
+    XdsSnapshot::Resources resources;
+    for (const std::string& kind : gatewayapi::KindNames()) {
+      const std::string qualified = kind + "." + std::string(gatewayapi::kGroup);
+      for (const kube::ObjectRef& object : world.cluster(cluster.name).api().List(qualified)) {
+        const nlohmann::json& status = At(object->body, "status");
+        if (!status.is_object() || status.empty()) continue;
+        nlohmann::json kept = status;
+        ForgetTimes(kept);
+        const std::string name = kind + " " + object->meta.ns + "/" + object->meta.name;
+        resources[name] = Bytes(JsonText(nlohmann::json{{"name", name}, {"status", kept}}));
+      }
+    }
+    if (!resources.empty()) out[std::string(kStatusesOf) + cluster.name]["status"] = std::move(resources);
+  }
 }
 
 }  // namespace
@@ -39,7 +81,7 @@ void HeldCollector::Forget() {
   besides_.clear();
 }
 
-HeldMesh HeldCollector::Look(const sim::World& world) const {
+HeldMesh HeldCollector::Look(sim::World& world) const {
   static const auto* const kNothing = new XdsSnapshot;
   HeldMesh out;
   for (const sim::PodProcess* pod : world.Pods()) {
@@ -58,6 +100,7 @@ HeldMesh HeldCollector::Look(const sim::World& world) const {
       for (const auto& [kind, resources] : more->second) held[kind] = resources;
     }
   }
+  AddStatuses(world, out);
   return out;
 }
 

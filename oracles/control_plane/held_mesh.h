@@ -19,6 +19,9 @@ using HeldMesh = std::map<std::string, HeldTypes>;                          // b
 
 std::vector<std::string_view> BytesOf(const scenario::XdsSnapshot::Resources& resources);
 
+// What is written of a cluster's objects stands beside the proxies under this name and the cluster's, as type "status".
+constexpr std::string_view kStatusesOf = "statuses of ";
+
 // Listens to what a world's proxies are sent. What is asked besides (AskedBesides) is put to it by Put().
 class HeldCollector {
  public:
@@ -26,7 +29,7 @@ class HeldCollector {
   void Forget();
 
   // Of the proxies that run. An Envoy forgets the endpoints and routes that nothing names any more, and so does this.
-  HeldMesh Look(const sim::World& world) const;
+  HeldMesh Look(sim::World& world) const;
   // Filters whose configuration the proxy's listeners leave to ECDS.
   std::vector<std::string> ExtensionsOf(const std::string& proxy) const;
   void Put(const std::string& proxy, const std::string& type, scenario::XdsSnapshot::Resources resources);

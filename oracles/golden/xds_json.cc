@@ -117,20 +117,25 @@ std::vector<std::string> EdsNames(const std::vector<std::string_view>& clusters)
 
 namespace {
 
-// Of all HTTP connection managers of the listeners.
+// Of the listeners' filter chains.
 template <typename Visit>
-void ForEachManager(const std::vector<std::string_view>& listeners, Visit visit) {
+void ForEachNetworkFilter(const std::vector<std::string_view>& listeners, Visit visit) {
   for (const std::string_view bytes : listeners) {
     envoy::config::listener::v3::Listener listener;
     if (!Parse(bytes, listener)) continue;
     const auto look = [&](const envoy::config::listener::v3::FilterChain& chain) {
-      for (const auto& filter : chain.filters()) {
-        if (hcm::HttpConnectionManager manager; filter.typed_config().UnpackTo(&manager)) visit(manager);
-      }
+      for (const auto& filter : chain.filters()) visit(filter);
     };
     for (const auto& chain : listener.filter_chains()) look(chain);
     if (listener.has_default_filter_chain()) look(listener.default_filter_chain());
   }
+}
+
+template <typename Visit>
+void ForEachManager(const std::vector<std::string_view>& listeners, Visit visit) {
+  ForEachNetworkFilter(listeners, [&](const auto& filter) {
+    if (hcm::HttpConnectionManager manager; filter.typed_config().UnpackTo(&manager)) visit(manager);
+  });
 }
 
 }  // namespace
@@ -145,6 +150,9 @@ std::vector<std::string> RdsNames(const std::vector<std::string_view>& listeners
 
 std::vector<std::string> EcdsNames(const std::vector<std::string_view>& listeners) {
   std::set<std::string> out;
+  ForEachNetworkFilter(listeners, [&](const auto& filter) {
+    if (filter.has_config_discovery()) out.insert(filter.name());
+  });
   ForEachManager(listeners, [&](const hcm::HttpConnectionManager& manager) {
     for (const auto& filter : manager.http_filters()) {
       if (filter.has_config_discovery()) out.insert(filter.name());

@@ -90,6 +90,12 @@ void ReadMessage(ProtoJson& in, Telemetry::CustomTag& out) {
     out.kind = Tag::Kind::kLiteral;
     out.value = std::move(literal.value);
   }
+  if (in.Has("formatter")) {
+    Literal formatter;
+    in.Field("formatter", formatter);
+    out.kind = Tag::Kind::kFormatter;
+    out.value = std::move(formatter.value);
+  }
   for (const auto& [field, kind] :
        {std::pair("environment", Tag::Kind::kEnvironment), std::pair("header", Tag::Kind::kHeader)}) {
     if (!in.Has(field)) continue;
@@ -107,6 +113,7 @@ void ReadMessage(ProtoJson& in, Telemetry::Tracing& out) {
   in.Field("disableSpanReporting", out.disable_span_reporting);
   in.Field("customTags", out.custom_tags);
   in.Field("useRequestIdForTraceSampling", out.use_request_id_for_trace_sampling);
+  in.Field("enableIstioTags", out.enable_istio_tags);
 }
 
 void ReadMessage(ProtoJson& in, Telemetry::TagOverride& out) {

@@ -18,9 +18,9 @@ struct Telemetry {
 
   // What a trace's spans say besides. A tag without a kind is left out.
   struct CustomTag {
-    enum class Kind : uint8_t { kNone, kLiteral, kEnvironment, kHeader };
+    enum class Kind : uint8_t { kNone, kLiteral, kEnvironment, kHeader, kFormatter };
     Kind kind = Kind::kNone;
-    std::string value;                // of a literal
+    std::string value;                // of a literal or a formatter
     std::string name, default_value;  // of the others
     friend bool operator==(const CustomTag&, const CustomTag&) = default;
   };
@@ -30,7 +30,7 @@ struct Telemetry {
     std::optional<double> random_sampling_percentage;
     std::optional<bool> disable_span_reporting;
     std::map<std::string, CustomTag> custom_tags;
-    std::optional<bool> use_request_id_for_trace_sampling;
+    std::optional<bool> use_request_id_for_trace_sampling, enable_istio_tags;
     friend bool operator==(const Tracing&, const Tracing&) = default;
   };
 

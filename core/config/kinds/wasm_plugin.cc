@@ -65,6 +65,16 @@ void ReadMessage(ProtoJson& in, WasmPlugin& out) {
            {"AUTHZ", Phase::kAuthz},
            {"STATS", Phase::kStats}});
   in.Field("priority", out.priority);
+  using FailStrategy = WasmPlugin::FailStrategy;
+  in.Enum("failStrategy", out.fail_strategy,
+          {{"FAIL_CLOSE", FailStrategy::kClose},
+           {"FAIL_OPEN", FailStrategy::kOpen},
+           {"FAIL_RELOAD", FailStrategy::kReload}});
+  enum class Type : uint8_t { kUnspecified, kHttp, kNetwork };
+  Type type = Type::kUnspecified;
+  in.Enum("type", type,
+          {{"UNSPECIFIED_PLUGIN_TYPE", Type::kUnspecified}, {"HTTP", Type::kHttp}, {"NETWORK", Type::kNetwork}});
+  out.network = type == Type::kNetwork;
   WasmVmConfig vm;
   in.Field("vmConfig", vm);
   out.env = std::move(vm.env);

@@ -15,6 +15,7 @@ struct WasmPlugin {
   // Where among the HTTP filters. Enumerators have the API's numbers.
   enum class Phase : uint8_t { kUnspecified, kAuthn, kAuthz, kStats };
   enum class PullPolicy : uint8_t { kUnspecified, kIfNotPresent, kAlways };
+  enum class FailStrategy : uint8_t { kClose, kOpen, kReload };
   enum class Mode : uint8_t { kUndefined, kClient, kServer, kClientAndServer };
 
   // Which listeners; no ports: all.
@@ -33,6 +34,8 @@ struct WasmPlugin {
   std::vector<PolicyTarget> targets;  // targetRefs, or targetRef
   std::string url, sha256, image_pull_secret, verification_key, plugin_name;
   PullPolicy image_pull_policy = PullPolicy::kUnspecified;
+  FailStrategy fail_strategy = FailStrategy::kClose;
+  bool network = false;          // type NETWORK
   nlohmann::json plugin_config;  // an object; null: none
   Phase phase = Phase::kUnspecified;
   std::optional<int64_t> priority;

@@ -114,13 +114,81 @@ void ReadMessage(ProtoJson& in, ExtensionProvider::Stackdriver& out) {
   in.Field("maxTagLength", out.max_tag_length);
 }
 
+namespace {
+
+// An HttpHeader of a provider; envName, whose value comes from the agent's environment, is not modelled.
+struct ProviderHeader {
+  std::string name, value;
+};
+void ReadMessage(ProtoJson& in, ProviderHeader& out) {
+  in.Field("name", out.name);
+  in.Field("value", out.value);
+}
+
+// Fields of how spans are sent: of Zipkin itself, of OpenTelemetry's http and grpc.
+void ReadService(ProtoJson& in, const char* headers, ExtensionProvider::Tracer& out) {
+  in.Field("path", out.path);
+  in.Field("timeout", out.timeout);
+  std::vector<ProviderHeader> read;
+  in.Field(headers, read);
+  for (ProviderHeader& header : read) out.headers.emplace_back(std::move(header.name), std::move(header.value));
+}
+
+struct HttpExporter {
+  ExtensionProvider::Tracer of;
+};
+void ReadMessage(ProtoJson& in, HttpExporter& out) { ReadService(in, "headers", out.of); }
+struct GrpcExporter {
+  ExtensionProvider::Tracer of;
+};
+void ReadMessage(ProtoJson& in, GrpcExporter& out) { ReadService(in, "initialMetadata", out.of); }
+
+struct ResourceDetector {};
+void ReadMessage(ProtoJson& /*in*/, ResourceDetector& /*out*/) {}
+struct ResourceDetectors {
+  std::optional<ResourceDetector> environment, dynatrace;
+};
+void ReadMessage(ProtoJson& in, ResourceDetectors& out) {
+  in.Field("environment", out.environment);
+  in.Field("dynatrace", out.dynatrace);
+}
+
+void ReadOpenTelemetry(ProtoJson& in, ExtensionProvider::Tracer& out) {
+  std::optional<HttpExporter> http;
+  std::optional<GrpcExporter> grpc;
+  ResourceDetectors detectors;
+  in.Field("http", http);
+  in.Field("grpc", grpc);
+  in.Field("resourceDetectors", detectors);
+  out.over_http = http.has_value();
+  if (http || grpc) {
+    ExtensionProvider::Tracer& how = http ? http->of : grpc->of;
+    out.path = std::move(how.path);
+    out.timeout = how.timeout;
+    out.headers = std::move(how.headers);
+  }
+  in.Enum("serviceAttributeEnrichment", out.semantic_conventions,
+          {{"ISTIO_CANONICAL", false}, {"OTEL_SEMANTIC_CONVENTIONS", true}});
+  out.detects_environment = detectors.environment.has_value();
+  out.detects_dynatrace = detectors.dynatrace.has_value();
+}
+
+void ReadZipkin(ProtoJson& in, ExtensionProvider::Tracer& out) {
+  in.Field("enable64bitTraceId", out.short_trace_ids);
+  in.Enum("traceContextOption", out.b3_with_w3c, {{"USE_B3", false}, {"USE_B3_WITH_W3C_PROPAGATION", true}});
+  ReadService(in, "headers", out);
+}
+
+}  // namespace
+
 void ReadMessage(ProtoJson& in, ExtensionProvider::Tracer& out) {
   using Tracer = ExtensionProvider::Tracer;
   in.Field("service", out.service);
   in.Field("port", out.port);
   if (out.kind != Tracer::Kind::kSkyWalking) in.Field("maxTagLength", out.max_tag_length);
   if (out.kind == Tracer::Kind::kLightstep) in.Field("accessToken", out.access_token);
-  if (out.kind == Tracer::Kind::kZipkin) in.Field("enable64bitTraceId", out.short_trace_ids);
+  if (out.kind == Tracer::Kind::kZipkin) ReadZipkin(in, out);
+  if (out.kind == Tracer::Kind::kOpenTelemetry) ReadOpenTelemetry(in, out);
   if (out.kind == Tracer::Kind::kOpenCensus) ReadTraceContexts(in, out.contexts);
 }
 
@@ -135,6 +203,7 @@ void ReadMessage(ProtoJson& in, ExtensionProvider::FileAccessLog::Format& out) {
 void ReadMessage(ProtoJson& in, ExtensionProvider::FileAccessLog& out) {
   in.Field("path", out.path);
   in.Field("logFormat", out.format);
+  in.Field("omitEmptyValues", out.omit_empty);
 }
 
 void ReadMessage(ProtoJson& in, ExtensionProvider::GrpcAccessLog& out) {

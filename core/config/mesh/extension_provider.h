@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -59,6 +60,14 @@ struct ExtensionProvider {
     bool short_trace_ids = false;        // of Zipkin: 64 bits
     std::string access_token;            // of Lightstep
     std::vector<TraceContext> contexts;  // of OpenCensus
+
+    // Of Zipkin and OpenTelemetry. `over_http`, of OpenTelemetry: by that, not by gRPC.
+    std::string path;
+    std::optional<Duration> timeout;
+    std::vector<std::pair<std::string, std::string>> headers;  // by gRPC the initial metadata
+    bool over_http = false, detects_environment = false, detects_dynatrace = false;
+    bool b3_with_w3c = false;           // of Zipkin
+    bool semantic_conventions = false;  // of OpenTelemetry
     friend bool operator==(const Tracer&, const Tracer&) = default;
   };
   struct FileAccessLog {
@@ -70,6 +79,7 @@ struct ExtensionProvider {
     };
     std::string path;
     std::optional<Format> format;
+    bool omit_empty = false;
     friend bool operator==(const FileAccessLog&, const FileAccessLog&) = default;
   };
   // envoyHttpAls and envoyTcpAls.

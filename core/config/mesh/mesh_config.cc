@@ -56,6 +56,7 @@ void ReadMessage(ProtoJson& in, ProxyTracing& out) {
   in.Field("sampling", out.sampling);
   in.Field("customTags", out.custom_tags);
   in.Field("maxPathTagLength", out.max_path_tag_length);
+  in.Field("enableIstioTags", out.enable_istio_tags);
 }
 
 void ReadMessage(ProtoJson& in, MeshConfig::ServiceSettings& out) {
@@ -76,6 +77,7 @@ void ReadProxyConfig(ProtoJson& in, MeshConfig& out) {
     in.Field("tracing", tracing);
     out.tracing_zipkin_address = std::move(tracing.zipkin_address);
     out.tracing_sampling = tracing.sampling;
+    out.tracing_istio_tags = tracing.enable_istio_tags;
     out.tracing_custom_tags = std::move(tracing.custom_tags);
     out.tracing_max_path_tag_length = tracing.max_path_tag_length;
   }

@@ -80,6 +80,7 @@ struct MeshConfig {
   std::string discovery_address = "istiod.istio-system.svc:15012";
   std::string tracing_zipkin_address = "zipkin.istio-system:9411";
   std::optional<double> tracing_sampling;
+  std::optional<bool> tracing_istio_tags;
   std::map<std::string, Telemetry::CustomTag> tracing_custom_tags;
   uint32_t tracing_max_path_tag_length = 0;
   int32_t proxy_stat_name_length = 189;
@@ -98,6 +99,7 @@ MeshConfigRef DefaultMeshConfig();
 struct ProxyTracing {
   std::string zipkin_address;
   std::optional<double> sampling;
+  std::optional<bool> enable_istio_tags;
   std::map<std::string, Telemetry::CustomTag> custom_tags;
   uint32_t max_path_tag_length = 0;
 };

@@ -51,7 +51,9 @@ Destination BuildDestination(const Inputs& in, const Grants* grants, const kube:
     }
     // A ServiceImport counts as its Service, which is the mesh's anyway (ENABLE_MCS_HOST is off).
     host = fmt::format("{}.{}.svc.{}", name, ns, in.domain_suffix);
-    if (in.Find("Service", ns, name) == nullptr) {
+    // Before, a Service of any cluster of the mesh (istiod 1.18: GatewayContext.GetService).
+    const bool here = in.profile.Has(pilot::Change::kGatewayApiEveryParentTold) || !in.has_service;
+    if (here ? in.Find("Service", ns, name) == nullptr : !in.has_service(host, ns)) {
       out.invalid = {"BackendNotFound", fmt::format("backend({}) not found", host)};
     }
   } else if (kind == GroupKind{"networking.istio.io", "Hostname"}) {

@@ -1,6 +1,7 @@
 #include "core/gateway_api/routes/parent_references.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -30,10 +31,19 @@ std::optional<std::string> ParentKindOf(const Inputs& in, const json& reference)
   return std::nullopt;  // for another controller, perhaps
 }
 
-std::vector<std::string> HostnamesOf(const json& route) {
+// Those that a listener must serve one of.
+std::vector<std::string> HostnamesOf(const Inputs& in, const kube::Object& route) {
   std::vector<std::string> out;
-  for (const json& host : Items(At(route, {"spec", "hostnames"}))) out.push_back(TextOf(host));
+  if (route.kind == "TLSRoute" && !in.profile.Has(pilot::Change::kGatewayApiEveryParentTold)) return out;
+  for (const json& host : Items(At(route.body, {"spec", "hostnames"}))) out.push_back(TextOf(host));
   return out;
+}
+
+// As istiod knows the kind (pkg/config/schema/gvk).
+std::string_view VersionOf(const Inputs& in, const kube::Object& route) {
+  if (route.kind == "TCPRoute") return "v1alpha2";
+  if (route.kind == "GRPCRoute" || in.profile.Has(pilot::Change::kGatewayApiTlsKinds)) return "v1";
+  return route.kind == "TLSRoute" ? "v1alpha2" : "v1beta1";
 }
 
 // A listener's "ns/host" takes one of the route's hosts, from the route's namespace.
@@ -65,7 +75,7 @@ std::optional<ConfigError> HostsDenied(const ParentInfo& parent, std::vector<std
 std::optional<ConfigError> Denied(const Inputs& in, const ParentInfo& parent, const ParentKey& key,
                                   const json& reference, const kube::Object& route) {
   if (key.kind == "Service" || key.kind == "ServiceEntry") {
-    if (in.Find(key.kind, key.ns, key.name) == nullptr) {
+    if (in.profile.Has(pilot::Change::kGatewayApiEveryParentTold) && in.Find(key.kind, key.ns, key.name) == nullptr) {
       return ConfigError{"NoMatchingParent", fmt::format("parent service{}: \"{}\" not found",
                                                          key.kind == "Service" ? "" : " entry", key.name)};
     }
@@ -76,11 +86,11 @@ std::optional<ConfigError> Denied(const Inputs& in, const ParentInfo& parent, co
     if (const std::string section = Text(reference, "sectionName"); !section.empty() && section != parent.section) {
       return ConfigError{"NoMatchingParent", fmt::format("sectionName \"{}\" not found", section)};
     }
-    if (auto denied = HostsDenied(parent, HostnamesOf(route.body), route.meta.ns)) return denied;
+    if (auto denied = HostsDenied(parent, HostnamesOf(in, route), route.meta.ns)) return denied;
   }
   if (std::find(parent.allowed_kinds.begin(), parent.allowed_kinds.end(), route.kind) == parent.allowed_kinds.end()) {
-    return ConfigError{"NotAllowedByListeners", fmt::format("kind {}/{}/{} is not allowed", kGroup,
-                                                            route.kind == "TCPRoute" ? "v1alpha2" : "v1", route.kind)};
+    return ConfigError{"NotAllowedByListeners",
+                       fmt::format("kind {}/{}/{} is not allowed", kGroup, VersionOf(in, route), route.kind)};
   }
   return std::nullopt;
 }
@@ -120,6 +130,27 @@ void Merge(Report& into, const ParentReference& next) {
     into.denied->message += "; " + next.denied->message;
   }
   if (!next.denied) ++into.taken;
+}
+
+// Before it was so, those of other controllers and ours, the last first. `reports`: by ReferenceText.
+template <typename StatusOf>
+json AllSorted(const kube::Object& route, std::map<std::string, Report> reports, const StatusOf& status_of) {
+  const std::string& ns = route.meta.ns;
+  std::vector<json> all;
+  const json& before = Items(At(route.body, {"status", "parents"}));
+  for (const json& parent : before) {
+    if (Text(parent, "controllerName") != kController) all.push_back(parent);
+  }
+  for (const auto& [key, report] : reports) {
+    const auto known = std::find_if(before.begin(), before.end(), [&, &key = key](const json& parent) {
+      return ReferenceText(At(parent, "parentRef"), ns) == key;
+    });
+    all.push_back(status_of(report, known == before.end() ? Null() : *known));
+  }
+  std::stable_sort(all.begin(), all.end(), [&](const json& a, const json& b) {
+    return ReferenceText(At(a, "parentRef"), ns) > ReferenceText(At(b, "parentRef"), ns);
+  });
+  return json(std::move(all));
 }
 
 }  // namespace
@@ -183,6 +214,13 @@ json RouteParentStatuses(const Inputs& in, const kube::Object& route, const std:
   const std::string& ns = route.meta.ns;
   std::map<std::string, Report> reports;
   for (const ParentReference& reference : references) Merge(reports[ReferenceText(reference.original, ns)], reference);
+  const bool every = in.profile.Has(pilot::Change::kGatewayApiEveryParentTold);
+  if (!every && !reports.empty()) {
+    // istiod 1.18: createRouteStatus, "Once we find the best reason, do not consider any others".
+    int best = std::numeric_limits<int>::max();
+    for (const auto& [key, report] : reports) best = std::min(best, report.rank);
+    std::erase_if(reports, [&](const auto& entry) { return entry.second.rank != best; });
+  }
   const auto status_of = [&](const Report& report, const json& before) {
     Conditions conditions = {
         {"Accepted",
@@ -198,6 +236,7 @@ json RouteParentStatuses(const Inputs& in, const kube::Object& route, const std:
   };
   // What is there stays in its place; what is new comes behind, the last first.
   json out = json::array();
+  if (!every) return AllSorted(route, std::move(reports), status_of);
   for (const json& parent : Items(At(route.body, {"status", "parents"}))) {
     if (Text(parent, "controllerName") != kController) {
       out.push_back(parent);

@@ -55,6 +55,8 @@ class Converter {
     for (const char* kind : {"HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute"}) {
       if (kind == std::string_view("GRPCRoute") && !in_.profile.Has(pilot::Change::kGatewayApiGrpcRoutes)) continue;
       if (kind == std::string_view("TCPRoute") && !in_.alpha) continue;
+      const bool stable = in_.alpha || in_.profile.Has(pilot::Change::kGatewayApiTlsKinds);
+      if (kind == std::string_view("TLSRoute") && !stable) continue;
       for (const kube::ObjectRef& route : in_.Of(kind)) AddRoute(*route);
     }
     Merge();
@@ -92,6 +94,8 @@ class Converter {
       const Rules& rules = parent.IsMesh() ? mesh : gateway;
       if (http) {
         AddHttp(route, parent, rules.routes);
+      } else if (rules.routes.empty() && !in_.profile.Has(pilot::Change::kGatewayApiL4Partly)) {
+        continue;  // what it lacks took it with it (istiod 1.18: buildTLSVirtualService)
       } else if (tcp) {
         AddTcp(route, parent, rules.routes, count);
       } else {

@@ -102,10 +102,15 @@ const std::string& AuthzFilters::Http() {
   return *http_;
 }
 
+const std::string& AuthzFilters::CustomTcp() {
+  if (!custom_tcp_) custom_tcp_ = CustomFilters(true);
+  return *custom_tcp_;
+}
+
 const std::string& AuthzFilters::Tcp() {
   if (!tcp_) {
-    tcp_ = CustomFilters(true) + RbacFilter(policies_.audit, Action::kLog, true) +
-           RbacFilter(policies_.deny, Action::kDeny, true) + RbacFilter(policies_.allow, Action::kAllow, true);
+    tcp_ = RbacFilter(policies_.audit, Action::kLog, true) + RbacFilter(policies_.deny, Action::kDeny, true) +
+           RbacFilter(policies_.allow, Action::kAllow, true);
   }
   return *tcp_;
 }

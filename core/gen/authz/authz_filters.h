@@ -23,7 +23,8 @@ class AuthzFilters {
   // that find out the client's identity. Made when first asked for.
   const std::string& CustomHttp();
   const std::string& Http();
-  // Encoded FilterChain.filters fields, CUSTOM ones first.
+  // Encoded FilterChain.filters fields, likewise.
+  const std::string& CustomTcp();
   const std::string& Tcp();
 
  private:
@@ -41,7 +42,7 @@ class AuthzFilters {
   const WorkloadAuthorization policies_;
   const bool authenticated_, jwt_payload_;
   std::optional<authz::TrustDomains> trust_domains_;
-  std::optional<std::string> custom_http_, http_, tcp_;
+  std::optional<std::string> custom_http_, http_, custom_tcp_, tcp_;
 };
 
 }  // namespace wavetank::pilot

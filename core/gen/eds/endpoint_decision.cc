@@ -18,6 +18,8 @@ std::string_view FilterName(EndpointFilter filter) {
       return "health";
     case EndpointFilter::kDraining:
       return "draining";
+    case EndpointFilter::kAddress:
+      return "address";
     case EndpointFilter::kNetworkView:
       return "network-view";
     case EndpointFilter::kGatewayFamily:

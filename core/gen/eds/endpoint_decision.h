@@ -21,6 +21,7 @@ enum class EndpointFilter : uint8_t {
   kSubset,           // labels
   kHealth,           // not ready, or terminating
   kDraining,         // and the service does not keep persistent sessions
+  kAddress,          // a host name, which EDS cannot tell, or no address and no gateway that stands for it
   kNetworkView,      // REQUESTED_NETWORK_VIEW
   kGatewayFamily,    // all its gateways are of an IP family that the proxy lacks
   kMtls,             // no mTLS, and only a gateway that wants it leads there

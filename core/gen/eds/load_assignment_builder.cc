@@ -151,6 +151,8 @@ class LoadAssignmentBuilder::Grouping {
       : b_(builder),
         explanation_(explanation),
         port_name_(port.name),
+        port_number_(inside_cluster && builder.push_.profile().Has(Change::kDnsPortsByNumber) ? port.port : 0),
+        no_names_(!inside_cluster && builder.push_.profile().Has(Change::kNamesNotInEds)),
         mtls_(builder.push_, builder.port_, builder.rule_, builder.subset_),
         networks_(inside_cluster ? builder.push_.networks().Unresolved() : builder.push_.networks()),
         split_horizon_(networks_.IsMultiNetworkEnabled()),
@@ -244,6 +246,9 @@ class LoadAssignmentBuilder::Grouping {
     }
     Decision& d = *last_;
     if (d.refused_by != EndpointFilter::kPassed) return {&d, d.refused_by};
+    // istiod: endpoint_builder.go, BuildClusterLoadAssignment. Only ServiceEntries have names.
+    if (no_names_ && profile->entry_port != 0 && e.endpoint_port != 0 && !e.address.empty() && !IsIpAddress(e.address))
+      return {&d, EndpointFilter::kAddress};
     if ((e.health == HealthStatus::kUnhealthy && !sends_unhealthy_) || e.health == HealthStatus::kTerminating) {
       return {&d, EndpointFilter::kHealth};
     }
@@ -290,7 +295,10 @@ class LoadAssignmentBuilder::Grouping {
     if (p.discoverable_in_same_cluster_only && !b_.proxy_.InCluster(p.locality.cluster)) {
       return EndpointFilter::kDiscoverability;
     }
-    if (p.service_port_name != port_name_) return EndpointFilter::kPort;
+    // istiod: pilot/pkg/model/endpointshards.go, CopyEndpoints.
+    const bool of_port =
+        port_number_ != 0 && p.entry_port != 0 ? p.entry_port == port_number_ : p.service_port_name == port_name_;
+    if (!of_port) return EndpointFilter::kPort;
     if (subset_labels_ != nullptr && !LabelsSubsetOf(*subset_labels_, p.labels)) return EndpointFilter::kSubset;
     // istiod: filterIstioEndpoint; before, EndpointsByNetworkFilter took it out of a locality that was there already.
     if (Has(Change::kHiddenEndpointsUngrouped) && !b_.proxy_.IsVisible(p.network)) return EndpointFilter::kNetworkView;
@@ -377,6 +385,8 @@ class LoadAssignmentBuilder::Grouping {
       used_[d.remote] = true;
       return EndpointFilter::kPassed;
     }
+    // istiod: EndpointsByNetworkFilter. In a mesh of one network such an endpoint is sent as it is.
+    if (split_horizon_ && e.address.empty() && Has(Change::kEntriesWithoutAddress)) return EndpointFilter::kAddress;
     // istiod: EndpointsWithMTLSFilter. An AUTO_PASSTHROUGH gateway forwards mTLS only.
     if (b_.sni_dnat_ && filter_off) return EndpointFilter::kMtls;
     label_off = label_off && b_.push_.env().features.auto_mtls_checks;
@@ -535,6 +545,8 @@ class LoadAssignmentBuilder::Grouping {
   const LoadAssignmentBuilder& b_;
   AssignmentExplanation* const explanation_;  // null: nobody asks
   std::string_view port_name_;
+  int port_number_;  // 0: by the port's name always
+  bool no_names_;
   MtlsChecker mtls_;
   const NetworkGateways& networks_;
   bool split_horizon_;

@@ -31,7 +31,7 @@ class EcdsGenerator final : public Generator {
     AddPatches(proxy, request, wanted, out);
     for (const WasmPlugin* plugin : plugins) {
       out.resources.push_back(Resource(WasmResourceName(*plugin, profile),
-                                       WasmExtensionConfig(*plugin, profile, [&](const std::string& name) {
+                                       WasmExtensionConfig(*plugin, proxy, profile, [&](const std::string& name) {
                                          return CredentialFor(proxy, secrets, name);
                                        })));
     }

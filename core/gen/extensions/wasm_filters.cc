@@ -2,13 +2,17 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "core/envoyapi/any.h"
 #include "core/envoyapi/go_json.h"
+#include "core/gen/view/done_for.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "envoy/config/core/v3/extension.pb.h"
+#include "envoy/config/listener/v3/listener_components.pb.h"
 #include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
+#include "envoy/extensions/filters/network/wasm/v3/wasm.pb.h"
 #include "google/protobuf/wrappers.pb.h"
 
 namespace wavetank::pilot {
@@ -32,19 +36,31 @@ bool HoldsFor(const PluginSpec& plugin, ListenerClass listener_class, int port) 
                                              [&](const auto& match) { return HoldsFor(match, listener_class, port); });
 }
 
-// The filter is configured by ECDS, and nothing passes before it is. istiod: toEnvoyHTTPFilter.
+// The filter is configured by ECDS, and nothing passes before it is; the other type is what an agent puts in place of a
+// module that it cannot get. istiod: toEnvoyHTTPFilter, toEnvoyNetworkFilter.
+void SetDiscovery(const char* layer, ::envoy::config::core::v3::ExtensionConfigSource& discovery) {
+  discovery.mutable_config_source()->mutable_ads();
+  discovery.mutable_config_source()->mutable_initial_fetch_timeout();
+  discovery.mutable_config_source()->set_resource_api_version(envoy::config::core::v3::ApiVersion::V3);
+  const std::string prefix = absl::StrCat("type.googleapis.com/envoy.extensions.filters.", layer, ".");
+  discovery.add_type_urls(prefix + "wasm.v3.Wasm");
+  discovery.add_type_urls(prefix + "rbac.v3.RBAC");
+}
+
 std::string EncodeWasmFilter(const std::string& name) {
   ManagerPb manager;
   auto& filter = *manager.add_http_filters();
   filter.set_name(name);
-  auto& discovery = *filter.mutable_config_discovery();
-  discovery.mutable_config_source()->mutable_ads();
-  discovery.mutable_config_source()->mutable_initial_fetch_timeout();
-  discovery.mutable_config_source()->set_resource_api_version(envoy::config::core::v3::ApiVersion::V3);
-  discovery.add_type_urls("type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm");
-  // What an agent puts in place of a module that it cannot get.
-  discovery.add_type_urls("type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC");
+  SetDiscovery("http", *filter.mutable_config_discovery());
   return Serialize(manager);
+}
+
+std::string EncodeNetworkFilter(const std::string& name) {
+  ::envoy::config::listener::v3::FilterChain chain;
+  auto& filter = *chain.add_filters();
+  filter.set_name(name);
+  SetDiscovery("network", *filter.mutable_config_discovery());
+  return Serialize(chain);
 }
 
 void SetVm(const WasmPlugin& plugin, absl::FunctionRef<std::string(const std::string&)> secret, wasm_v3::VmConfig& vm) {
@@ -88,12 +104,54 @@ std::string NameOf(const WasmPlugin& plugin, const Profile& profile) {
   return plugin.resource_name + (profile.Has(Change::kTrafficExtensions) ? "~istio-translated-wasmplugin" : "");
 }
 
+// How a module's failure ends. istiod: pilot/pkg/model/extensions.go, buildWasmConfig.
+void SetFailure(PluginSpec::FailStrategy strategy, const Proxy& proxy, const Profile& profile,
+                wasm_v3::PluginConfig& config) {
+  using Strategy = PluginSpec::FailStrategy;
+  if (DoneFor(proxy, profile, Change::kWasmFailurePolicy)) {
+    config.set_failure_policy(strategy == Strategy::kOpen     ? wasm_v3::FAIL_OPEN
+                              : strategy == Strategy::kReload ? wasm_v3::FAIL_RELOAD
+                                                              : wasm_v3::FAIL_CLOSED);
+  } else if (profile.Has(Change::kWasmFailOpen) && strategy == Strategy::kOpen) {
+// Deprecated in today's Envoy API.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    config.set_fail_open(true);
+#pragma GCC diagnostic pop
+  }
+}
+
 }  // namespace
 
 WasmFilters::WasmFilters(const Proxy& proxy, const PushContext& push)
     : plugins_(push.profile().Has(Change::kUpstreamEnvoy) ? WasmPlugins::List() : push.wasm_plugins().For(proxy)),
       profile_(push.profile()),
-      sets_(1) {}
+      sets_(1) {
+  if (!profile_.Has(Change::kNetworkWasm)) return;
+  const auto http = std::stable_partition(plugins_.begin(), plugins_.end(),
+                                          [](const WasmPlugin* plugin) { return !plugin->config->spec.network; });
+  network_.assign(http, plugins_.end());
+  plugins_.erase(http, plugins_.end());
+}
+
+std::vector<std::string> WasmFilters::Network(ListenerClass listener_class, int port, Phase phase) const {
+  std::vector<std::string> out;
+  for (const WasmPlugin* plugin : network_) {
+    const PluginSpec& spec = plugin->config->spec;
+    if (spec.phase == phase && HoldsFor(spec, listener_class, port))
+      out.push_back(EncodeNetworkFilter(WasmResourceName(*plugin, profile_)));
+  }
+  return out;
+}
+
+std::vector<std::string> WasmFilters::Network(ListenerClass listener_class, int port) const {
+  std::vector<std::string> out;
+  if (network_.empty()) return out;
+  for (const Phase phase : {Phase::kAuthn, Phase::kAuthz, Phase::kStats, Phase::kUnspecified}) {
+    for (std::string& filter : Network(listener_class, port, phase)) out.push_back(std::move(filter));
+  }
+  return out;
+}
 
 int WasmFilters::SetFor(ListenerClass listener_class, int port) {
   if (plugins_.empty()) return 0;
@@ -118,11 +176,13 @@ std::string WasmResourceName(const WasmPlugin& plugin, const Profile& profile) {
   return prefix + NameOf(plugin, profile);
 }
 
-std::string WasmExtensionConfig(const WasmPlugin& plugin, const Profile& profile,
+std::string WasmExtensionConfig(const WasmPlugin& plugin, const Proxy& proxy, const Profile& profile,
                                 absl::FunctionRef<std::string(const std::string&)> secret) {
-  ::envoy::extensions::filters::http::wasm::v3::Wasm wasm;
-  auto& config = *wasm.mutable_config();
   const PluginSpec& spec = plugin.config->spec;
+  const bool network = spec.network && profile.Has(Change::kNetworkWasm);
+  ::envoy::extensions::filters::http::wasm::v3::Wasm wasm;
+  ::envoy::extensions::filters::network::wasm::v3::Wasm of_connections;
+  auto& config = network ? *of_connections.mutable_config() : *wasm.mutable_config();
   config.set_name(NameOf(plugin, profile));
   config.set_root_id(spec.plugin_name);
   config.mutable_configuration();
@@ -131,10 +191,11 @@ std::string WasmExtensionConfig(const WasmPlugin& plugin, const Profile& profile
     text.set_value(GoStructJson(spec.plugin_config));
     *config.mutable_configuration() = PackAny(text);
   }
+  SetFailure(spec.fail_strategy, proxy, profile, config);
   SetVm(plugin, secret, *config.mutable_vm_config());
   ::envoy::config::core::v3::TypedExtensionConfig out;
   out.set_name(WasmResourceName(plugin, profile));
-  *out.mutable_typed_config() = PackAny(wasm);
+  *out.mutable_typed_config() = network ? PackAny(of_connections) : PackAny(wasm);
   return Serialize(out);
 }
 

@@ -1,4 +1,4 @@
-// WasmPlugins as HTTP filters and as the configurations that those name (istiod:
+// WasmPlugins as filters of requests, or of connections, and as the configurations that those name (istiod:
 // pilot/pkg/networking/core/v1alpha3/extension/wasmplugin.go, pilot/pkg/model/extensions.go).
 #pragma once
 
@@ -30,9 +30,13 @@ class WasmFilters {
   const std::string& Of(int set, Phase phase) const {
     return sets_[static_cast<size_t>(set)].at(static_cast<size_t>(phase));
   }
+  // Plugins of type NETWORK that hold there: encoded FilterChain.filters fields, one each, of that phase.
+  std::vector<std::string> Network(ListenerClass listener_class, int port, Phase phase) const;
+  // Of all phases, in their order. For chains of HTTP, where they come before the connection manager.
+  std::vector<std::string> Network(ListenerClass listener_class, int port) const;
 
  private:
-  const WasmPlugins::List plugins_;
+  WasmPlugins::List plugins_, network_;
   const Profile& profile_;
   std::vector<std::array<std::string, 4>> sets_;  // by phase
   std::map<std::vector<bool>, int> known_;        // by which of plugins_ hold
@@ -43,7 +47,7 @@ std::string WasmResourceName(const WasmPlugin& plugin, const Profile& profile);
 
 // An encoded TypedExtensionConfig. `secret` knows the Docker credentials of a Secret's resource name; the proxy's agent
 // takes them out of the environment again before Envoy sees it.
-std::string WasmExtensionConfig(const WasmPlugin& plugin, const Profile& profile,
+std::string WasmExtensionConfig(const WasmPlugin& plugin, const Proxy& proxy, const Profile& profile,
                                 absl::FunctionRef<std::string(const std::string&)> secret);
 
 }  // namespace wavetank::pilot

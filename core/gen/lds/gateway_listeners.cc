@@ -198,7 +198,7 @@ class GatewayListeners {
       // Whatever name is asked for. istiod: buildOutboundAutoPassthroughFilterStack
       FilterChainOptions& chain = out.emplace_back();
       chain.sni_hosts.assign(server.sni_hosts.begin(), server.sni_hosts.end());
-      chain.network_filters = scope_.network_filters.ToSni(PortOf(server.server).protocol);
+      chain.network_filters = scope_.network_filters.ToSni(PortOf(server.server));
       return;
     }
     for (const ServiceRef& service : proxy_.sidecar_scope->services()) {

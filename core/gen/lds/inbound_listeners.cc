@@ -239,7 +239,10 @@ class InboundListeners {
       http.route_config =
           PatchRoutes(*scope_.patches, config::EnvoyFilter::Context::kSidecarInbound, proxy_, http.route_config);
     }
-    return scope_.http.Filter(http, static_cast<int>(config.target_port), "");
+    const int port = static_cast<int>(config.target_port);
+    std::string out;
+    for (const std::string& module : scope_.network_filters.wasm().Network(kClass, port)) out += module;
+    return out + scope_.http.Filter(http, port, "");
   }
 
   std::string TcpFilters(const InboundChain& config) const {
@@ -249,7 +252,19 @@ class InboundListeners {
             ? config.cluster
             : BuildStatPrefix(pattern, config.hostname, "", {config.port_name, config.service_port}, config.attributes);
     const NetworkFilters& filters = scope_.network_filters;
-    std::string out = scope_.authz.Tcp() + filters.Metrics(kClass);
+    using Phase = WasmFilters::Phase;
+    std::string out;
+    const auto modules = [&](Phase phase) {
+      // By the service's port, where those of HTTP go by the target's.
+      for (const std::string& module : filters.wasm().Network(kClass, config.service_port, phase)) out += module;
+    };
+    out += scope_.authz.CustomTcp();
+    modules(Phase::kAuthn);
+    modules(Phase::kAuthz);
+    out += scope_.authz.Tcp();
+    modules(Phase::kStats);
+    modules(Phase::kUnspecified);
+    out += filters.Metrics(kClass);
     for (const std::string& filter : scope_.network_filters.ForProtocol(
              config.protocol, filters.TcpProxy(kClass, stat_prefix, config.cluster), stat_prefix)) {
       out += filter;

@@ -29,27 +29,46 @@ std::optional<FilterChainMatch> MatchOf(FilterChainOptions& options) {
   return match;
 }
 
+// istiod: networkfilter.go, buildCompleteNetworkFilters.
+void AppendGatewayFilters(ListenerScope& scope, const FilterChainOptions& options, int port, std::string& out) {
+  using Phase = WasmFilters::Phase;
+  const auto modules = [&](Phase phase) {
+    for (const std::string& module : scope.network_filters.wasm().Network(ListenerClass::kGateway, port, phase))
+      out += module;
+  };
+  for (size_t i = 0; i < options.ahead; ++i) out += options.network_filters[i];
+  if (!options.unguarded) out += scope.authz.CustomTcp();
+  modules(Phase::kAuthn);
+  modules(Phase::kAuthz);
+  if (!options.unguarded) out += scope.authz.Tcp();
+  modules(Phase::kStats);
+  modules(Phase::kUnspecified);
+  for (size_t i = options.ahead; i < options.network_filters.size(); ++i) out += options.network_filters[i];
+}
+
+// `first_http`: the first chain of HTTP, which alone gets WasmPlugins of connections: istiod takes them out of the list
+// (PopAppendNetwork).
 std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, const ListenerOptions& listener,
-                      const std::string& listener_name) {
+                      const std::string& listener_name, bool first_http) {
   std::string out;
   const auto append = [&](const FilterStack& filters) {
     for (const std::string& filter : filters) out += filter;
   };
   if (options.http) {
     append(listener.authentication);
+    if (first_http)
+      append(scope.network_filters.wasm().Network(listener.listener_class, static_cast<int>(listener.port)));
     return out +
            scope.http.Filter(*options.http, static_cast<int>(listener.port), absl::StrCat("outbound_", listener_name));
   }
   if (listener.listener_class == ListenerClass::kGateway && scope.push.profile().Has(Change::kGatewayPoliciesFirst)) {
-    // istiod: networkfilter.go, buildCompleteNetworkFilters.
-    for (size_t i = 0; i < options.ahead; ++i) out += options.network_filters[i];
-    if (!options.unguarded) out += scope.authz.Tcp();
-    for (size_t i = options.ahead; i < options.network_filters.size(); ++i) out += options.network_filters[i];
+    AppendGatewayFilters(scope, options, static_cast<int>(listener.port), out);
     return out;
   }
   for (size_t i = 0; i + 1 < options.network_filters.size(); ++i) out += options.network_filters[i];
   append(listener.authentication);
-  if (listener.listener_class == ListenerClass::kGateway && !options.unguarded) out += scope.authz.Tcp();
+  if (listener.listener_class == ListenerClass::kGateway && !options.unguarded)
+    out += scope.authz.CustomTcp() + scope.authz.Tcp();
   if (!options.network_filters.empty()) out += options.network_filters.back();
   return out;
 }
@@ -91,11 +110,13 @@ Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
   out.tls_inspector = options.need_http_inspector && !gateway && !profile.Has(Change::kTlsInspectedByNameAlone);
   out.small_tls_buffer = scope.tls_inspector == Inspector::kTlsSmall;
   out.accepts_one_by_one = options.bind_to_port && profile.Has(Change::kAcceptsOneByOne);
+  bool first_http = true;
   for (FilterChainOptions& chain : options.chains) {
     // Every TLS context that we terminate offers ALPN.
     if (!chain.sni_hosts.empty() || !chain.transport_socket.empty()) out.tls_inspector = true;
     FilterChain built;
-    built.filters = FiltersOf(scope, chain, options, out.name);
+    built.filters = FiltersOf(scope, chain, options, out.name, first_http);
+    first_http &= !chain.http;
     built.match = MatchOf(chain);
     built.transport_socket = std::move(chain.transport_socket);
     built.metadata = std::move(chain.metadata);

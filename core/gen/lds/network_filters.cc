@@ -75,6 +75,7 @@ NetworkFilters::NetworkFilters(const Proxy& proxy, const PushContext& push, Prox
     : proxy_(proxy),
       push_(push),
       telemetry_(telemetry),
+      wasm_(proxy, push),
       outbound_(proxy.IsRouter() ? ListenerClass::kGateway : ListenerClass::kSidecarOutbound),
       idle_(IdleTimeout(proxy)) {}
 
@@ -121,8 +122,11 @@ const std::string& NetworkFilters::Metrics(ListenerClass listener_class) const {
   return telemetry_.TcpFilters(listener_class);
 }
 
-FilterStack NetworkFilters::Measured(FilterStack stack) const {
+FilterStack NetworkFilters::Measured(FilterStack stack, int port) const {
   if (const std::string& metrics = Metrics(outbound_); !metrics.empty()) stack.insert(stack.begin(), metrics);
+  if (outbound_ == ListenerClass::kGateway) return stack;  // a gateway's stand around its policies
+  FilterStack modules = wasm_.Network(outbound_, port);
+  stack.insert(stack.begin(), std::make_move_iterator(modules.begin()), std::make_move_iterator(modules.end()));
   return stack;
 }
 
@@ -162,14 +166,14 @@ FilterStack NetworkFilters::ForProtocol(Protocol protocol, std::string tcp_proxy
   return out;
 }
 
-FilterStack NetworkFilters::ToSni(Protocol protocol) const {
-  FilterStack out = SingleDestination(kBlackHoleCluster, kBlackHoleCluster, "", protocol, nullptr, false);
+FilterStack NetworkFilters::ToSni(const Port& port) const {
+  FilterStack out = SingleDestination(kBlackHoleCluster, kBlackHoleCluster, "", port, nullptr, false);
   out.insert(out.begin(), SniClusterFilter());
   return out;
 }
 
 FilterStack NetworkFilters::SingleDestination(std::string_view stat_prefix, std::string_view cluster,
-                                              std::string_view subset, Protocol protocol,
+                                              std::string_view subset, const Port& port,
                                               const config::DestinationRule* rule, bool tunnels) const {
   Target target;
   target.listener_class = outbound_;
@@ -178,7 +182,7 @@ FilterStack NetworkFilters::SingleDestination(std::string_view stat_prefix, std:
   target.subset = subset;
   target.rule = rule;
   target.tunnels = tunnels;
-  return Measured(ForProtocol(protocol, Encode(target), stat_prefix));
+  return Measured(ForProtocol(port.protocol, Encode(target), stat_prefix), port.port);
 }
 
 FilterStack NetworkFilters::ToService(const Service& service, std::string_view subset, const Port& cluster_port,
@@ -193,8 +197,8 @@ FilterStack NetworkFilters::ToService(const Service& service, std::string_view s
                                         {sni_dnat ? cluster_port.name : "", cluster_port.port}, service.attributes);
   const ConsolidatedDestRuleRef rule =
       proxy_.sidecar_scope->DestinationRule(TrafficDirection::kOutbound, proxy_, service.hostname);
-  return SingleDestination(stat_prefix, cluster, subset, listener_port.protocol,
-                           rule == nullptr ? nullptr : &rule->rule->spec, !sni_dnat);
+  return SingleDestination(stat_prefix, cluster, subset, listener_port, rule == nullptr ? nullptr : &rule->rule->spec,
+                           !sni_dnat);
 }
 
 FilterStack NetworkFilters::ToRoute(const std::vector<config::RouteDestination>& routes, const Port& port,
@@ -213,7 +217,7 @@ FilterStack NetworkFilters::ToRoute(const std::vector<config::RouteDestination>&
     const std::string stat_prefix = pattern.empty() || service == nullptr
                                         ? cluster
                                         : BuildStatPrefix(pattern, first.host, first.subset, port, service->attributes);
-    return SingleDestination(stat_prefix, cluster, first.subset, port.protocol, spec, true);
+    return SingleDestination(stat_prefix, cluster, first.subset, port, spec, true);
   }
   Target target;
   target.listener_class = outbound_;
@@ -227,7 +231,7 @@ FilterStack NetworkFilters::ToRoute(const std::vector<config::RouteDestination>&
                                  static_cast<uint32_t>(route.weight));
   }
   if (target.weighted.empty()) return {};  // validation refuses such a rule
-  return Measured(ForProtocol(port.protocol, Encode(target), stat_prefix));
+  return Measured(ForProtocol(port.protocol, Encode(target), stat_prefix), port.port);
 }
 
 }  // namespace wavetank::pilot

@@ -11,6 +11,7 @@
 #include "core/base/time.h"
 #include "core/config/kinds/destination_rule.h"
 #include "core/config/kinds/virtual_service.h"
+#include "core/gen/extensions/wasm_filters.h"
 #include "core/gen/view/listener_types.h"
 #include "core/model/proxy.h"
 #include "core/model/service.h"
@@ -31,9 +32,11 @@ class NetworkFilters {
   // A plain TCP proxy: idle timeout and access log are the proxy's. What measures comes before it (Metrics).
   std::string TcpProxy(ListenerClass listener_class, std::string_view stat_prefix, std::string_view cluster) const;
   const std::string& Metrics(ListenerClass listener_class) const;
+  // WasmPlugins of type NETWORK: FilterChain.filters fields, one each. istiod: buildCompleteNetworkFilters.
+  const WasmFilters& wasm() const { return wasm_; }
   // One that logs nothing and keeps Envoy's idle timeout, for blackholes.
   // To the cluster that the client's SNI names. istiod: buildOutboundAutoPassthroughFilterStack
-  FilterStack ToSni(Protocol protocol) const;
+  FilterStack ToSni(const Port& port) const;
   static std::string BareTcpProxy(std::string_view stat_prefix, std::string_view cluster);
 
   // Stacks of outbound listeners and gateways, what measures among them.
@@ -49,13 +52,14 @@ class NetworkFilters {
  private:
   struct Target;
   std::string Encode(const Target& target) const;
-  FilterStack Measured(FilterStack stack) const;
+  FilterStack Measured(FilterStack stack, int port) const;
   FilterStack SingleDestination(std::string_view stat_prefix, std::string_view cluster, std::string_view subset,
-                                Protocol protocol, const config::DestinationRule* rule, bool tunnels) const;
+                                const Port& port, const config::DestinationRule* rule, bool tunnels) const;
 
   const Proxy& proxy_;
   const PushContext& push_;
   ProxyTelemetry& telemetry_;
+  const WasmFilters wasm_;
   const ListenerClass outbound_;        // what its listeners for its own requests are
   const std::optional<Duration> idle_;  // the proxy's own
 };

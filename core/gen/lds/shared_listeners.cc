@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "core/gen/telemetry/tracing_providers.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/profile/profile.h"
 
@@ -69,6 +70,7 @@ std::string KeyOf(const Proxy& proxy, const PushContext& push, bool shows_labels
   add(proxy.dns_domain);
   add(proxy.service_cluster);
   add(proxy.verified_identity);
+  add(ConventionalServiceName(proxy, push));
   key.push_back(SupportsIpv4(proxy) ? '4' : '-');
   key.push_back(SupportsIpv6(proxy) ? '6' : '-');
   if (shows_labels) {

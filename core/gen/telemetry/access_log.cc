@@ -120,7 +120,7 @@ struct FormatRules {
   // That Envoy need not sort the fields of JSON is said, which it does not by itself.
   bool json_options = false;
   bool raw_cluster = false;  // clusters by name, in istiod's own formats
-  bool names_metadata_extension = true;
+  bool names_metadata_extension = true, omit_empty = false;
   PeerStates peers, otel_peers, mesh_peers;  // for a provider, one of OpenTelemetry, the mesh's own service
   bool otel_no_labels = false;
 };
@@ -130,7 +130,8 @@ FormatRules RulesOf(const PushContext& push) {
   const bool renamed = profile.Has(Change::kPeerStateNames);
   const PeerStates own = renamed ? all.first(2) : all.subspan(2);
   return {profile.Has(Change::kJsonLogOptions), profile.Has(Change::kRawUpstreamCluster),
-          !profile.Has(Change::kFormattersBuiltIn), own, profile.Has(Change::kOtelLogsAllPeerStates) ? all : own,
+          !profile.Has(Change::kFormattersBuiltIn), profile.Has(Change::kOmitEmptyLogValues), own,
+          profile.Has(Change::kOtelLogsAllPeerStates) ? all : own,
           // It is told all names since there are new ones (istiod: networking/core/accesslog.go).
           renamed ? all : own, profile.Has(Change::kOtelNoBuiltinLabels)};
 }
@@ -201,6 +202,8 @@ AccessLogPb FileLog(const LogProvider::FileAccessLog& provider, const FormatRule
     SetJsonFormat(provider.format->labels->empty() ? OwnJsonFormat(rules) : *provider.format->labels, rules,
                   *file.mutable_log_format());
   }
+  if (rules.omit_empty && provider.omit_empty && file.has_log_format())
+    file.mutable_log_format()->set_omit_empty_values(true);
   return MakeFileLog(file);
 }
 
@@ -252,8 +255,8 @@ std::optional<AccessLogPb> LogOf(const LogProvider& provider, const PushContext&
   if (const auto* file = std::get_if<LogProvider::FileAccessLog>(&provider.telemetry)) {
     // The built-in one has the mesh's format unless it is given one.
     const FormatRules rules = RulesOf(push);
-    return provider.name == "envoy" && !file->format ? MeshFileLog(file->path, push.mesh(), rules)
-                                                     : FileLog(*file, rules);
+    const bool plain = !file->format && !(rules.omit_empty && file->omit_empty);
+    return provider.name == "envoy" && plain ? MeshFileLog(file->path, push.mesh(), rules) : FileLog(*file, rules);
   }
   if (const auto* grpc = std::get_if<LogProvider::GrpcAccessLog>(&provider.telemetry)) {
     const auto to = LookupProviderCluster(grpc->service, grpc->port, push);

@@ -11,6 +11,7 @@
 #include "core/envoyapi/any.h"
 #include "core/gen/telemetry/proxy_telemetry.h"
 #include "core/gen/telemetry/tracing_providers.h"
+#include "core/gen/view/done_for.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/wire/wire.h"
 #include "core/profile/changes.h"
@@ -71,7 +72,7 @@ std::vector<NamedTag> ServiceTags(const Proxy& proxy, bool cluster) {
   return out;
 }
 
-void AddCustomTags(const CustomTags& tags, std::vector<NamedTag>& out) {
+void AddCustomTags(const CustomTags& tags, bool formatters, std::vector<NamedTag>& out) {
   using TagKind = config::Telemetry::CustomTag::Kind;
   for (const auto& [name, tag] : tags) {
     TagPb to;
@@ -79,6 +80,10 @@ void AddCustomTags(const CustomTags& tags, std::vector<NamedTag>& out) {
     switch (tag.kind) {
       case TagKind::kNone:
         continue;
+      case TagKind::kFormatter:
+        if (!formatters) continue;
+        to.set_value(tag.value);
+        break;
       case TagKind::kLiteral:
         to.mutable_literal()->set_value(tag.value);
         break;
@@ -103,6 +108,7 @@ config::ProxyTracing OldSettings(const Proxy& proxy, const config::MeshConfig& m
   }
   config::ProxyTracing out;
   out.sampling = mesh.tracing_sampling;
+  out.enable_istio_tags = mesh.tracing_istio_tags;
   out.custom_tags = mesh.tracing_custom_tags;
   out.max_path_tag_length = mesh.tracing_max_path_tag_length;
   return out;
@@ -120,8 +126,7 @@ struct Parts {
   double random_sampling = 0;
   uint32_t max_path_tag_length = 0;
   const CustomTags* tags = nullptr;
-  bool cluster_tag = false;
-  bool istio_tags = true;
+  bool cluster_tag = false, istio_tags = true, formatter_tags = false, upstream_spans = false;
 };
 
 std::string EncodeTracing(const Parts& parts, const Proxy& proxy) {
@@ -138,20 +143,22 @@ std::string EncodeTracing(const Parts& parts, const Proxy& proxy) {
       w.UInt32Value(TracingPb::kMaxPathTagLengthFieldNumber, parts.max_path_tag_length);
     }
     if (parts.provider != nullptr) w.Bytes(TracingPb::kProviderFieldNumber, *parts.provider);
+    if (parts.upstream_spans) w.BoolValue(TracingPb::kSpawnUpstreamSpanFieldNumber, true);
     const auto write = [&](const std::vector<NamedTag>& tags) {
       for (const auto& [name, tag] : tags) w.Bytes(TracingPb::kCustomTagsFieldNumber, tag);
     };
     // In one piece, by name, which those that every proxy has are already.
-    std::vector<NamedTag> own;
-    if (parts.istio_tags) own = ServiceTags(proxy, parts.cluster_tag);
-    if (parts.tags->empty()) {
-      if (parts.istio_tags) write(DryRunTags());
-      return write(own);
-    }
     std::vector<NamedTag> all;
-    if (parts.istio_tags) all = DryRunTags();
-    all.insert(all.end(), own.begin(), own.end());
-    AddCustomTags(*parts.tags, all);
+    if (parts.istio_tags) {
+      std::vector<NamedTag> own = ServiceTags(proxy, parts.cluster_tag);
+      if (parts.tags->empty()) {
+        write(DryRunTags());
+        return write(own);
+      }
+      all = DryRunTags();
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    AddCustomTags(*parts.tags, parts.formatter_tags, all);
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     write(all);
   });
@@ -172,6 +179,9 @@ HttpTracing MakeHttpTracing(const WorkloadTelemetry& telemetry, ListenerClass li
   if (!spec) {
     if (!push.mesh().enable_tracing) return out;
     parts.random_sampling = OldSampling(old, push.env().features.trace_sampling);
+    if (push.profile().Has(Change::kOptionalIstioTags) && old.enable_istio_tags) {
+      parts.istio_tags = *old.enable_istio_tags;
+    }
     out.config = EncodeTracing(parts, proxy);
     return out;
   }
@@ -180,10 +190,16 @@ HttpTracing MakeHttpTracing(const WorkloadTelemetry& telemetry, ListenerClass li
   if (!provider) return out;
   parts.provider = &provider->config;
   if (provider->max_path_tag_length != 0) parts.max_path_tag_length = provider->max_path_tag_length;
-  parts.random_sampling = spec->random_sampling_percentage;
+  const bool share_of_mesh = !spec->sampling_said && push.profile().Has(Change::kTraceShareOfMesh);
+  parts.random_sampling = share_of_mesh ? OldSampling(old, push.env().features.trace_sampling) : spec->random_sampling_percentage;
+  parts.istio_tags = spec->istio_tags || !push.profile().Has(Change::kOptionalIstioTags);
+  parts.formatter_tags = DoneFor(proxy, push.profile(), Change::kFormatterTags);
   if (spec->custom_tags != nullptr) parts.tags = spec->custom_tags;
+  // istiod: configureFromProviderConfig, buildHCMTracing.
+  const bool spans = provider->start_child_span || (proxy.IsRouter() && push.profile().Has(Change::kGatewaysMakeSpans));
+  parts.upstream_spans = spans && push.profile().Has(Change::kUpstreamSpans);
   out.config = EncodeTracing(parts, proxy);
-  out.start_child_span = provider->start_child_span;
+  out.start_child_span = spans && !parts.upstream_spans;
   out.use_request_id_for_sampling = spec->use_request_id_for_trace_sampling;
   return out;
 }

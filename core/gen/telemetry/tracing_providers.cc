@@ -11,6 +11,7 @@
 #include "core/gen/authz/provider_cluster.h"
 #include "core/gen/view/done_for.h"
 #include "core/gen/view/proxy_view.h"
+#include "core/gen/wire/duration.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "envoy/config/trace/v3/datadog.pb.h"
@@ -48,20 +49,37 @@ void SetGrpc(const ProviderCluster& to, ::envoy::config::core::v3::GrpcService& 
   out.mutable_envoy_grpc()->set_authority(to.hostname);
 }
 
+// istiod: buildHTTPHeaders.
+void SetHttp(const Tracer& tracer, const std::string& uri, std::optional<Duration> timeout, const ProviderCluster& to,
+             ::envoy::config::core::v3::HttpService& out) {
+  using Option = ::envoy::config::core::v3::HeaderValueOption;
+  out.mutable_http_uri()->set_uri(uri);
+  out.mutable_http_uri()->set_cluster(to.cluster);
+  if (timeout) SetDuration(*timeout, out.mutable_http_uri()->mutable_timeout());
+  for (const auto& [name, value] : tracer.headers) {
+    Option& header = *out.add_request_headers_to_add();
+    header.set_append_action(Option::OVERWRITE_IF_EXISTS_OR_ADD);
+    header.mutable_header()->set_key(name);
+    header.mutable_header()->set_value(value);
+  }
+}
+
 // istiod: zipkinConfig.
-std::string Zipkin(const Tracer& tracer, const ProviderCluster& to, bool as_service) {
-  constexpr const char* kEndpoint = "/api/v2/spans";
+std::string Zipkin(const Tracer& tracer, const ProviderCluster& to, const Proxy& proxy, const Profile& profile) {
   trace::ZipkinConfig out;
-  if (as_service) {
-    auto& uri = *out.mutable_collector_service()->mutable_http_uri();
-    uri.set_uri(absl::StrCat("http://", to.hostname, kEndpoint));
-    uri.set_cluster(to.cluster);
-    uri.mutable_timeout()->set_seconds(5);  // Envoy wants one
+  const bool path = !tracer.path.empty() && profile.Has(Change::kZipkinPaths);
+  const std::string endpoint = path ? tracer.path : "/api/v2/spans";
+  if (DoneFor(proxy, profile, Change::kCollectorService)) {
+    // Envoy wants a timeout.
+    SetHttp(tracer, absl::StrCat("http://", to.hostname, endpoint), tracer.timeout.value_or(5s), to,
+            *out.mutable_collector_service());
   } else {
     out.set_collector_cluster(to.cluster);
-    out.set_collector_endpoint(kEndpoint);
+    out.set_collector_endpoint(endpoint);
     out.set_collector_hostname(to.hostname);
   }
+  if (tracer.b3_with_w3c && DoneFor(proxy, profile, Change::kZipkinW3cContext))
+    out.set_trace_context_option(trace::ZipkinConfig::USE_B3_WITH_W3C_PROPAGATION);
   out.set_collector_endpoint_version(trace::ZipkinConfig::HTTP_JSON);
   out.set_trace_id_128bit(!tracer.short_trace_ids);
   out.mutable_shared_span_context()->set_value(false);
@@ -98,10 +116,57 @@ std::string SkyWalking(const ProviderCluster& to) {
   return MakeTracer("envoy.tracers.skywalking", out);
 }
 
-std::string OpenTelemetry(const std::string& service, const ProviderCluster& to) {
+// A host and a path, as Go's url.JoinPath puts them together.
+std::string JoinPath(const std::string& host, std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  return path.empty() ? host : host + "/" + std::string(path);
+}
+
+// What OpenTelemetry's conventions call the service of a Kubernetes pod. istiod: otelServiceName.
+std::string ConventionalName(const Proxy& proxy) {
+  using nlohmann::json;
+  const json& raw = *proxy.metadata.raw;
+  if (std::string name = Text(At(raw, "ANNOTATIONS"), "resource.opentelemetry.io/service.name"); !name.empty())
+    return name;
+  for (const char* label : {"app.kubernetes.io/instance", "app.kubernetes.io/name"}) {
+    if (const auto it = proxy.labels.find(label); it != proxy.labels.end() && !it->second.empty()) return it->second;
+  }
+  if (!proxy.metadata.workload_name.empty()) return proxy.metadata.workload_name;
+  if (const size_t dot = proxy.id.find('.'); dot != std::string::npos && dot != 0) return proxy.id.substr(0, dot);
+  const std::string containers = Text(raw, "APP_CONTAINERS");
+  return containers.empty() || containers.find(',') != std::string::npos ? "unknown_service" : containers;
+}
+
+// istiod: otelConfig. Samplers (dynatraceSampler) are not modelled.
+std::string OpenTelemetry(const Tracer& tracer, const Proxy& proxy, const ProviderCluster& to, const Profile& profile) {
+  const bool conventions = tracer.semantic_conventions && profile.Has(Change::kOtelServiceNames);
   trace::OpenTelemetryConfig out;
-  SetGrpc(to, *out.mutable_grpc_service());
-  out.set_service_name(service);
+  const bool later = profile.Has(Change::kOtelOverHttp);
+  if (later && tracer.over_http) {
+    SetHttp(tracer, JoinPath(to.hostname, tracer.path), tracer.timeout, to, *out.mutable_http_service());
+  } else {
+    auto& grpc = *out.mutable_grpc_service();
+    SetGrpc(to, grpc);
+    if (!tracer.over_http && profile.Has(Change::kOtelMetadata)) {
+      if (tracer.timeout) SetDuration(*tracer.timeout, grpc.mutable_timeout());
+      for (const auto& [name, value] : tracer.headers) {
+        auto* metadata = grpc.add_initial_metadata();
+        metadata->set_key(name);
+        metadata->set_value(value);
+      }
+    }
+  }
+  const auto detect = [&](const char* name, const char* type) {
+    auto* detector = out.add_resource_detectors();
+    detector->set_name(absl::StrCat("envoy.tracers.opentelemetry.resource_detectors.", name));
+    detector->mutable_typed_config()->set_type_url(
+        absl::StrCat("type.googleapis.com/envoy.extensions.tracers.opentelemetry.resource_detectors.v3.", type));
+  };
+  if (later && tracer.detects_environment) detect("environment", "EnvironmentResourceDetectorConfig");
+  if (later && tracer.detects_dynatrace) detect("dynatrace", "DynatraceResourceDetectorConfig");
+  // The environment may say more than the conventions' name.
+  if (conventions && !tracer.detects_environment) detect("environment", "EnvironmentResourceDetectorConfig");
+  out.set_service_name(conventions ? ConventionalName(proxy) : proxy.service_cluster);
   return MakeTracer(kOpenTelemetry, out);
 }
 
@@ -190,7 +255,7 @@ std::optional<std::string> ConfigOf(const Tracer& tracer, const Proxy& proxy, co
   if (!to) return std::nullopt;
   switch (tracer.kind) {
     case Tracer::Kind::kZipkin:
-      return Zipkin(tracer, *to, DoneFor(proxy, profile, Change::kCollectorService));
+      return Zipkin(tracer, *to, proxy, profile);
     case Tracer::Kind::kLightstep:
       return Lightstep(tracer, IsVersionAtLeast(proxy, 1, 16), *to);
     case Tracer::Kind::kDatadog:
@@ -198,7 +263,7 @@ std::optional<std::string> ConfigOf(const Tracer& tracer, const Proxy& proxy, co
     case Tracer::Kind::kSkyWalking:
       return SkyWalking(*to);
     case Tracer::Kind::kOpenTelemetry:
-      return OpenTelemetry(proxy.service_cluster, *to);
+      return OpenTelemetry(tracer, proxy, *to, profile);
     case Tracer::Kind::kOpenCensus:
       break;
   }
@@ -223,6 +288,15 @@ std::optional<TracingProvider> MakeTracingProvider(const config::ExtensionProvid
   if (!config) return std::nullopt;
   out.config = *std::move(config);
   return out;
+}
+
+std::string ConventionalServiceName(const Proxy& proxy, const PushContext& push) {
+  if (!push.profile().Has(Change::kOtelServiceNames)) return {};
+  for (const SpanProvider& provider : push.mesh().extension_providers) {
+    const auto* tracer = std::get_if<Tracer>(&provider.telemetry);
+    if (tracer != nullptr && tracer->semantic_conventions) return ConventionalName(proxy);
+  }
+  return {};
 }
 
 }  // namespace wavetank::pilot

@@ -22,4 +22,8 @@ struct TracingProvider {
 std::optional<TracingProvider> MakeTracingProvider(const config::ExtensionProvider& provider, const Proxy& proxy,
                                                    const PushContext& push);
 
+// What a proxy's spans call its service where one of the mesh's providers wants OpenTelemetry's conventions; empty:
+// none does.
+std::string ConventionalServiceName(const Proxy& proxy, const PushContext& push);
+
 }  // namespace wavetank::pilot

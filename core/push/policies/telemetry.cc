@@ -163,7 +163,11 @@ std::optional<TracingSpec> WorkloadTelemetry::Tracing(TelemetrySide side) const 
       if (!entry.providers.empty()) out.provider = find(entry.providers);
       if (entry.disable_span_reporting) out.disabled = *entry.disable_span_reporting;
       if (!entry.custom_tags.empty()) out.custom_tags = &entry.custom_tags;
-      if (entry.random_sampling_percentage) out.random_sampling_percentage = *entry.random_sampling_percentage;
+      if (entry.random_sampling_percentage) {
+        out.random_sampling_percentage = *entry.random_sampling_percentage;
+        out.sampling_said = true;
+      }
+      if (entry.enable_istio_tags) out.istio_tags = *entry.enable_istio_tags;
       if (entry.use_request_id_for_trace_sampling) {
         out.use_request_id_for_trace_sampling = *entry.use_request_id_for_trace_sampling;
       }

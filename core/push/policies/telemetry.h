@@ -48,6 +48,7 @@ struct TracingSpec {
   const config::ExtensionProvider* provider = nullptr;  // of the mesh config; null only if disabled
   bool disabled = false;
   double random_sampling_percentage = 0;
+  bool sampling_said = false, istio_tags = true;
   const std::map<std::string, config::Telemetry::CustomTag>* custom_tags = nullptr;  // not empty
   bool use_request_id_for_trace_sampling = true;
 };

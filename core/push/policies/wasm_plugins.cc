@@ -38,8 +38,9 @@ int64_t PriorityOf(const WasmPlugin& plugin) {
 
 }  // namespace
 
-WasmPlugins::WasmPlugins(const std::vector<config::WasmPluginRef>& sorted, std::string root_namespace, bool by_target)
-    : root_namespace_(std::move(root_namespace)), by_target_(by_target) {
+WasmPlugins::WasmPlugins(const std::vector<config::WasmPluginRef>& sorted, std::string root_namespace, bool by_target,
+                         bool own_first)
+    : root_namespace_(std::move(root_namespace)), by_target_(by_target), own_first_(own_first) {
   for (const config::WasmPluginRef& plugin : sorted) {
     std::optional<GoUrl> url = ParseGoUrl(plugin->spec.url);
     if (!url) continue;
@@ -60,8 +61,10 @@ WasmPlugins::List WasmPlugins::For(const Proxy& proxy) const {
       if (Attaches(plugin.config->spec, ns, proxy.config_namespace, proxy.labels, by_target_)) out.push_back(&plugin);
     }
   };
+  const bool both = proxy.config_namespace != root_namespace_;
+  if (own_first_ && both) look(proxy.config_namespace);
   if (!root_namespace_.empty()) look(root_namespace_);
-  if (proxy.config_namespace != root_namespace_) look(proxy.config_namespace);
+  if (!own_first_ && both) look(proxy.config_namespace);
   std::stable_sort(out.begin(), out.end(),
                    [](const auto* a, const auto* b) { return PriorityOf(*a) > PriorityOf(*b); });
   return out;

@@ -26,16 +26,18 @@ class WasmPlugins {
 
   WasmPlugins() = default;
   // `sorted`: by creation time. `by_target`: as of Attaches(). One whose url is none is as if it were not there.
-  WasmPlugins(const std::vector<config::WasmPluginRef>& sorted, std::string root_namespace, bool by_target);
+  // `own_first`: of one priority, those of the workload's namespace come before the root's.
+  WasmPlugins(const std::vector<config::WasmPluginRef>& sorted, std::string root_namespace, bool by_target,
+              bool own_first);
 
   // Those of the root namespace and of the proxy's own that select it, whatever the phase: the highest priority first,
-  // those without one last, else the root namespace's before the others and old before new. They live as long as the
+  // those without one last, else by namespace (own_first) and old before new. They live as long as the
   // index. O(plugins of both namespaces).
   List For(const Proxy& proxy) const;
 
  private:
   std::string root_namespace_;
-  bool by_target_ = false;
+  bool by_target_ = false, own_first_ = false;
   std::map<std::string, std::vector<WasmPlugin>, std::less<>> by_namespace_;
 };
 

@@ -85,7 +85,8 @@ ServiceEntryController::ServiceEntryController(config::ConfigStore& store, XdsUp
                  options_.network,
                  options_.profile.Has(Change::kEntryEndpointsNamed),
                  options_.profile.Has(Change::kLocalityLabelOfEntries),
-                 options_.profile.Has(Change::kWorkloadNamesOfEntries)},
+                 options_.profile.Has(Change::kWorkloadNamesOfEntries),
+                 options_.profile.Has(Change::kEntriesWithoutAddress)},
       derived_(options_.profile.Has(Change::kEntriesDerived)) {
   store.AddHandler(config::Kind::kWorkloadEntry,
                    [this](config::ConfigEvent event, const config::AnyConfigRef* old, const config::AnyConfigRef& now) {

@@ -147,6 +147,7 @@ void EndpointConverter::Append(const config::WorkloadEntry& workload, const std:
     if (!unix_socket) instance.endpoint.endpoint_port = WorkloadPort(port, workload.ports);
     auto profile = std::make_shared<EndpointProfile>(common);
     profile->service_port_name = port.name;
+    profile->entry_port = static_cast<int>(port.number);
     instance.endpoint.profile = std::move(profile);
     ports.push_back(std::move(instance));
   }
@@ -180,6 +181,7 @@ InstanceList EndpointConverter::InstancesOf(const config::TypedConfig<config::Se
     for (const config::PortSpec& port : entry.ports) {
       auto profile = std::make_shared<EndpointProfile>();
       profile->service_port_name = port.name;
+      profile->entry_port = static_cast<int>(port.number);
       profile->tls_mode = std::string(kDisabledTlsMode);
       if (names_endpoints) {
         profile->locality.cluster = cluster;
@@ -206,7 +208,7 @@ WorkloadInstance EndpointConverter::Workload(const config::ConfigMeta& meta,
   out.kind = WorkloadInstance::Kind::kWorkloadEntry;
   out.port_map = workload.ports;
   // Kubernetes knows neither sockets nor host names as endpoints.
-  out.dns_service_entry_only = !IsIpAddress(workload.address);
+  out.dns_service_entry_only = !IsIpAddress(workload.address) && !(without_address && workload.address.empty());
   auto profile = std::make_shared<EndpointProfile>(Profile(workload, meta.ns));
   profile->workload_name = meta.name;
   if (names_by_group) {
@@ -236,6 +238,7 @@ InstanceList InstancesOnWorkload(const WorkloadInstance& workload, const std::ve
     instance.endpoint.endpoint_port = WorkloadPort(port, workload.port_map);
     auto profile = std::make_shared<EndpointProfile>(workload.endpoint.p());
     profile->service_port_name = port.name;
+    profile->entry_port = static_cast<int>(port.number);
     instance.endpoint.profile = std::move(profile);
     ports.push_back(std::move(instance));
   }

@@ -29,6 +29,7 @@ struct EndpointConverter {
   bool names_endpoints = false;
   bool locality_by_label = false;  // Change::kLocalityLabelOfEntries
   bool names_by_group = false;     // Change::kWorkloadNamesOfEntries
+  bool without_address = false;    // Change::kEntriesWithoutAddress
 
   // Instances of every service and port on one workload. `source` names the WorkloadEntry, empty for an endpoint
   // written into the ServiceEntry.

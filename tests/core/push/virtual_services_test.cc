@@ -1,3 +1,4 @@
+#include "core/profile/changes.h"
 #include "core/push/delegates.h"
 #include "core/push/virtual_service_index.h"
 #include "tests/core/push/mesh_fixture.h"
@@ -36,6 +37,31 @@ TEST_F(VirtualServicesTest, ExportToDecidesWhoSeesThem) {
   EXPECT_THAT(ConfigNames(push->VirtualServicesForGateway("ns", "mesh")), ElementsAre("ns/own", "ns/all"));
   EXPECT_THAT(ConfigNames(push->VirtualServicesForGateway("x", "mesh")), ElementsAre("ns/friend", "ns/all"));
   EXPECT_THAT(ConfigNames(push->VirtualServicesForGateway("y", "mesh")), ElementsAre("ns/all"));
+}
+
+// istiod: push_context.go, VirtualServicesForGateway ("consumer override"); virtualservice.go, SelectVirtualServices.
+TEST_F(VirtualServicesTest, OwnRoutesOfTheGatewayApiComeFirstForSidecarsWithASidecarSince124) {
+  AddService("a", "b");
+  Put("VirtualService", "b", "older", "hosts: [a.b.svc.cluster.local]", 1);
+  const auto route = std::get<config::VirtualServiceRef>(
+      config::ParseYaml(config::ConfigYaml("VirtualService", "x", "own", "hosts: [a.b.svc.cluster.local]", 2)));
+  auto own = std::make_shared<config::TypedConfig<config::VirtualService>>(*route);
+  own->meta.annotations["internal.istio.io/route-semantics"] = "gateway";
+  configs.Put(config::VirtualServiceRef(std::move(own)));
+  Profile profile;
+  profile.Set(Change::kGatewayApiMeshPorts);
+  env.profile = &profile;
+  const auto rules = [&] {
+    const PushContextRef push = Push();
+    Proxy proxy = Sidecar("x");
+    SetSidecarScope(proxy, *push);
+    return ConfigNames(proxy.sidecar_scope->egress_listeners.at(0).virtual_services);
+  };
+  EXPECT_THAT(rules(), ElementsAre("x/own", "b/older"));
+  Put("Sidecar", "x", "default", "egress: [{hosts: [\"*/*\"]}]");
+  EXPECT_THAT(rules(), ElementsAre("b/older", "x/own"));
+  profile.Set(Change::kSidecarsOwnRoutesFirst);
+  EXPECT_THAT(rules(), ElementsAre("x/own", "b/older"));
 }
 
 TEST_F(VirtualServicesTest, ShortNamesAreResolvedEverywhere) {

@@ -185,6 +185,18 @@ TEST(ValidationOfToday, RetriesKnowMoreWords) {
       << "1.18.2 does not know them";
 }
 
+TEST(ValidationOfToday, WorkloadsOfANetworkNeedNoAddress) {
+  EXPECT_EQ(RefusedToday("networking", "WorkloadEntry", "{network: net}"), "");
+  EXPECT_EQ(RefusedToday("networking", "ServiceEntry",
+                         "{hosts: [a.b], resolution: STATIC, ports: [{number: 80, name: http, protocol: HTTP}], "
+                         "endpoints: [{network: net}]}"),
+            "");
+  EXPECT_THAT(RefusedToday("networking", "WorkloadEntry", "{labels: {a: b}}"),
+              ::testing::HasSubstr("address is required"));
+  EXPECT_THAT(Errors("WorkloadEntry", "a", "{network: net}"), ElementsAre("address must be set"))
+      << "1.18.2 wants one always";
+}
+
 TEST(ValidationOfToday, PolicyPartsThatCameLaterAreParts) {
   const auto rule = [](const std::string& policy) {
     return RefusedToday("networking", "DestinationRule", "{host: a, trafficPolicy: " + policy + "}");

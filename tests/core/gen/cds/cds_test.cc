@@ -251,6 +251,23 @@ TEST_F(CdsTest, DnsServiceBringsItsEndpointsAndWithoutAnyDoesNotExist) {
             "a.example");
 }
 
+// istiod: endpointshards.go, CopyEndpoints ("for historical reasons, we match on port number for CDS").
+TEST_F(CdsTest, ClusterOfNamesTakesEndpointsOfServiceEntriesByTheNumberOfTheirPortSince122) {
+  world_.AddService("web")->resolution = Resolution::kDnsLb;
+  world_.profile.Set(Change::kDnsEndpointsInShards);
+  EndpointProfile entry = GenWorld::Workload("c1");
+  entry.service_port_name = "another-name";
+  entry.entry_port = 80;
+  world_.SetEndpoints("c1", "web", {GenWorld::Endpoint("a.example", entry)});
+  EXPECT_THAT(Names(Generate()), Not(Contains(kWeb)));
+  world_.profile.Set(Change::kDnsPortsByNumber);
+  EXPECT_EQ(Get(kWeb).load_assignment().endpoints_size(), 1);
+  entry.service_port_name = "http";
+  entry.entry_port = 81;
+  world_.SetEndpoints("c1", "web", {GenWorld::Endpoint("a.example", entry)});
+  EXPECT_THAT(Names(Generate()), Not(Contains(kWeb)));
+}
+
 TEST_F(CdsTest, RouterWithAutoPassthroughServersHasClustersNamedBySni) {
   world_.AddService("web");
   config::Subset subset;

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "core/gen/eds/load_assignment_builder.h"
+#include "core/profile/changes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/gen/gen_world.h"
@@ -154,6 +155,36 @@ TEST_F(EndpointDecisionTest, AnEmptyAssignmentSaysWhy) {
   EXPECT_EQ(Explain("outbound|81||" + GenWorld::Host("web")).refusal, AssignmentRefusal::kNoSuchPort);
   web->resolution = Resolution::kDnsLb;
   EXPECT_EQ(Explain().refusal, AssignmentRefusal::kNotEds);
+}
+
+// istiod: endpoint_builder.go, BuildClusterLoadAssignment.
+TEST_F(EndpointDecisionTest, NamesOfServiceEntriesAreNotSentSinceTheReleaseThatFiltersThem) {
+  world_.AddService("web");
+  EndpointProfile entry = GenWorld::Workload("c1");
+  entry.entry_port = 80;
+  Web("c1", "far.example", entry);
+  Web("c1", "10.0.0.1", entry);
+  EXPECT_EQ(Of(Explain(), "far.example").refused_by, EndpointFilter::kPassed);
+  world_.profile.Set(Change::kNamesNotInEds);
+  const AssignmentExplanation told = Explain();
+  EXPECT_EQ(Of(told, "far.example").refused_by, EndpointFilter::kAddress);
+  EXPECT_EQ(Of(told, "10.0.0.1").refused_by, EndpointFilter::kPassed);
+}
+
+// istiod: ep_filters.go, EndpointsByNetworkFilter.
+TEST_F(EndpointDecisionTest, WorkloadWithoutAddressStandsBehindItsNetworksGatewaysAlone) {
+  world_.AddService("web");
+  world_.AddGateway("c2", "2.2.2.2");
+  world_.profile.Set(Change::kEntriesWithoutAddress);
+  Web("c2", "", GenWorld::Workload("c2"));
+  const AssignmentExplanation far = Explain();
+  EXPECT_EQ(Of(far, "").refused_by, EndpointFilter::kPassed);
+  ASSERT_EQ(Of(far, "").routes.size(), 1u);
+  EXPECT_EQ(Of(far, "").routes[0].address, "2.2.2.2");
+  lists_.clear();
+  world_.SetEndpoints("c2", "web", {});
+  Web("c1", "", GenWorld::Workload("c1"));
+  EXPECT_EQ(Of(Explain(), "").refused_by, EndpointFilter::kAddress) << "of the client's own network";
 }
 
 }  // namespace

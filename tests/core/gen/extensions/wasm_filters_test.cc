@@ -69,6 +69,7 @@ class WasmFiltersTest : public ::testing::Test {
     Proxy proxy = Connect();
     proxy.metadata.cluster_id = ClusterId(cluster);
     proxy.verified_identity = identity;
+    proxy.metadata.istio_version = version_;
     PushRequest request = world_.Request(push_);
     request.configs_updated = updated;
     return MakeEcdsGenerator(&secrets_)->Generate(proxy, {.type = XdsType::kEcds, .resource_names = names}, request);
@@ -88,9 +89,16 @@ class WasmFiltersTest : public ::testing::Test {
     return wasm;
   }
 
+  // By reflection, as today's Envoy API calls it deprecated.
+  static bool FailsOpen(const ::envoy::extensions::filters::http::wasm::v3::Wasm& wasm) {
+    const auto& config = wasm.config();
+    return config.GetReflection()->GetBool(config, config.GetDescriptor()->FindFieldByName("fail_open"));
+  }
+
   GenWorld world_;
   PushContextRef push_;
   SomeSecrets secrets_;
+  std::string version_;  // of the proxy
 };
 
 TEST_F(WasmFiltersTest, HigherPriorityComesFirstAndNoneLast) {
@@ -199,6 +207,76 @@ TEST_F(WasmFiltersTest, NamesAreThoseOfTheRelease) {
   EXPECT_THAT(Names(ListenerClass::kSidecarInbound), ElementsAre(name));
   EXPECT_EQ(Read(Extensions({name})).config().name(), "shop.plugin~istio-translated-wasmplugin");
   EXPECT_THAT(Extensions({"shop.plugin"}).resources, IsEmpty());
+}
+
+TEST_F(WasmFiltersTest, OfOnePriorityTheWorkloadsNamespaceComesFirstSinceTheReleaseThatSaysSo) {
+  world_.AddWasmPlugin(At(Plugin::Phase::kAuthn), "own");
+  world_.AddWasmPlugin(At(Plugin::Phase::kAuthn), "root", "istio-system");
+  EXPECT_THAT(Names(ListenerClass::kSidecarInbound), ElementsAre("istio-system.root", "shop.own"));
+  world_.profile.Set(Change::kOwnWasmFirst);
+  EXPECT_THAT(Names(ListenerClass::kSidecarInbound), ElementsAre("shop.own", "istio-system.root"));
+}
+
+TEST_F(WasmFiltersTest, ModuleThatFailsOpenIsToldSoSinceTheReleaseThatTellsIt) {
+  Plugin open = At(Plugin::Phase::kAuthn);
+  open.fail_strategy = Plugin::FailStrategy::kOpen;
+  world_.AddWasmPlugin(open);
+  EXPECT_FALSE(FailsOpen(Read(Extensions({"shop.plugin"})))) << "1.18 says nothing";
+  world_.profile.Set(Change::kWasmFailOpen);
+  EXPECT_TRUE(FailsOpen(Read(Extensions({"shop.plugin"}))));
+  world_.AddWasmPlugin(At(Plugin::Phase::kAuthn));
+  EXPECT_FALSE(FailsOpen(Read(Extensions({"shop.plugin"})))) << "it closes by itself";
+}
+
+TEST_F(WasmFiltersTest, WhatAFailureDoesIsAPolicyForProxiesThatHaveIt) {
+  namespace wasm = ::envoy::extensions::wasm::v3;
+  using Strategy = Plugin::FailStrategy;
+  world_.profile.Set(Change::kWasmFailOpen);
+  world_.profile.Set(Change::kWasmFailurePolicy);
+  for (const auto& [strategy, policy] :
+       {std::pair(Strategy::kOpen, wasm::FAIL_OPEN), std::pair(Strategy::kClose, wasm::FAIL_CLOSED),
+        std::pair(Strategy::kReload, wasm::FAIL_RELOAD)}) {
+    Plugin plugin = At(Plugin::Phase::kAuthn);
+    plugin.fail_strategy = strategy;
+    world_.AddWasmPlugin(plugin);
+    version_ = "1.25.0";
+    const auto newer = Read(Extensions({"shop.plugin"}));
+    EXPECT_EQ(newer.config().failure_policy(), policy);
+    EXPECT_FALSE(FailsOpen(newer));
+    version_ = "1.24.6";
+    const auto older = Read(Extensions({"shop.plugin"}));
+    EXPECT_EQ(older.config().failure_policy(), wasm::UNSPECIFIED);
+    EXPECT_EQ(FailsOpen(older), strategy == Strategy::kOpen);
+  }
+}
+
+TEST_F(WasmFiltersTest, PluginOfConnectionsStandsBeforeWhatEndsThem) {
+  using Chain = ::envoy::config::listener::v3::Listener;
+  world_.AddService("web");
+  world_.AddService("db", "shop", {"tcp", 5432, Protocol::kTcp})->default_address = "240.0.0.2";
+  Plugin plugin = At(Plugin::Phase::kAuthz);
+  plugin.network = true;
+  world_.AddWasmPlugin(plugin);
+  const auto first = [&](const std::string& listener) {
+    const Proxy proxy = Connect();
+    for (const Resource& resource :
+         MakeLdsGenerator()->Generate(proxy, {.type = XdsType::kLds}, world_.Request(push_)).resources) {
+      Chain read;
+      if (resource.name != listener || !read.ParseFromString(std::string(*resource.bytes))) continue;
+      return read.filter_chains(0).filters(0).name();
+    }
+    return std::string("no listener");
+  };
+  EXPECT_THAT(Names(ListenerClass::kSidecarInbound), ElementsAre("shop.plugin")) << "1.18 knows no types";
+  world_.profile.Set(Change::kNetworkWasm);
+  EXPECT_THAT(Names(ListenerClass::kSidecarInbound), IsEmpty());
+  EXPECT_EQ(first("0.0.0.0_80"), "shop.plugin");
+  EXPECT_EQ(first("240.0.0.2_5432"), "shop.plugin");
+  const GeneratedResources out = Extensions({"shop.plugin"});
+  ASSERT_EQ(out.resources.size(), 1u);
+  ::envoy::config::core::v3::TypedExtensionConfig extension;
+  ASSERT_TRUE(extension.ParseFromString(std::string(*out.resources[0].bytes)));
+  EXPECT_EQ(extension.typed_config().type_url(), "type.googleapis.com/envoy.extensions.filters.network.wasm.v3.Wasm");
 }
 
 TEST_F(WasmFiltersTest, ModuleMayBeAFileOfTheProxys) {

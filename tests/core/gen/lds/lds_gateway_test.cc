@@ -175,6 +175,33 @@ TEST_F(LdsGateway, TcpServerNeedsAVirtualServiceThatSaysWhereTo) {
   EXPECT_EQ(Cluster(listeners[0].filter_chains(0)), "outbound|5432||db.shop.svc.cluster.local");
 }
 
+TEST_F(LdsGateway, PoliciesOfConnectionsStandBeforeWhatMeasuresThemSince120) {
+  world_.AddService("db", "shop", {"tcp", 5432, Protocol::kTcp});
+  AddGateway({Server("tcp", 5432, "TCP", {"*"})});
+  config::VirtualService rule;
+  rule.hosts = {"*"};
+  rule.gateways = {"gw"};
+  rule.tcp.emplace_back().route.push_back({{GenWorld::Host("db"), "", 5432}, true, 0});
+  AddVirtualService(rule);
+  config::Telemetry metrics;
+  metrics.metrics.emplace_back().providers = {"prometheus"};
+  world_.AddTelemetry(metrics);
+  config::AuthorizationPolicy policy;
+  policy.action = config::AuthorizationPolicy::Action::kDeny;
+  policy.rules.emplace_back().to.emplace_back().ports.values = {"1"};
+  world_.AddAuthorizationPolicy(policy);
+  const auto names = [&] {
+    std::vector<std::string> out;
+    const std::vector<Listener> listeners = Generate();
+    for (const auto& filter : listeners.at(0).filter_chains(0).filters()) out.push_back(filter.name());
+    return out;
+  };
+  world_.profile.Set(Change::kNoIstioAuthn);
+  EXPECT_THAT(names(), ElementsAre("istio.stats", "envoy.filters.network.rbac", "envoy.filters.network.tcp_proxy"));
+  world_.profile.Set(Change::kGatewayPoliciesFirst);
+  EXPECT_THAT(names(), ElementsAre("envoy.filters.network.rbac", "istio.stats", "envoy.filters.network.tcp_proxy"));
+}
+
 TEST_F(LdsGateway, PassthroughServerRoutesBySniAndTakesEachNameOnce) {
   world_.AddService("web");
   AddGateway({Server("tls", 8443, "TLS", {"*"}, ServerTlsMode::kPassthrough)});

@@ -188,23 +188,52 @@ TEST_F(LdsTelemetryTest, LogsTellThePeerByTheNamesOfTheRelease) {
               ElementsAre("upstream_peer downstream_peer", "upstream_peer downstream_peer " + old, "no labels"));
 }
 
-TEST_F(LdsTelemetryTest, AFilesFormatNamesNoExtensionThatEnvoyHas) {
-  ExtensionProvider file;
-  file.name = "file";
-  ExtensionProvider::FileAccessLog log;
-  log.format.emplace().text = "%METADATA(ROUTE:a:b)%";
-  file.telemetry = log;
-  world_.mesh.extension_providers = {file};
-  world_.AddTelemetry(Logs({"file"}));
-  const auto format = [&] {
+class LdsFileLogTest : public LdsTelemetryTest {
+ protected:
+  using Log = ExtensionProvider::FileAccessLog;
+  ::envoy::config::core::v3::SubstitutionFormatString FormatOf(const Log& log, const std::string& name = "file") {
+    ExtensionProvider file;
+    file.name = name;
+    file.telemetry = log;
+    world_.mesh.extension_providers = {file};
+    world_.AddTelemetry(Logs({name}));
     Generate();
     ::envoy::extensions::access_loggers::file::v3::FileAccessLog read;
     EXPECT_TRUE(HttpOf(kOutbound).access_log(0).typed_config().UnpackTo(&read));
     return read.log_format();
-  };
-  EXPECT_EQ(format().formatters_size(), 1);
+  }
+};
+
+TEST_F(LdsFileLogTest, AFilesFormatNamesNoExtensionThatEnvoyHas) {
+  Log log;
+  log.format.emplace().text = "%METADATA(ROUTE:a:b)%";
+  EXPECT_EQ(FormatOf(log).formatters_size(), 1);
   world_.profile.Set(Change::kFormattersBuiltIn);
-  EXPECT_EQ(format().formatters_size(), 0);
+  EXPECT_EQ(FormatOf(log).formatters_size(), 0);
+}
+
+TEST_F(LdsFileLogTest, AFileLeavesOutWhatIsEmptyWhereTheReleaseReadsThatItShould) {
+  Log log;
+  log.omit_empty = true;
+  log.format.emplace().text = "%PROTOCOL%";
+  EXPECT_FALSE(FormatOf(log).omit_empty_values());
+  world_.profile.Set(Change::kOmitEmptyLogValues);
+  EXPECT_TRUE(FormatOf(log).omit_empty_values());
+  log.omit_empty = false;
+  EXPECT_FALSE(FormatOf(log).omit_empty_values());
+}
+
+// istiod: "envoy" is the mesh's own log only as long as it says nothing else.
+TEST_F(LdsFileLogTest, TheBuiltInLogThatLeavesOutWhatIsEmptyHasNotTheMeshsFormat) {
+  Log log;
+  log.path = "/dev/stdout";
+  log.omit_empty = true;
+  world_.mesh.access_log_format = "the mesh's";
+  EXPECT_THAT(FormatOf(log, "envoy").text_format_source().inline_string(), HasSubstr("the mesh's"));
+  world_.profile.Set(Change::kOmitEmptyLogValues);
+  const auto format = FormatOf(log, "envoy");
+  EXPECT_THAT(format.text_format_source().inline_string(), Not(HasSubstr("the mesh's")));
+  EXPECT_TRUE(format.omit_empty_values());
 }
 
 TEST_F(LdsTelemetryTest, AListenersOwnLogIsOfConnectionsWithoutARouteAndHasTheUsersFilterToo) {

@@ -1,5 +1,6 @@
 #include "core/gen/lds/shared_listeners.h"
 
+#include "core/profile/changes.h"
 #include "gtest/gtest.h"
 #include "tests/core/gen/gen_world.h"
 
@@ -48,6 +49,24 @@ TEST_F(SharedListenersTest, OfContextsThatDifferTheOldestIsForgotten) {
   }
   EXPECT_TRUE(first.expired());
   EXPECT_EQ(generated_, 6 * kNamespaces);
+}
+
+TEST_F(SharedListenersTest, SidecarsWhoseSpansNameTheirServicesDifferentlyShareNothing) {
+  config::ExtensionProvider provider;
+  provider.name = "otel";
+  provider.telemetry = config::ExtensionProvider::Tracer{
+      .kind = config::ExtensionProvider::Tracer::Kind::kOpenTelemetry, .semantic_conventions = true};
+  world_.mesh.extension_providers = {provider};
+  world_.profile.Set(Change::kOtelServiceNames);
+  const PushContextRef push = world_.Push();
+  for (const char* name : {"one", "two", "one"}) {
+    Proxy proxy = GenWorld::Connect(*push, "c1", NodeType::kSidecarProxy, {{"app.kubernetes.io/name", name}});
+    listeners_.Get(proxy, push, [&] {
+      ++generated_;
+      return ResourceList();
+    });
+  }
+  EXPECT_EQ(generated_, 2);
 }
 
 }  // namespace
