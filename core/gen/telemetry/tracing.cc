@@ -191,7 +191,8 @@ HttpTracing MakeHttpTracing(const WorkloadTelemetry& telemetry, ListenerClass li
   parts.provider = &provider->config;
   if (provider->max_path_tag_length != 0) parts.max_path_tag_length = provider->max_path_tag_length;
   const bool share_of_mesh = !spec->sampling_said && push.profile().Has(Change::kTraceShareOfMesh);
-  parts.random_sampling = share_of_mesh ? OldSampling(old, push.env().features.trace_sampling) : spec->random_sampling_percentage;
+  parts.random_sampling =
+      share_of_mesh ? OldSampling(old, push.env().features.trace_sampling) : spec->random_sampling_percentage;
   parts.istio_tags = spec->istio_tags || !push.profile().Has(Change::kOptionalIstioTags);
   parts.formatter_tags = DoneFor(proxy, push.profile(), Change::kFormatterTags);
   if (spec->custom_tags != nullptr) parts.tags = spec->custom_tags;
