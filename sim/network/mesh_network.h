@@ -90,8 +90,8 @@ class MeshNetwork final : public envoysim::Network {
 
   // The NetworkPolicy that keeps the pod's queries from its cluster's DNS; null: none does.
   kube::ObjectRef KeepsFromDns(WorkloadId from) const;
-  // A cluster whose network plugin acts upon NetworkPolicies; with `strict` on connections that stand, too. Both outlive
-  // this.
+  // A cluster whose network plugin acts upon NetworkPolicies; with `strict` on connections that stand, too. Both
+  // outlive this.
   void SetPolicies(SiteId site, const fakekube::ApiServer* api, const fakekube::NetworkPolicies* policies, bool strict);
 
   WorkloadId Add(Workload workload);

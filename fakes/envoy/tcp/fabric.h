@@ -86,7 +86,7 @@ struct TlsOutcome {
   std::string error;  // as in %UPSTREAM_TRANSPORT_FAILURE_REASON%
   std::string server_identity;
   std::string client_identity;  // that the server asked for, and was shown
-  bool local = false;  // the client itself refused (the server sees its alert)
+  bool local = false;           // the client itself refused (the server sees its alert)
   bool san_mismatch = false;
   std::string_view counter;  // static: what its cluster counts, "fail_verify_san"; empty: nothing was found wrong
   TlsTerms terms;            // of one that came so far
