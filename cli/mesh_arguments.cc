@@ -45,7 +45,8 @@ void MeshArguments::AddTo(CLI::App* verb, const char* folder, const char* help) 
   verb->add_option("--set", install,
                    "[CLUSTER:][FILE:]PATH=VALUE as of `istioctl install --set`, any number of times, over the "
                    "IstioOperator among a cluster's manifests, or, without one, as its installation: profile=minimal, "
-                   "c1:values.global.network=network1");
+                   "c1:values.global.network=network1")
+      ->allow_extra_args(false);
   AddCharts(verb);
 }
 

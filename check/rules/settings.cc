@@ -393,7 +393,7 @@ int LineOfPath(const std::string& file, int from, const std::vector<std::string_
   std::ifstream in(file);
   std::string line;
   size_t depth = 0, parent = 0;
-  std::optional<size_t> child = 0;  // where keys of the mapping at hand begin
+  size_t child = 0;  // where keys of the mapping at hand begin; npos: its first one tells
   for (int number = 1; std::getline(in, line) && depth < path.size(); ++number) {
     if (number < from) continue;
     const size_t indent = line.find_first_not_of(' ');
@@ -403,12 +403,12 @@ int LineOfPath(const std::string& file, int from, const std::vector<std::string_
       continue;
     }
     if (depth > 0 && indent <= parent) break;  // the mapping has ended, and it was not in there
-    if (!child) child = indent;
+    if (child == line.npos) child = indent;
     const std::string_view rest = std::string_view(line).substr(indent), key = path[depth];
-    if (indent != *child || !rest.starts_with(key) || rest.size() <= key.size() || rest[key.size()] != ':') continue;
+    if (indent != child || !rest.starts_with(key) || rest.size() <= key.size() || rest[key.size()] != ':') continue;
     if (++depth == path.size()) return number;
     parent = indent;
-    child.reset();
+    child = line.npos;
   }
   return from;
 }

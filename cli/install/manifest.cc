@@ -101,7 +101,8 @@ void AddManifest(CLI::App& app, Outcome& outcome) {
   auto g = std::make_shared<GenerateArguments>();
   generate->add_option("-f,--filename", g->files,
                        "IstioOperators, laid over each other in this order; -: standard input");
-  generate->add_option("-s,--set", g->set, "PATH=VALUE over them: profile=minimal, values.global.network=network1");
+  generate->add_option("-s,--set", g->set, "PATH=VALUE over them: profile=minimal, values.global.network=network1")
+      ->allow_extra_args(false);
   generate->add_option("--component", g->components, "Only these components");
   generate->add_option("-r,--revision", g->revision, "Of the control plane");
   generate->add_flag("--force", g->force, "In spite of what is not valid");

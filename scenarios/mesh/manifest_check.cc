@@ -168,14 +168,13 @@ absl::Status CheckManifest(const std::string& file, int line, const json& object
     const auto corefile = sim::Corefile::Make(Text(At(object, "data"), "Corefile"));
     if (corefile.ok() && (*corefile)->made_of_others()) {
       notes->push_back(
-          fmt::format("{}:{}: Corefile: it is made of snippets or other files, which are not read here: names resolve "
-                      "as by a Corefile of kubeadm's",
+          fmt::format("{}:{}: Corefile: it is made of snippets or other files, names resolve as by kubeadm's, and it "
+                      "has no effect here",
                       file, line));
     }
     if (corefile.ok() && !(*corefile)->without_effect().empty()) {
-      notes->push_back(fmt::format("{}:{}: Corefile: {} {} no effect here", file, line,
-                                   absl::StrJoin((*corefile)->without_effect(), ", "),
-                                   (*corefile)->without_effect().size() == 1 ? "has" : "have"));
+      notes->push_back(fmt::format("{}:{}: Corefile: {}: it has no effect here", file, line,
+                                   absl::StrJoin((*corefile)->without_effect(), ", ")));
     }
   }
   json defaulted = object;

@@ -178,9 +178,9 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     const std::string name = std::string(kRemoteSecretPrefix) + secret.of;
     if (const auto brought = brought_secrets.find({secret.in, name}); brought != brought_secrets.end()) {
       out.notes.push_back(
-          fmt::format("{}: cluster {}: Secret {} is taken as it stands there, in the place of the one that the "
-                      "scenario's remoteSecrets would make of {}",
-                      brought->second, secret.in, name, secret.of));
+          fmt::format("{}: Secret {} is taken as it stands, and the scenario's remoteSecrets of {} in {} has no effect "
+                      "here",
+                      brought->second, name, secret.of, secret.in));
       continue;
     }
     out.phases[1].push_back(SetRemoteSecret{secret.of, secret.in, "present"});
