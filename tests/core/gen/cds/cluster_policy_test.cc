@@ -91,12 +91,24 @@ TEST(ClusterPolicy, OutlierDetectionEnforcesOnlyWhatIsNotZero) {
   EXPECT_EQ(draft.cluster.common_lb_config().healthy_panic_threshold().value(), 0);
 }
 
+// istiod: cluster.go, defaultLBAlgorithm
+TEST(ClusterPolicy, WhereNothingIsSaidRoundRobinIsIstiodsIfItIsToldSo) {
+  config::LoadBalancerSettings lb;
+  for (const auto& [simple, policy] : {std::pair(Simple::kUnspecified, Cluster::ROUND_ROBIN),
+                                       std::pair(Simple::kLeastRequest, Cluster::LEAST_REQUEST)}) {
+    lb.simple = simple;
+    ClusterDraft draft;
+    ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), /*round_robin=*/true, draft);
+    EXPECT_EQ(draft.cluster.lb_policy(), policy);
+  }
+}
+
 TEST(ClusterPolicy, PassthroughGoesToTheOriginalDestination) {
   config::LoadBalancerSettings lb;
   lb.simple = Simple::kPassthrough;
   ClusterDraft draft;
   draft.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), draft);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), false, draft);
   EXPECT_EQ(draft.cluster.type(), Cluster::ORIGINAL_DST);
   EXPECT_EQ(draft.cluster.lb_policy(), Cluster::CLUSTER_PROVIDED);
 }
@@ -106,7 +118,7 @@ TEST(ClusterPolicy, DefaultIsLeastRequestWithTheRulesWarmup) {
   lb.warmup_duration_secs = std::chrono::seconds(45);
   ClusterDraft draft;
   draft.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), draft);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), false, draft);
   EXPECT_EQ(draft.cluster.lb_policy(), Cluster::LEAST_REQUEST);
   EXPECT_EQ(draft.cluster.least_request_lb_config().slow_start_config().slow_start_window().seconds(), 45);
 }
@@ -135,7 +147,7 @@ TEST(ClusterPolicy, FailoverPriorityOrdersResolvedEndpointsOfOneLocalitySinceThe
     } else {
       assignment.localities = {{"r1", 2, 0, {a, b}}};
     }
-    ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, near, profile, draft);
+    ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, near, profile, false, draft);
     std::string out;
     for (const LocalityLbEndpoints& group : assignment.localities) {
       for (const LbEndpoint& e : group.endpoints) out += *e.address + " " + std::to_string(group.priority) + ", ";
@@ -156,7 +168,7 @@ TEST(ClusterPolicy, WarmupHasAShapeSinceTheReleaseThatReadsIt) {
   lb.warmup->aggression = 1.5;
   const auto slow_start = [&](const Profile& profile) {
     ClusterDraft draft;
-    ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, profile, draft);
+    ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, profile, false, draft);
     return draft.cluster.round_robin_lb_config().slow_start_config();
   };
   const auto shaped = slow_start(With({Change::kWarmupShape}));
@@ -235,12 +247,12 @@ TEST(ClusterPolicy, ConsistentHashWithoutAlgorithmIsARingOf1024) {
   lb.consistent_hash.emplace().use_source_ip = true;
   ClusterDraft draft;
   draft.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), draft);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), false, draft);
   EXPECT_EQ(draft.cluster.lb_policy(), Cluster::RING_HASH);
   EXPECT_EQ(draft.cluster.ring_hash_lb_config().minimum_ring_size().value(), 1024u);
   lb.consistent_hash->algorithm = config::ConsistentHash::Algorithm::kMaglev;
   ClusterDraft maglev;
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), maglev);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), false, maglev);
   EXPECT_EQ(maglev.cluster.lb_policy(), Cluster::MAGLEV);
   EXPECT_FALSE(maglev.cluster.has_maglev_lb_config());
 }
@@ -251,13 +263,13 @@ TEST(ClusterPolicy, AServiceThatPrefersWhatIsNearNeverPanicsAndFailsOverWithoutO
   profile.Set(Change::kLocalityWeightsWhenNeeded);
   ClusterDraft plain;
   plain.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, nullptr, service, {}, {}, profile, plain);
+  ApplyLoadBalancer(config::MeshConfig{}, nullptr, service, {}, {}, profile, false, plain);
   EXPECT_FALSE(plain.cluster.common_lb_config().has_healthy_panic_threshold());
   EXPECT_FALSE(plain.cluster.common_lb_config().has_locality_weighted_lb_config());
   service.attributes.traffic_distribution = TrafficDistribution::kPreferSameZone;
   ClusterDraft near;
   near.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, nullptr, service, {}, {}, profile, near);
+  ApplyLoadBalancer(config::MeshConfig{}, nullptr, service, {}, {}, profile, false, near);
   ASSERT_TRUE(near.cluster.common_lb_config().has_healthy_panic_threshold());
   EXPECT_EQ(near.cluster.common_lb_config().healthy_panic_threshold().value(), 0);
   EXPECT_TRUE(near.cluster.common_lb_config().has_locality_weighted_lb_config());
