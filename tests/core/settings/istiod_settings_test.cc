@@ -112,11 +112,11 @@ TEST(IstiodSettings, AreReadFromTheEnvironment) {
 TEST(IstiodSettings, AShareOfTracesOutsideOfPerCentsIsOneAndALineOfTheLog) {
   const IstiodSettings half =
       SettingsOf(PodWith({Variable("PILOT_TRACE_SAMPLING", "50"), Variable("PILOT_ENABLE_ISTIO_TAGS", "false")}));
-  EXPECT_EQ(half.options.trace_sampling, 50);
-  EXPECT_FALSE(half.options.istio_tags);
+  EXPECT_EQ(half.options.features.trace_sampling, 50);
+  EXPECT_FALSE(half.options.features.istio_tags);
   EXPECT_THAT(half.log, testing::IsEmpty());
   const IstiodSettings more = SettingsOf(PodWith({Variable("PILOT_TRACE_SAMPLING", "101")}));
-  EXPECT_EQ(more.options.trace_sampling, 1);
+  EXPECT_EQ(more.options.features.trace_sampling, 1);
   EXPECT_THAT(more.log, ElementsAre("PILOT_TRACE_SAMPLING out of range: 101"));
 }
 
