@@ -96,7 +96,8 @@ void Router::PassBack(StreamId id, Reply* reply, std::string_view* details, bool
   }
   headers = WithServer(*s.manager, headers);
   if (!BodyIsHere(s, s.envoy->host().Now() + lead)) AnswerEarly(s);
-  *closes = s.downstream->SayIfClosing();
+  // Envoy: conn_manager_impl.cc, decodeHeaders: HTTP/1.0 is kept by nobody who does not ask for it.
+  *closes = s.downstream->SayIfClosing() || s.spec->protocol == HttpProtocol::kHttp10;
   if (s.spec->protocol != HttpProtocol::kHttp2) {
     headers = WithFraming(headers, *reply, !passed_on && s.spec->method != "HEAD", *closes);
   }
