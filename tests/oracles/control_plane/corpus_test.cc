@@ -101,8 +101,12 @@ TEST(ControlPlaneCorpus, ARealIstiodDoesByEachVariableWhatOursDoes) {
                                           {"PILOT_SIDECAR_USE_REMOTE_ADDRESS", "true"},
                                           {"PILOT_SKIP_VALIDATE_TRUST_DOMAIN", "true"},
                                           {"SIDECAR_IGNORE_PORT_IN_HOST_MATCH", "false"},
-                                          {"VERIFY_CERTIFICATE_AT_CLIENT", "true"}}) {
-    absl::StatusOr<scenario::Scenario> scenario = Load("environment");
+                                          {"VERIFY_CERTIFICATE_AT_CLIENT", "true"},
+                                          {"PILOT_ENABLE_CROSS_CLUSTER_WORKLOAD_ENTRY", "false"},
+                                          {"PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES", "false"},
+                                          {"PILOT_ENABLE_SERVICEENTRY_SELECT_PODS", "false"}}) {
+    const bool of_workloads = name.find("SELECT") != name.npos || name.find("WORKLOAD") != name.npos;
+    absl::StatusOr<scenario::Scenario> scenario = Load(of_workloads ? "registry" : "environment");
     ASSERT_TRUE(scenario.ok()) << scenario.status();
     for (scenario::ClusterSpec& cluster : scenario->clusters) SetVariable(cluster, name, value);
     DiffOptions options;
