@@ -15,6 +15,7 @@
 #include "core/xds/proto_adapter.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "fakes/envoy/apps/ext_authz_app.h"
+#include "fakes/envoy/tcp/grpc.h"
 #include "fmt/format.h"
 #include "sim/agent/agent_start.h"
 #include "sim/agent/image_reference.h"
@@ -535,18 +536,44 @@ absl::StatusOr<std::vector<IpAddress>> PodProcess::ResolveName(std::string_view 
   return upstream(name);
 }
 
+namespace {
+
+// As gRPC's servers say it: 200, and a status. An error comes at once, with the head; OK comes behind the message.
+void SayAsGrpc(envoysim::AppReply* reply) {
+  static const auto* const kSaid = new std::vector<std::string>([] {
+    std::vector<std::string> out;
+    for (uint16_t status = 0; !envoysim::GrpcStatusName(status).empty(); ++status) {
+      out.push_back((status == 0 ? "" : "content-type: application/grpc\n") + envoysim::GrpcStatusLines(status, ""));
+    }
+    return out;
+  }());
+  if (reply->code == 0 || reply->grpc_status != envoysim::kNoGrpcStatus) return;
+  const bool well = reply->code >= 200 && reply->code < 300;
+  reply->grpc_status = well ? uint16_t{0} : envoysim::GrpcStatusOfHttp(reply->code);
+  reply->code = 200;
+  (well ? reply->trailers : reply->headers) = (*kSaid)[reply->grpc_status];
+}
+
+}  // namespace
+
 envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall& call) {
+  const bool grpc = envoysim::IsGrpc(call.spec);
+  envoysim::AppReply reply;
+  if (grpc && call.spec.protocol != envoysim::HttpProtocol::kHttp2) {
+    // Servers of gRPC know HTTP/2 alone. grpc-go: http2_server.go, NewServerTransport ("bogus greeting")
+    reply.code = 0;
+    return reply;
+  }
   if (authorizer_) return envoysim::AuthorizerReply(call.spec, server_);
   const Commons& commons = *site_.commons;
-  envoysim::AppReply reply;
   if (limits_ != nullptr) reply = limits_->Serve(call.spec, commons.host->Now());
   reply.server = server_;
   if (limits_ != nullptr) return reply;
-  if (commons.behaviours.empty()) return reply;
-  const AppBehaviour* behaviour = Behaviour();
-  if (behaviour == nullptr) return reply;
-  Behave(*behaviour, call, commons.host->Now() - started_, random_, &reply);
-  if (reply.code == 200 && !behaviour->calls.empty()) reply.later = CallFirst(*behaviour, call, reply);
+  if (const AppBehaviour* behaviour = commons.behaviours.empty() ? nullptr : Behaviour(); behaviour != nullptr) {
+    Behave(*behaviour, call, commons.host->Now() - started_, random_, &reply);
+    if (reply.code == 200 && !behaviour->calls.empty()) reply.later = CallFirst(*behaviour, call, reply);
+  }
+  if (grpc && !reply.later) SayAsGrpc(&reply);
   return reply;
 }
 
@@ -555,10 +582,11 @@ bool PodProcess::CallFirst(const AppBehaviour& behaviour, const envoysim::Inboun
   if (call.deferral == nullptr) return false;
   const std::vector<size_t> due = DueCalls(behaviour, call.spec, random_);
   if (due.empty()) return false;
-  const auto answer = [later = call.deferral->Later(), reply](uint16_t code) {
+  const auto answer = [later = call.deferral->Later(), reply, grpc = envoysim::IsGrpc(call.spec)](uint16_t code) {
     envoysim::AppReply now = reply;
     now.code = code;
     now.delay = Duration::zero();
+    if (grpc) SayAsGrpc(&now);
     later(now);
   };
   constexpr uint16_t kLoopDetected = 508;

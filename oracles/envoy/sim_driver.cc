@@ -427,7 +427,7 @@ class SimulatedRun {
   // `head`: of a request that wants no body.
   RequestOutcome Convert(const RequestRecord& r, const std::vector<std::string>& show, bool head) {
     RequestOutcome o;
-    o.code = r.code;
+    o.code = r.grpc_status != kNoGrpcStatus ? uint16_t{200} : r.code;  // over HTTP it is that, whatever its status
     if (!head) o.body = r.body;
     ForEachHeader(r.headers, [&](std::string_view key, std::string_view value) {
       if (key == "content-encoding" && !o.body.empty()) o.body = CompressedBody(std::string(value));

@@ -1,7 +1,6 @@
 #include "fakes/envoy/apps/app.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "core/base/assert.h"
 #include "fakes/envoy/apps/client_record.h"
 #include "fakes/envoy/apps/client_streams.h"
-#include "fakes/envoy/tcp/grpc.h"
 
 namespace wavetank::envoysim {
 
@@ -62,48 +60,24 @@ class ServerConnection final : public ConnectionHandler {
     const RequestSpec& spec_;
   };
 
-  // What of a request an answer is framed by.
-  struct Asked {
-    explicit Asked(const RequestSpec& spec) : head(spec.method == "HEAD"), grpc(IsGrpc(spec)) {}
-    bool head, grpc;
-  };
-
-  static Reply ReplyOf(const AppReply& app, Asked asked) {
+  static Reply ReplyOf(const AppReply& app, bool may_have_body) {
     Reply reply;
     reply.code = app.code;
     reply.server = app.server;
     reply.body = app.body;
     // An application says something unless that must not be.
-    reply.has_body = app.code >= 200 && app.code != 204 && app.code != 304 && !asked.head;
+    reply.has_body = app.code >= 200 && app.code != 204 && app.code != 304 && may_have_body;
     reply.headers = app.headers;
     reply.trailers = app.trailers;
     reply.grpc_status = app.grpc_status;
     reply.check_denied = app.check_denied;
-    if (asked.grpc && app.grpc_status == kNoGrpcStatus) SayAsGrpc(&reply);
     return reply;
-  }
-  // gRPC's servers answer 200. A status that is an error comes at once, with the head and without a message, as theirs
-  // do that return one; OK comes behind the message.
-  static void SayAsGrpc(Reply* reply) {
-    static const auto* const kSaid = new std::map<uint16_t, std::string>([] {
-      std::map<uint16_t, std::string> out;
-      for (uint16_t status = 0; status <= 16; ++status) {
-        out[status] = (status == 0 ? "" : "content-type: application/grpc\n") + GrpcStatusLines(status, "");
-      }
-      return out;
-    }());
-    reply->grpc_status = reply->code >= 200 && reply->code < 300 ? uint16_t{0} : GrpcStatusOfHttp(reply->code);
-    reply->code = 200;
-    reply->has_body = reply->grpc_status == 0;
-    const std::string& lines = kSaid->at(reply->grpc_status);
-    (reply->has_body ? reply->trailers : reply->headers) = lines;
   }
 
   void OnConnected(ConnectionId) override {}
   void OnTls(ConnectionId, const TlsOutcome&) override {}
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>& flight, Duration lead) override {
     announced_ = flight->announced;
-    http1_ = flight->kind == FirstFlight::Kind::kHttp1 || flight->kind == FirstFlight::Kind::kHttp10;
     if (flight->kind != FirstFlight::Kind::kTls) return;
     // A plain-text server that is spoken to in TLS.
     TlsOutcome outcome;
@@ -113,8 +87,6 @@ class ServerConnection final : public ConnectionHandler {
   }
   // It reads a request to its end before it looks at it.
   void OnRequest(ConnectionId, ExchangeId exchange, const RequestSpec& spec, Duration lead) override {
-    // gRPC's servers know HTTP/2 alone. grpc-go: http2_server.go, NewServerTransport ("bogus greeting")
-    if (http1_ && IsGrpc(spec)) return Close(CloseKind::kFin);
     const Duration rest = state_->fabric.pace(exchange).takes;
     if (rest <= Duration::zero()) return Serve(exchange, spec, lead);
     state_->host.RunAfter(lead + rest, [weak = std::weak_ptr<ServerConnection*>(Self()), exchange, &spec] {
@@ -134,7 +106,7 @@ class ServerConnection final : public ConnectionHandler {
       });
       return;
     }
-    const Reply reply = ReplyOf(app, Asked(spec));
+    const Reply reply = ReplyOf(app, spec.method != "HEAD");
     if (reply.has_body && app.body_pace.takes > Duration::zero()) {
       state_->host.RunAfter(lead + app.delay,
                             [weak = std::weak_ptr<ServerConnection*>(Self()), exchange, reply, pace = app.body_pace] {
@@ -170,18 +142,17 @@ class ServerConnection final : public ConnectionHandler {
   ServerConnection* next_ = nullptr;
   ServerConnection* prev_ = nullptr;
   std::shared_ptr<const AnnouncedAddresses> announced_;
-  bool http1_ = false;                       // what its client speaks
   std::shared_ptr<ServerConnection*> self_;  // made when an answer has to find it later
 };
 
 std::function<void(const AppReply&)> ServerConnection::LaterAnswer::Later() {
   return [weak = std::weak_ptr<ServerConnection*>(connection_.Self()), exchange = exchange_,
-          asked = Asked(spec_)](const AppReply& app) {
+          may_have_body = spec_.method != "HEAD"](const AppReply& app) {
     const auto alive = weak.lock();
     if (alive == nullptr) return;
     ServerConnection& connection = **alive;
     if (app.code == 0) return connection.Close(CloseKind::kReset);
-    const Reply reply = ReplyOf(app, asked);
+    const Reply reply = ReplyOf(app, may_have_body);
     if (reply.has_body && app.body_pace.takes > Duration::zero())
       return connection.AnswerOver(exchange, reply, app.body_pace);
     connection.state_->fabric.Answer(exchange, reply, Duration::zero());

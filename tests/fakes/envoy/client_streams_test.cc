@@ -163,52 +163,5 @@ TEST_F(Streams, EndWithoutACallWithTheirClient) {
   EXPECT_TRUE(ended_.empty());
 }
 
-// grpc-go's server: http2_server.go, NewServerTransport
-TEST(GrpcServer, ClosesAConnectionThatIsNotOfHttp2) {
-  Lab lab(1, Instant());
-  const WorkloadId from = lab.network.AddPod("10.2.0.1");
-  lab.AddApp("app", "10.1.0.1", 80);
-  AppClient client(lab.plane.fabric(), lab.host, from, "client");
-  RequestSpec spec;
-  spec.authority = "x";
-  spec.method = "POST";
-  spec.headers = {{"content-type", "application/grpc"}};
-  const auto ask = [&] {
-    std::string out;
-    client.Send(*SocketAddress::Parse(kServer), spec, {}, [&](const RequestRecord& record) {
-      out = record.code != 0 ? std::to_string(record.grpc_status) : std::string(record.details);
-    });
-    lab.RunFor(1s);
-    return out;
-  };
-  EXPECT_EQ(ask(), "connection reset");
-  spec.protocol = HttpProtocol::kHttp2;
-  EXPECT_EQ(ask(), "0");
-}
-
-TEST(GrpcServer, SaysErrorsAsStatusesThatCountAsHttps) {
-  Lab lab(1, Instant());
-  const WorkloadId from = lab.network.AddPod("10.2.0.1");
-  EchoApp& app = lab.AddApp("app", "10.1.0.1", 80);
-  AppClient client(lab.plane.fabric(), lab.host, from, "client");
-  RequestSpec spec;
-  spec.authority = "x";
-  spec.protocol = HttpProtocol::kHttp2;
-  spec.method = "POST";
-  spec.headers = {{"content-type", "application/grpc+proto"}};
-  for (const auto& [code, status, counts] :
-       {std::tuple(503, 14, 503), std::tuple(403, 7, 403), std::tuple(400, 13, 500)}) {
-    app.code = static_cast<uint16_t>(code);
-    bool done = false;
-    client.Send(*SocketAddress::Parse(kServer), spec, {}, [&](const RequestRecord& record) {
-      done = true;
-      EXPECT_EQ(record.grpc_status, status);
-      EXPECT_EQ(record.code, counts);
-    });
-    lab.RunFor(1s);
-    EXPECT_TRUE(done);
-  }
-}
-
 }  // namespace
 }  // namespace wavetank::envoysim::lab
