@@ -38,7 +38,7 @@ class AuthzFiltersTest : public ::testing::Test {
     proxy_.metadata.istio_version = version_;
     AuthzFilters filters(proxy_, *push_);
     EXPECT_TRUE(http_.ParseFromString(filters.CustomHttp() + filters.Http()));
-    EXPECT_TRUE(tcp_.ParseFromString(filters.Tcp()));
+    EXPECT_TRUE(tcp_.ParseFromString(filters.CustomTcp() + filters.Tcp()));
   }
 
   // "ALLOW enforced:NAMES shadow:NAMES", whichever are there.
