@@ -1,8 +1,11 @@
 // Case files on the simulated and on a real Envoy. Without a real one (tools/envoy installs it) the comparison is left
 // out with one line; that the cases can be read and run on the simulated one is tested all the same.
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
-#include <string_view>
+#include <string>
+#include <vector>
 
 #include "oracles/envoy/envoydiff.h"
 #include "tests/long.h"
@@ -28,16 +31,17 @@ using ::testing::Not;
 
 const std::string kCases = WAVETANK_SOURCE_DIR "/tests/oracles/envoy/cases";
 
-class RealEnvoyTest : public ::testing::TestWithParam<const char*> {};
+class RealEnvoyTest : public ::testing::TestWithParam<std::string> {};
 
-// A sample; all of them in ./test --long. Bad resources and TLS are never left out: they take little waiting.
+// A sample; all of them in ./test --long. Those that take little waiting are never left out.
 TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
   const auto envoy = FindEnvoy("", {WAVETANK_BINARY_DIR, WAVETANK_SOURCE_DIR "/build"});
   NEEDS_TOOL(envoy.ok(), "a real Envoy", envoy.status().message());
-  const bool refused = std::string_view(GetParam()) == "refused" || std::string_view(GetParam()) == "tls";
+  const std::string& file = GetParam();
+  const bool whole = file == "refused" || file == "tls" || file == "http10";
   Options options;
   options.envoy = *envoy;
-  options.every = LongTests() || refused ? 1 : 6;
+  options.every = LongTests() || whole ? 1 : 6;
   options.jobs = 4;     // they mostly wait
   options.retries = 2;  // real time on a machine that may be busy
   std::string report, left_out;
@@ -50,7 +54,7 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
   ASSERT_TRUE(results.ok()) << results.status();
   const auto all = LoadCases(kCases + "/" + GetParam() + ".json", "127.77.0.");
   ASSERT_TRUE(all.ok()) << all.status();
-  EXPECT_GE(all->size(), 7u);
+  EXPECT_GE(all->size(), 3u);
   const auto every = static_cast<size_t>(options.every);
   EXPECT_EQ(results->size(), (all->size() + every - 1) / every);
   EXPECT_EQ(report, "");
@@ -58,14 +62,16 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
   NEEDS_TOOL(left_out.empty(), "a network namespace for a real Envoy", left_out);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
-                         ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "rbac",
-                                           "ext_authz", "refused", "tls", "jwt", "silent", "names", "original_dst",
-                                           "access_logs", "http", "filters", "warm_up", "tls_parameters",
-                                           "tls_validation", "shrunk", "arrival", "compressor", "rate_limits",
-                                           "proxy_protocol", "limits", "grpc", "clients", "http2", "bodies",
-                                           "header_mutation", "filter_config", "local_replies", "ecds"),
-                         [](const auto& param) { return std::string(param.param); });
+// Every file of the folder, so that none is forgotten.
+std::vector<std::string> CaseFiles() {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(kCases)) out.push_back(entry.path().stem());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest, ::testing::ValuesIn(CaseFiles()),
+                         [](const auto& param) { return param.param; });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {
   const auto cases = LoadCases(kCases, "127.77.0.");
