@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "scenarios/language/date.h"
+#include "scenarios/language/install_setting.h"
 #include "scenarios/language/yaml_reader.h"
 
 namespace wavetank::cli {
@@ -100,16 +101,14 @@ namespace {
 
 // A file of that name, with its extension or without, is among these or in one of these folders.
 bool HasFile(const std::vector<std::string>& paths, const std::string& name) {
-  const auto is = [&](const std::filesystem::path& path) { return path.filename() == name || path.stem() == name; };
   std::error_code ignored;
   for (const std::string& path : paths) {
-    if (path == name) return true;
     if (!std::filesystem::is_directory(path, ignored)) {
-      if (is(path)) return true;
+      if (scenario::IsCalled(path, name)) return true;
       continue;
     }
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path, ignored)) {
-      if (is(entry.path())) return true;
+      if (scenario::IsCalled(entry.path(), name)) return true;
     }
   }
   return false;
@@ -154,13 +153,12 @@ absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() c
     return absl::InvalidArgumentError("no manifests; give a folder per cluster, or --cluster NAME=FILE...");
   }
   for (const std::string& setting : install) {
-    const size_t colon = setting.find(':');
-    const std::string name = colon < setting.find('=') ? setting.substr(0, colon) : "";
+    const auto [name, text] = scenario::SplitInstallSetting(setting);
     bool taken = false;
     for (scenario::SurveyCluster& each : out) {
       const bool named = each.name == name;
       if (!named && !name.empty() && !HasFile(each.paths, name)) continue;
-      each.set.push_back(named ? setting.substr(colon + 1) : setting);
+      each.set.push_back(named ? text : setting);
       taken = true;
     }
     if (!taken) {

@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
-#include "core/base/json_access.h"
 #include "core/model/host_name.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
@@ -13,8 +14,6 @@
 
 namespace wavetank::check {
 namespace {
-
-using nlohmann::json;
 
 using config::ClientTlsSettings;
 using config::DestinationRule;
@@ -340,8 +339,9 @@ void SniThroughGateway(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// Regions of nodes and of endpoints that say theirs.
-std::set<std::string> Regions(const Mesh& mesh, const MeshCluster& cluster, const RuleConfig& rule) {
+std::string RegionOf(const std::string& locality) { return locality.substr(0, locality.find('/')); }
+
+std::set<std::string> RegionsOfNodes(const Mesh& mesh) {
   std::set<std::string> out;
   for (const auto& each : mesh.clusters()) {
     for (const kube::ObjectRef& node : mesh.List(*each, "Node")) {
@@ -349,9 +349,24 @@ std::set<std::string> Regions(const Mesh& mesh, const MeshCluster& cluster, cons
       if (it != node->meta.labels.end()) out.insert(it->second);
     }
   }
-  for (const auto& [name, endpoint] : EndpointsOf(cluster, rule)) {
-    const std::string label = endpoint->p().locality.label;
-    if (!label.empty()) out.insert(label.substr(0, label.find('/')));
+  return out;
+}
+
+// Localities of a region that is none of these: pairs of both, in order.
+std::vector<std::pair<std::string, std::string>> Unknown(const config::LocalityLbSetting& setting,
+                                                         absl::FunctionRef<std::set<std::string>()> known_regions) {
+  std::set<std::string> named;
+  for (const auto& d : setting.distribute) {
+    named.insert(d.from);
+    for (const auto& [to, weight] : d.to) named.insert(to);
+  }
+  for (const auto& f : setting.failover) named.insert({f.from, f.to});
+  std::vector<std::pair<std::string, std::string>> out;
+  if (named.empty()) return out;
+  const std::set<std::string> known = known_regions();
+  for (const std::string& locality : named) {
+    std::string region = RegionOf(locality);
+    if (region.find('*') == region.npos && !known.contains(region)) out.emplace_back(locality, std::move(region));
   }
   return out;
 }
@@ -359,54 +374,36 @@ std::set<std::string> Regions(const Mesh& mesh, const MeshCluster& cluster, cons
 void LocalitiesUnknown(const Mesh& mesh, Findings& findings) {
   // Those of the mesh hold for every host that has no setting of its own.
   for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary || cluster->istiod == nullptr || cluster->push == nullptr) continue;
-    const json& setting = At(cluster->istiod->mesh_config().raw, "localityLbSetting");
-    std::set<std::string> named;
-    for (const json& each : Items(At(setting, "distribute"))) {
-      named.insert(Text(each, "from"));
-      if (At(each, "to").is_object()) {
-        for (const auto& [to, weight] : At(each, "to").items()) named.insert(to);
+    if (!cluster->primary || cluster->push == nullptr || !cluster->push->mesh().locality_lb_setting) continue;
+    const auto known = [&] {
+      std::set<std::string> out = RegionsOfNodes(mesh);
+      for (const auto& each : mesh.clusters()) {
+        for (const sim::PodProcess* pod : mesh.Pods(*each)) {
+          const auto it = pod->pod()->meta.labels.find("istio-locality");
+          if (it != pod->pod()->meta.labels.end()) out.insert(it->second.substr(0, it->second.find_first_of("./")));
+        }
       }
-    }
-    for (const json& each : Items(At(setting, "failover"))) named.insert({Text(each, "from"), Text(each, "to")});
-    if (named.empty()) continue;
-    std::set<std::string> known;
-    for (const auto& each : mesh.clusters()) {
-      for (const kube::ObjectRef& node : mesh.List(*each, "Node")) {
-        const auto it = node->meta.labels.find("topology.kubernetes.io/region");
-        if (it != node->meta.labels.end()) known.insert(it->second);
-      }
-      for (const sim::PodProcess* pod : mesh.Pods(*each)) {
-        const auto it = pod->pod()->meta.labels.find("istio-locality");
-        if (it != pod->pod()->meta.labels.end()) known.insert(it->second.substr(0, it->second.find_first_of("./")));
-      }
-    }
-    for (const std::string& locality : named) {
-      const std::string region = locality.substr(0, locality.find('/'));
-      if (region.empty() || region.find('*') != region.npos || known.contains(region)) continue;
+      return out;
+    };
+    for (const auto& [locality, region] : Unknown(*cluster->push->mesh().locality_lb_setting, known)) {
       findings.Add(
           *cluster, MeshConfigMap(mesh, *cluster),
           fmt::format("localityLbSetting of the mesh config names {}: no node is in region {}", locality, region));
     }
   }
   EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    // Endpoints that say theirs, too.
+    const auto known = [&] {
+      std::set<std::string> out = RegionsOfNodes(mesh);
+      for (const auto& [name, endpoint] : EndpointsOf(cluster, rule)) {
+        const std::string& label = endpoint->p().locality.label;
+        if (!label.empty()) out.insert(RegionOf(label));
+      }
+      return out;
+    };
     EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
       if (!policy.load_balancer || !policy.load_balancer->locality_lb_setting) return;
-      const config::LocalityLbSetting& setting = *policy.load_balancer->locality_lb_setting;
-      std::set<std::string> named;
-      for (const auto& d : setting.distribute) {
-        named.insert(d.from);
-        for (const auto& [to, weight] : d.to) named.insert(to);
-      }
-      for (const auto& f : setting.failover) {
-        named.insert(f.from);
-        named.insert(f.to);
-      }
-      if (named.empty()) return;
-      const std::set<std::string> known = Regions(mesh, cluster, rule);
-      for (const std::string& locality : named) {
-        const std::string region = locality.substr(0, locality.find('/'));
-        if (region.find('*') != region.npos || known.contains(region)) continue;
+      for (const auto& [locality, region] : Unknown(*policy.load_balancer->locality_lb_setting, known)) {
         findings.Add(
             cluster, rule.meta,
             fmt::format("localityLbSetting{} names {}: no node or endpoint is in region {}", of, locality, region));

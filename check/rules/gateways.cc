@@ -6,7 +6,11 @@
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
 #include "core/config/schema/protocol.h"
+#include "core/model/gateway.h"
 #include "core/model/host_name.h"
+#include "core/model/proxy.h"
+#include "core/xds/connection.h"
+#include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -36,42 +40,26 @@ void Conflicting(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// istiod: pilot/pkg/model/gateway.go, mergeGateways: of two servers at one port of a pod plain HTTP goes with plain
-// HTTP, TLS with TLS (by SNI); of others the first one stays.
+// istiod: pilot/pkg/model/gateway.go, mergeGateways: beside a first server in plain text there are others of plain HTTP
+// alone, if it is of HTTP itself.
 void ServersOfOnePort(const Mesh& mesh, Findings& findings) {
-  const auto family = [](const config::Server& server) {
-    const std::string& p = server.port.protocol;
-    if (server.tls && p != "HTTP") return "TLS";
-    return p == "HTTP" || p == "HTTP2" || p == "GRPC" || p == "GRPC-WEB" ? "HTTP"
-           : p == "HTTPS" || p == "TLS"                                  ? "TLS"
-                                                                         : "TCP";
-  };
   for (const auto& cluster : mesh.clusters()) {
-    if (!cluster->primary) continue;
-    const auto& gateways = cluster->configs.Gateways();
-    const auto together = [&](const kube::Labels& a, const kube::Labels& b) {
-      const auto pods = mesh.ServedPods(*cluster);
-      return std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
-        return pod->router() && Selects(a, pod->pod()->meta.labels) && Selects(b, pod->pod()->meta.labels);
-      });
-    };
-    for (size_t i = 0; i < gateways.size(); ++i) {
-      std::set<std::string> told;
-      for (size_t j = 0; j <= i; ++j) {
-        for (const config::Server& a : gateways[i]->spec.servers) {
-          for (const config::Server& b : gateways[j]->spec.servers) {
-            if (&a == &b || a.port.number != b.port.number || a.bind != b.bind) continue;
-            const std::string one = family(a), other = family(b);
-            if (one == other || (i == j && &a < &b) ||
-                !together(gateways[i]->spec.selector, gateways[j]->spec.selector))
-              continue;
-            const std::string message = fmt::format(
-                "port {}: {} here and {} in Gateway {}/{} for the same pods: istiod makes a listener of the "
-                "older one alone",
-                a.port.number, a.port.protocol, b.port.protocol, gateways[j]->meta.ns, gateways[j]->meta.name);
-            if (told.insert(message).second) findings.Add(*cluster, gateways[i]->meta, message);
-          }
-        }
+    if (!cluster->primary || cluster->istiod == nullptr) continue;
+    std::set<std::pair<std::string, std::string>> told;
+    for (const pilot::Connection* connection : cluster->istiod->discovery().Clients()) {
+      const auto& merged = connection->proxy().merged_gateway;
+      if (merged == nullptr) continue;
+      for (const auto& [server, first] : merged->unserved) {
+        const auto gateway = std::find_if(
+            merged->gateways.begin(), merged->gateways.end(),
+            [&, of = server](const auto& each) { return of->gateway_name == each->meta.ns + "/" + each->meta.name; });
+        if (gateway == merged->gateways.end()) continue;
+        const auto& port = server->server.port;
+        std::string message = fmt::format(
+            "port {}: {} here and {} in Gateway {} for the same pods: istiod serves the first of the two alone",
+            port.number, port.protocol, first->server.port.protocol, first->gateway_name);
+        if (told.emplace(server->gateway_name, message).second)
+          findings.Add(*cluster, (*gateway)->meta, std::move(message));
       }
     }
   }
@@ -291,7 +279,7 @@ void RefusedByController(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& GatewayRules() {
   static const auto* const rules = new std::vector<Rule>{
-      {"WT745", "ServersOfOnePort", Level::kError, "one of the two is not served at all, and nobody says so",
+      {"WT745", "ServersOfOnePort", Level::kError, "the other is not served at all, and nobody says so",
        "give one of them another port, or both TLS", "", ServersOfOnePort},
       {"WT598", "RedirectToNoServer", Level::kWarning,
        "a client that follows it meets a closed port; where a load balancer ends TLS and sends plain HTTP, it is "

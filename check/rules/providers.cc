@@ -1,6 +1,8 @@
-// What policies name and stands elsewhere: extension providers of the mesh config, and key sets that istiods fetch.
+// What policies name and stands elsewhere: extension providers of the mesh config, and key sets that istiods fetch;
+// tags of metrics that Telemetry overrides.
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -12,6 +14,7 @@
 #include "core/base/status.h"
 #include "core/config/mesh/extension_provider.h"
 #include "core/config/mesh/mesh_config.h"
+#include "fakes/envoy/access_log/istio_stats.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "re2/re2.h"
@@ -282,31 +285,8 @@ void TagOverridesUnread(const Mesh& mesh, Findings& findings) {
                                                      "xds",      "upstream_peer", "downstream_peer",
                                                      "node",     "true",          "false",
                                                      "null"};
-  static constexpr std::string_view kTags[] = {"reporter",
-                                               "source_workload",
-                                               "source_workload_namespace",
-                                               "source_principal",
-                                               "source_app",
-                                               "source_version",
-                                               "source_canonical_service",
-                                               "source_canonical_revision",
-                                               "source_cluster",
-                                               "destination_workload",
-                                               "destination_workload_namespace",
-                                               "destination_principal",
-                                               "destination_app",
-                                               "destination_version",
-                                               "destination_service",
-                                               "destination_service_name",
-                                               "destination_service_namespace",
-                                               "destination_canonical_service",
-                                               "destination_canonical_revision",
-                                               "destination_cluster",
-                                               "request_protocol",
-                                               "response_flags",
-                                               "connection_security_policy",
-                                               "response_code",
-                                               "grpc_response_status"};
+  const std::span<const std::string_view> standard = envoysim::StandardTags();
+  const std::vector<std::string_view> tags_of_metrics(standard.begin(), standard.end());
   for (const auto& cluster : mesh.clusters()) {
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Telemetry.telemetry.istio.io")) {
       std::set<std::string> told;
@@ -318,11 +298,10 @@ void TagOverridesUnread(const Mesh& mesh, Findings& findings) {
             const std::string value = Text(override, "value");
             if (!told.insert(tag + "=" + value).second) continue;
             if (Text(override, "operation") == "REMOVE") {
-              const std::vector<std::string_view> known(std::begin(kTags), std::end(kTags));
-              if (std::find(known.begin(), known.end(), tag) != known.end()) continue;
+              if (std::find(standard.begin(), standard.end(), tag) != standard.end()) continue;
               findings.Add(*cluster, *object,
                            fmt::format("tagOverrides {}: no metric has such a tag: nothing is removed", tag));
-              const std::string_view near = scenario::Nearest(tag, known);
+              const std::string_view near = scenario::Nearest(tag, tags_of_metrics);
               findings.Explain("proxies pass it over", near.empty() ? "mend the name" : fmt::format("write {}", near));
               continue;
             }

@@ -395,7 +395,6 @@ void Hidden(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// istiod: pkg/kube/conversion.go, ConvertProtocol: appProtocol before the name.
 // grpc-go: http2_server.go, NewServerTransport: what is no HTTP/2 is hung up on.
 void Http2BehindHttp1Port(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
@@ -425,6 +424,7 @@ void Http2BehindHttp1Port(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod: pkg/kube/conversion.go, ConvertProtocol: appProtocol before the name.
 void AppProtocolAgainstName(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {

@@ -64,7 +64,7 @@ void AccessLogFormatUnread(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// istiod: pkg/istio-agent/... Agent.terminate sleeps for so long between "drain" and the proxy's end; 5s by default.
+// istio: pkg/envoy/agent.go, terminate, sleeps for so long between "drain" and the proxy's end; 5s by default.
 void DrainsNotAtAll(const Mesh& mesh, Findings& findings) {
   EachMeshConfig(mesh, [&](const MeshCluster& cluster, const kube::Object& map, const std::string& text) {
     const absl::StatusOr<json> config = kube::ParseYaml(text, "mesh");

@@ -49,6 +49,11 @@ class MergedGateway {
   // Port of the route name (listening port) -> ports as the Gateways name them (istiod: PortMap).
   std::map<int, std::set<int>> port_map;
   std::set<std::string, std::less<>> verified_certificate_references;
+  // Servers in plain text, or at a port whose first server is, that no request reaches because of that first one.
+  struct Unserved {
+    const GatewayServer *server, *first;
+  };
+  std::vector<Unserved> unserved;
 
   // What the above points to.
   std::vector<config::GatewayRef> gateways;

@@ -180,9 +180,9 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
     const auto of_services = InstancesOfGateway(*gateway, instances);
     most += gateway->spec.servers.size() * std::max<size_t>(1, of_services ? of_services->size() : 1);
   }
-  out->storage.reserve(most);                 // pointers to its servers stay good
-  std::set<uint32_t> ports;                   // that some server has
-  std::map<uint32_t, ServerPort> plain_text;  // of ports whose first server has no TLS
+  out->storage.reserve(most);                      // pointers to its servers stay good
+  std::map<uint32_t, const GatewayServer*> ports;  // with the first server of each
+  std::map<uint32_t, ServerPort> plain_text;       // of ports whose first server has no TLS
   TlsHosts tls_hosts;
 
   const auto serve = [&](const ServerPort& port, const GatewayServer* server) {
@@ -233,7 +233,8 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
 
         const ServerPort port{resolved, server.port.protocol, server.bind};
         const Protocol protocol = ParseProtocol(port.protocol);
-        if (ports.insert(resolved).second) {
+        const auto [at_port, opened] = ports.emplace(resolved, kept);
+        if (opened) {
           if (!config::IsTlsServer(server)) plain_text.emplace(resolved, port);
           if (config::IsHttpServer(server)) route(route_name) = {kept};
           serve(port, kept)->route_name = route_name;
@@ -242,7 +243,10 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
         if (const auto it = plain_text.find(resolved); it != plain_text.end()) {
           const ServerPort& current = it->second;
           if (current.bind == port.bind) {
-            if (!CanMerge(protocol, ParseProtocol(current.protocol)) || route_name.empty()) continue;
+            if (!CanMerge(protocol, ParseProtocol(current.protocol)) || route_name.empty()) {
+              out->unserved.push_back({kept, at_port->second});
+              continue;
+            }
             serve(current, kept);
           } else {
             serve(port, kept)->route_name = route_name;
@@ -251,6 +255,8 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
           continue;
         }
         if (config::IsHttpServer(server)) {
+          // Behind one of TLS: its filter chain, if it gets one, names no routes.
+          if (!config::IsTlsServer(server)) out->unserved.push_back({kept, at_port->second});
           // HTTPS servers of one port need names of their own.
           if (route_name.empty() || !route(route_name).empty()) continue;
           route(route_name) = {kept};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "core/config/store/store.h"
@@ -121,13 +122,14 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
 
   now.services =
       services ? std::make_shared<const ServiceIndex>(env, now.defaults, mesh.trust_domain_aliases) : before->services;
-  const std::set<std::string> provider_hosts = ProviderHosts(mesh);
+  std::optional<std::set<std::string>> provider_hosts;
+  if (virtual_services && env.features.filters_gateway_clusters) provider_hosts = ProviderHosts(mesh);
   now.virtual_services = virtual_services
                              ? std::make_shared<const VirtualServiceIndex>(
                                    configs.VirtualServices(), now.defaults, env.domain_suffix,
                                    VirtualServiceIndex::OwnFirst{now.profile.Has(Change::kGatewayApiMeshPorts),
                                                                  now.profile.Has(Change::kSidecarsOwnRoutesFirst)},
-                                   env.features.filters_gateway_clusters ? &provider_hosts : nullptr)
+                                   provider_hosts ? &*provider_hosts : nullptr)
                              : before->virtual_services;
   now.destination_rules = destination_rules
                               ? std::make_shared<const DestinationRuleIndex>(

@@ -1,7 +1,6 @@
 #include "scenarios/mesh/installer_files.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <tuple>
 #include <utility>
 
@@ -178,17 +177,6 @@ std::vector<std::string> PoolAddresses(const json& object) {
   return out;
 }
 
-// A file by its path or its name, with the extension or without.
-bool IsCalled(const std::string& file, const std::string& name) {
-  const std::filesystem::path path(file);
-  return file == name || path.filename() == name || path.stem() == name;
-}
-
-// Of "[FILE:]PATH=VALUE".
-struct InstallSetting {
-  std::string file, text;  // no file: any
-};
-
 // Of mappings alone: items of lists and escaped names are left to istioctl.
 void Overlay(const std::string& setting, json* spec) {
   const size_t equals = setting.find('=');
@@ -200,12 +188,6 @@ void Overlay(const std::string& setting, json* spec) {
     at = &(*at)[std::string(key)];
   }
   *at = setting.substr(equals + 1);
-}
-
-InstallSetting SplitSetting(const std::string& setting) {
-  const size_t colon = setting.find(':');
-  if (colon > setting.find('=')) return {"", setting};
-  return {setting.substr(0, colon), setting.substr(colon + 1)};
 }
 
 }  // namespace
@@ -229,7 +211,7 @@ absl::Status GiveSettings(const std::vector<std::string>& settings, ClusterSpec*
   }
   std::vector<std::string> of_no_file;
   for (const std::string& setting : settings) {
-    const auto [file, text] = SplitSetting(setting);
+    const auto [file, text] = SplitInstallSetting(setting);
     if (absl::Status status = CheckInstallSetting(text); !status.ok())
       return absl::InvalidArgumentError(fmt::format("--set {}", Message(status)));
     std::vector<const Operator*> meant;
@@ -281,7 +263,7 @@ absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const ManifestSpec&
     if (!IsOperator(other.object)) continue;
     std::vector<std::string> set;
     for (size_t i = 0; i < spec.set.size(); ++i) {
-      const auto [file, setting] = SplitSetting(spec.set[i]);
+      const auto [file, setting] = SplitInstallSetting(spec.set[i]);
       if (!file.empty() && !IsCalled(other.file, file)) continue;
       set.push_back(setting);
       taken[i] = true;

@@ -79,6 +79,7 @@ std::optional<Duration> Seconds(const std::string& text) {
 
 // A server's plugins that answer, each of which may stand there several times.
 struct Corefile::Compiled {
+  using Notes = std::vector<std::string>;  // each once
   struct FallThrough {
     bool on = false;
     std::vector<std::string> zones;  // none: of all names
@@ -98,7 +99,7 @@ struct Corefile::Compiled {
     std::vector<std::string> zones;
     std::vector<std::unique_ptr<const re2::RE2>> matches;  // one of them; none: all names
     std::vector<std::string> answers;
-    bool no_such_name = false, refused = false;
+    bool refused = false;
     FallThrough falls_through;
   };
   struct Hosts {
@@ -121,6 +122,21 @@ struct Corefile::Compiled {
   std::vector<Hosts> hosts;
   std::vector<Kubernetes> kubernetes;
   std::vector<Forward> forwards;
+
+  // A plugin as written. What of it has no effect goes into `note`. InvalidArgument: CoreDNS does not read it.
+  absl::Status Add(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note);
+  absl::Status AddRewrite(const Plugin& plugin, Notes& note);
+  absl::Status AddTemplate(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note);
+  void AddHosts(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note);
+  void AddKubernetes(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note);
+  absl::Status AddForward(const Plugin& plugin);
+
+  std::string Rewritten(std::string name) const;
+  // Each: whether the plugin says the last word about the name, which is in `*out` then.
+  bool AnswersByTemplate(const std::string& name, Step* out) const;
+  bool AnswersByHosts(const std::string& name, Step* out) const;
+  bool AnswersByServices(const std::string& name, Step* out) const;
+  bool Forwards(const std::string& name, Step* out) const;
 };
 
 Corefile::Corefile() = default;
@@ -185,121 +201,153 @@ absl::StatusOr<std::shared_ptr<const Corefile>> Corefile::Make(std::string_view 
 absl::Status Corefile::Add(const Server& server) {
   auto to = std::make_unique<Compiled>();
   to->zones = ZonesOf(server.zones, {});
-  const auto note = [&](std::string what) {
-    if (std::find(without_effect_.begin(), without_effect_.end(), what) == without_effect_.end())
-      without_effect_.push_back(std::move(what));
-  };
-  const auto regex = [](const std::string& pattern) {
-    auto out = std::make_unique<const re2::RE2>(pattern, re2::RE2::Quiet);
-    return out->ok() ? std::move(out) : nullptr;
-  };
-  const auto bad = [](const Plugin& plugin, std::string_view why) {
-    return absl::InvalidArgumentError(fmt::format("line {}: plugin/{}: {}", plugin.line, plugin.name, why));
-  };
-  const auto through = [](const Words& line) {
-    return Compiled::FallThrough{true, ZonesOf({line.begin() + 1, line.end()}, {})};
-  };
   for (const Plugin& plugin : server.plugins) {
-    const Words& words = plugin.words;
     if (plugin.name == "reload") reloads_ = true;
-    if (plugin.name == "rewrite") {  // coredns: plugin/rewrite/{rewrite,name}.go
-      size_t i = 0;
-      Compiled::Rewrite rewrite;
-      if (i < words.size() && (words[i] == "continue" || words[i] == "stop"))
-        rewrite.goes_on = words[i++] == "continue";
-      if (i >= words.size() || words[i++] != "name") {
-        note(fmt::format("plugin rewrite, but for names ({})", absl::StrJoin(words, " ")));
-        continue;
-      }
-      using Kind = Compiled::Rewrite::Kind;
-      constexpr std::pair<std::string_view, Kind> kKinds[] = {{"exact", Kind::kExact},
-                                                              {"prefix", Kind::kPrefix},
-                                                              {"suffix", Kind::kSuffix},
-                                                              {"substring", Kind::kSubstring},
-                                                              {"regex", Kind::kRegex}};
-      if (words.size() - i > 2) {
-        for (const auto& [name, kind] : kKinds) {
-          if (words[i] != name) continue;
-          rewrite.kind = kind;
-          ++i;
-          break;
-        }
-      }
-      if (words.size() - i < 2) return bad(plugin, "too few arguments for a name rule");
-      const bool pattern = rewrite.kind == Kind::kRegex || rewrite.kind == Kind::kSubstring;
-      rewrite.from = pattern ? words[i] : Undotted(Lower(words[i]));
-      rewrite.to = Undotted(Lower(words[i + 1]));
-      if (rewrite.kind == Kind::kRegex && (rewrite.regex = regex(rewrite.from)) == nullptr)
-        return bad(plugin, "invalid regular expression in a name rule: " + rewrite.from);
-      to->rewrites.push_back(std::move(rewrite));  // what an answer is called afterwards nobody here looks at
-    } else if (plugin.name == "template") {        // coredns: plugin/template
-      if (words.size() < 2) return bad(plugin, "wrong argument count: CLASS TYPE [ZONE...]");
-      const std::string type = absl::AsciiStrToUpper(words[1]);
-      if (type != "A" && type != "AAAA" && type != "ANY") {
-        note("plugin template for records of " + type);
-        continue;
-      }
-      Compiled::Template made;
-      made.zones = ZonesOf({words.begin() + 2, words.end()}, server.zones);
-      for (const Words& line : plugin.block) {
-        if (line[0] == "match") {
-          for (size_t i = 1; i < line.size(); ++i) {
-            made.matches.push_back(regex(line[i]));
-            if (made.matches.back() == nullptr) return bad(plugin, "could not parse regex: " + line[i]);
-          }
-        } else if (line[0] == "answer") {
-          made.answers.insert(made.answers.end(), line.begin() + 1, line.end());
-        } else if (line[0] == "rcode" && line.size() > 1) {
-          made.no_such_name = line[1] == "NXDOMAIN";
-          made.refused = line[1] == "SERVFAIL" || line[1] == "REFUSED";
-        } else if (line[0] == "fallthrough") {
-          made.falls_through = through(line);
-        }
-      }
-      to->templates.push_back(std::move(made));
-    } else if (plugin.name == "hosts") {  // coredns: plugin/hosts
-      Compiled::Hosts made;
-      Words zones = words;
-      if (!zones.empty() && zones[0].find('/') != std::string::npos) {
-        note("plugin hosts from a file (" + zones[0] + ")");
-        zones.erase(zones.begin());
-      }
-      made.zones = ZonesOf(zones, server.zones);
-      for (const Words& line : plugin.block) {
-        if (line[0] == "fallthrough") {
-          made.falls_through = through(line);
-        } else if (line[0] == "ttl" && line.size() > 1) {
-          made.ttl = Seconds(line[1]).value_or(made.ttl);
-        } else if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(line[0]); ip.ok()) {
-          for (size_t i = 1; i < line.size(); ++i) made.entries.emplace_back(Undotted(Lower(line[i])), *ip);
-        }
-      }
-      to->hosts.push_back(std::move(made));
-    } else if (plugin.name == "kubernetes") {  // coredns: plugin/kubernetes
-      Compiled::Kubernetes made;
-      made.zones = ZonesOf(words, server.zones);
-      for (const Words& line : plugin.block) {
-        if (line[0] == "fallthrough") made.falls_through = through(line);
-        if (line[0] == "namespaces") made.namespaces.assign(line.begin() + 1, line.end());
-        for (const char* other : {"endpoint", "kubeconfig", "labels", "namespace_labels"}) {
-          if (line[0] == other) note(fmt::format("plugin kubernetes, {}", other));
-        }
-      }
-      to->kubernetes.push_back(std::move(made));
-    } else if (plugin.name == "forward") {  // coredns: plugin/forward
-      if (words.size() < 2) return bad(plugin, "wrong argument count: FROM TO...");
-      Compiled::Forward made;
-      made.from = Lower(ZoneOf(words[0]));
-      made.to.assign(words.begin() + 1, words.end());
-      for (const Words& line : plugin.block) {
-        if (line[0] == "except") made.except = ZonesOf({line.begin() + 1, line.end()}, {});
-      }
-      to->forwards.push_back(std::move(made));
-    } else if (!HasNoAnswer(plugin.name)) {
-      note("plugin " + plugin.name);
-    }
+    if (absl::Status status = to->Add(plugin, server.zones, without_effect_); !status.ok()) return status;
   }
   servers_.push_back(std::move(to));
+  return absl::OkStatus();
+}
+
+namespace {
+
+void Note(std::string what, std::vector<std::string>& notes) {
+  if (std::find(notes.begin(), notes.end(), what) == notes.end()) notes.push_back(std::move(what));
+}
+
+absl::Status Bad(const Corefile::Plugin& plugin, std::string_view why) {
+  return absl::InvalidArgumentError(fmt::format("line {}: plugin/{}: {}", plugin.line, plugin.name, why));
+}
+
+// Null: it is none.
+std::unique_ptr<const re2::RE2> RegexOf(const std::string& pattern) {
+  auto out = std::make_unique<const re2::RE2>(pattern, re2::RE2::Quiet);
+  return out->ok() ? std::move(out) : nullptr;
+}
+
+Words Rest(const Words& line) { return {line.begin() + 1, line.end()}; }
+
+}  // namespace
+
+absl::Status Corefile::Compiled::Add(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note) {
+  if (plugin.name == "rewrite") return AddRewrite(plugin, note);
+  if (plugin.name == "template") return AddTemplate(plugin, server_zones, note);
+  if (plugin.name == "forward") return AddForward(plugin);
+  if (plugin.name == "hosts") {
+    AddHosts(plugin, server_zones, note);
+  } else if (plugin.name == "kubernetes") {
+    AddKubernetes(plugin, server_zones, note);
+  } else if (!HasNoAnswer(plugin.name)) {
+    Note("plugin " + plugin.name, note);
+  }
+  return absl::OkStatus();
+}
+
+// coredns: plugin/rewrite/{rewrite,name}.go. What an answer is called afterwards nobody here looks at.
+absl::Status Corefile::Compiled::AddRewrite(const Plugin& plugin, Notes& note) {
+  using Kind = Rewrite::Kind;
+  constexpr std::pair<std::string_view, Kind> kKinds[] = {{"exact", Kind::kExact},
+                                                          {"prefix", Kind::kPrefix},
+                                                          {"suffix", Kind::kSuffix},
+                                                          {"substring", Kind::kSubstring},
+                                                          {"regex", Kind::kRegex}};
+  const Words& words = plugin.words;
+  size_t i = 0;
+  Rewrite rewrite;
+  if (i < words.size() && (words[i] == "continue" || words[i] == "stop")) rewrite.goes_on = words[i++] == "continue";
+  if (i >= words.size() || words[i++] != "name") {
+    Note(fmt::format("plugin rewrite, but for names ({})", absl::StrJoin(words, " ")), note);
+    return absl::OkStatus();
+  }
+  if (words.size() - i > 2) {
+    const auto kind =
+        std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& each) { return each.first == words[i]; });
+    if (kind != std::end(kKinds)) {
+      rewrite.kind = kind->second;
+      ++i;
+    }
+  }
+  if (words.size() - i < 2) return Bad(plugin, "too few arguments for a name rule");
+  const bool pattern = rewrite.kind == Kind::kRegex || rewrite.kind == Kind::kSubstring;
+  rewrite.from = pattern ? words[i] : Undotted(Lower(words[i]));
+  rewrite.to = Undotted(Lower(words[i + 1]));
+  if (rewrite.kind == Kind::kRegex && (rewrite.regex = RegexOf(rewrite.from)) == nullptr)
+    return Bad(plugin, "invalid regular expression in a name rule: " + rewrite.from);
+  rewrites.push_back(std::move(rewrite));
+  return absl::OkStatus();
+}
+
+// coredns: plugin/template
+absl::Status Corefile::Compiled::AddTemplate(const Plugin& plugin, const std::vector<std::string>& server_zones,
+                                             Notes& note) {
+  if (plugin.words.size() < 2) return Bad(plugin, "wrong argument count: CLASS TYPE [ZONE...]");
+  const std::string type = absl::AsciiStrToUpper(plugin.words[1]);
+  if (type != "A" && type != "AAAA" && type != "ANY") {
+    Note("plugin template for records of " + type, note);
+    return absl::OkStatus();
+  }
+  Template& made = templates.emplace_back();
+  made.zones = ZonesOf({plugin.words.begin() + 2, plugin.words.end()}, server_zones);
+  for (const Words& line : plugin.block) {
+    if (line[0] == "match") {
+      for (const std::string& pattern : Rest(line)) {
+        made.matches.push_back(RegexOf(pattern));
+        if (made.matches.back() == nullptr) return Bad(plugin, "could not parse regex: " + pattern);
+      }
+    } else if (line[0] == "answer") {
+      made.answers.insert(made.answers.end(), line.begin() + 1, line.end());
+    } else if (line[0] == "rcode" && line.size() > 1) {
+      made.refused = line[1] == "SERVFAIL" || line[1] == "REFUSED";
+    } else if (line[0] == "fallthrough") {
+      made.falls_through = {true, ZonesOf(Rest(line), {})};
+    }
+  }
+  return absl::OkStatus();
+}
+
+// coredns: plugin/hosts
+void Corefile::Compiled::AddHosts(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note) {
+  Hosts& made = hosts.emplace_back();
+  Words of = plugin.words;
+  if (!of.empty() && of[0].find('/') != std::string::npos) {
+    Note("plugin hosts from a file (" + of[0] + ")", note);
+    of.erase(of.begin());
+  }
+  made.zones = ZonesOf(of, server_zones);
+  for (const Words& line : plugin.block) {
+    if (line[0] == "fallthrough") {
+      made.falls_through = {true, ZonesOf(Rest(line), {})};
+    } else if (line[0] == "ttl" && line.size() > 1) {
+      made.ttl = Seconds(line[1]).value_or(made.ttl);
+    } else if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(line[0]); ip.ok()) {
+      for (const std::string& host : Rest(line)) made.entries.emplace_back(Undotted(Lower(host)), *ip);
+    }
+  }
+}
+
+// coredns: plugin/kubernetes
+void Corefile::Compiled::AddKubernetes(const Plugin& plugin, const std::vector<std::string>& server_zones,
+                                       Notes& note) {
+  Kubernetes& made = kubernetes.emplace_back();
+  made.zones = ZonesOf(plugin.words, server_zones);
+  for (const Words& line : plugin.block) {
+    if (line[0] == "fallthrough") made.falls_through = {true, ZonesOf(Rest(line), {})};
+    if (line[0] == "namespaces") made.namespaces = Rest(line);
+    for (const char* other : {"endpoint", "kubeconfig", "labels", "namespace_labels"}) {
+      if (line[0] == other) Note(fmt::format("plugin kubernetes, {}", other), note);
+    }
+  }
+}
+
+// coredns: plugin/forward
+absl::Status Corefile::Compiled::AddForward(const Plugin& plugin) {
+  if (plugin.words.size() < 2) return Bad(plugin, "wrong argument count: FROM TO...");
+  Forward& made = forwards.emplace_back();
+  made.from = Lower(ZoneOf(plugin.words[0]));
+  made.to = Rest(plugin.words);
+  for (const Words& line : plugin.block) {
+    if (line[0] == "except") made.except = ZonesOf(Rest(line), {});
+  }
   return absl::OkStatus();
 }
 
@@ -330,53 +378,158 @@ bool TakeAnswer(const std::string& answer, Corefile::Step* out) {
   return true;
 }
 
+// What a pattern finds in "name.", the whole first and then its groups; none: nothing.
+std::vector<std::string> GroupsOf(const re2::RE2& regex, const std::string& name) {
+  const int count = regex.NumberOfCapturingGroups() + 1;
+  std::vector<re2::StringPiece> found(static_cast<size_t>(count));
+  const std::string subject = name + ".";
+  std::vector<std::string> out;
+  if (!regex.Match(subject, 0, subject.size(), re2::RE2::UNANCHORED, found.data(), count)) return out;
+  for (const re2::StringPiece& piece : found) out.emplace_back(piece.data(), piece.size());
+  return out;
+}
+
 // Go's template as far as names take it: {{ .Name }}, {{ .Zone }}, {{ .Group.NAME }}, {{ index .Match N }}.
-std::string Expand(std::string text, const std::string& name, const std::string& zone, const re2::RE2* regex) {
-  std::vector<std::string> groups;
-  if (regex != nullptr) {
-    const int count = regex->NumberOfCapturingGroups() + 1;
-    std::vector<re2::StringPiece> found(static_cast<size_t>(count));
-    const std::string subject = name + ".";
-    if (regex->Match(subject, 0, subject.size(), re2::RE2::UNANCHORED, found.data(), count)) {
-      for (const re2::StringPiece& piece : found) groups.emplace_back(piece.data(), piece.size());
+std::string Expand(const std::string& text, const std::string& name, const std::string& zone, const re2::RE2* regex) {
+  const std::vector<std::string> groups = regex == nullptr ? std::vector<std::string>() : GroupsOf(*regex, name);
+  const auto value = [&](const std::string& inner) -> std::string {
+    if (inner == ".Name" || inner == ".Question.Name") return name + ".";
+    if (inner == ".Zone") return zone + ".";
+    if (inner.starts_with(".Group.") && regex != nullptr) {
+      const auto it = regex->NamedCapturingGroups().find(inner.substr(7));
+      const bool found = it != regex->NamedCapturingGroups().end() && static_cast<size_t>(it->second) < groups.size();
+      return found ? groups[static_cast<size_t>(it->second)] : "";
     }
-  }
-  static const re2::RE2* const action = new re2::RE2(R"(\{\{-?\s*(.*?)\s*-?\}\})");
-  std::string out;
-  re2::StringPiece rest(text);
-  std::string inner;
-  while (true) {
-    re2::StringPiece whole[2];
-    if (!action->Match(rest, 0, rest.size(), re2::RE2::UNANCHORED, whole, 2)) break;
-    out.append(rest.data(), static_cast<size_t>(whole[0].data() - rest.data()));
-    inner.assign(whole[1].data(), whole[1].size());
     const Words words = WordsOf(inner);
     size_t index = 0;
-    if (inner == ".Name" || inner == ".Question.Name") {
-      out += name + ".";
-    } else if (inner == ".Zone") {
-      out += zone + ".";
-    } else if (inner.starts_with(".Group.") && regex != nullptr) {
-      const auto& named = regex->NamedCapturingGroups();
-      const auto it = named.find(inner.substr(7));
-      if (it != named.end() && static_cast<size_t>(it->second) < groups.size())
-        out += groups[static_cast<size_t>(it->second)];
-    } else if (words.size() == 3 && words[0] == "index" && words[1] == ".Match" && absl::SimpleAtoi(words[2], &index) &&
-               index < groups.size()) {
-      out += groups[index];
-    }
-    const size_t end = static_cast<size_t>(whole[0].data() - rest.data()) + whole[0].size();
-    rest.remove_prefix(end);
+    const bool found = words.size() == 3 && words[0] == "index" && words[1] == ".Match" &&
+                       absl::SimpleAtoi(words[2], &index) && index < groups.size();
+    return found ? groups[index] : "";
+  };
+  static const re2::RE2* const action = new re2::RE2(R"(\{\{-?\s*(.*?)\s*-?\}\})");
+  std::string out;
+  re2::StringPiece rest(text), found[2];
+  while (action->Match(rest, 0, rest.size(), re2::RE2::UNANCHORED, found, 2)) {
+    const auto before = static_cast<size_t>(found[0].data() - rest.data());
+    out.append(rest.data(), before);
+    out += value({found[1].data(), found[1].size()});
+    rest.remove_prefix(before + found[0].size());
   }
-  out.append(rest.data(), rest.size());
-  return out;
+  return out.append(rest.data(), rest.size());
+}
+
+bool AnyHolds(const std::vector<std::string>& zones, std::string_view name) {
+  return std::any_of(zones.begin(), zones.end(), [&](const std::string& zone) { return IsWithin(name, zone); });
 }
 
 }  // namespace
 
+std::string Corefile::Compiled::Rewritten(std::string name) const {
+  using Kind = Rewrite::Kind;
+  for (const Rewrite& rule : rewrites) {
+    std::string to = name;
+    switch (rule.kind) {
+      case Kind::kExact:
+        if (name == rule.from) to = rule.to;
+        break;
+      case Kind::kPrefix:
+        if (name.starts_with(rule.from)) to = rule.to + name.substr(rule.from.size());
+        break;
+      case Kind::kSuffix:
+        if (name.ends_with(rule.from)) to = name.substr(0, name.size() - rule.from.size()) + rule.to;
+        break;
+      case Kind::kSubstring:
+        to = absl::StrReplaceAll(name, {{rule.from, rule.to}});
+        break;
+      case Kind::kRegex: {
+        // {1} stands for the first group; the pattern has to fit somewhere.
+        const std::vector<std::string> groups = GroupsOf(*rule.regex, name);
+        if (!groups.empty()) to = rule.to;
+        for (size_t i = 0; i < groups.size(); ++i)
+          to = absl::StrReplaceAll(to, {{fmt::format("{{{}}}", i), groups[i]}});
+        break;
+      }
+    }
+    if (to == name) continue;
+    name = Undotted(to);
+    if (!rule.goes_on) break;
+  }
+  return name;
+}
+
+bool Corefile::Compiled::AnswersByTemplate(const std::string& name, Step* out) const {
+  for (const Template& each : templates) {
+    const auto zone =
+        std::find_if(each.zones.begin(), each.zones.end(), [&](const std::string& one) { return IsWithin(name, one); });
+    if (zone == each.zones.end()) continue;
+    const auto match = std::find_if(each.matches.begin(), each.matches.end(),
+                                    [&](const auto& regex) { return re2::RE2::PartialMatch(name + ".", *regex); });
+    if (match == each.matches.end() && !each.matches.empty()) {
+      if (each.falls_through.Holds(name)) continue;
+      out->kind = Step::Kind::kNoServer;  // SERVFAIL: no template fits, and the next plugin is not asked
+      return true;
+    }
+    if (each.refused) return true;
+    const re2::RE2* const regex = match == each.matches.end() ? nullptr : match->get();
+    bool answered = false;
+    for (const std::string& answer : each.answers)
+      answered = TakeAnswer(Expand(answer, name, *zone, regex), out) || answered;
+    if (!answered) out->kind = Step::Kind::kNoSuchName;
+    return true;
+  }
+  return false;
+}
+
+bool Corefile::Compiled::AnswersByHosts(const std::string& name, Step* out) const {
+  for (const Hosts& each : hosts) {
+    if (!AnyHolds(each.zones, name)) continue;
+    for (const auto& [host, ip] : each.entries) {
+      if (host == name) out->addresses.push_back(ip);
+    }
+    if (out->addresses.empty() && each.falls_through.Holds(name)) continue;
+    out->kind = out->addresses.empty() ? Step::Kind::kNoSuchName : Step::Kind::kAddresses;
+    if (!out->addresses.empty()) out->ttl = each.ttl;
+    return true;
+  }
+  return false;
+}
+
+bool Corefile::Compiled::AnswersByServices(const std::string& name, Step* out) const {
+  for (const Kubernetes& each : kubernetes) {
+    const std::string* zone = nullptr;
+    for (const std::string& one : each.zones) {
+      if (IsWithin(name, one) && (zone == nullptr || one.size() > zone->size())) zone = &one;
+    }
+    if (zone == nullptr) continue;
+    out->kind = Step::Kind::kService;
+    out->zone = *zone;
+    out->falls_through = each.falls_through.Holds(name);
+    out->namespaces = each.namespaces;
+    return true;
+  }
+  return false;
+}
+
+bool Corefile::Compiled::Forwards(const std::string& name, Step* out) const {
+  for (const Forward& each : forwards) {
+    if (!IsWithin(name, each.from) || AnyHolds(each.except, name)) continue;
+    out->kind = Step::Kind::kForward;
+    for (const std::string& to : each.to) {
+      const size_t scheme = to.find("://");
+      if (to.find('/') != to.npos && scheme == to.npos) continue;  // a resolv.conf: the node's servers
+      std::string address = scheme == to.npos ? to : to.substr(scheme + 3);
+      if (std::count(address.begin(), address.end(), ':') == 1) address = address.substr(0, address.find(':'));
+      out->servers.push_back(std::move(address));
+    }
+    if (out->servers.size() < each.to.size()) out->servers.clear();
+    return true;
+  }
+  return false;
+}
+
 Corefile::Step Corefile::Ask(std::string name, bool after_services) const {
   Step out;
-  name = Lower(name);
+  out.name = name = Lower(name);
   // The server of the longest zone (coredns: core/dnsserver/server.go, ServeDNS).
   const Compiled* server = nullptr;
   size_t longest = 0;
@@ -387,106 +540,14 @@ Corefile::Step Corefile::Ask(std::string name, bool after_services) const {
       longest = zone.size();
     }
   }
-  out.name = name;
   if (server == nullptr) return out;
-  using Kind = Compiled::Rewrite::Kind;
   if (!after_services) {
-    for (const Compiled::Rewrite& rule : server->rewrites) {
-      std::string to = name;
-      switch (rule.kind) {
-        case Kind::kExact:
-          if (name == rule.from) to = rule.to;
-          break;
-        case Kind::kPrefix:
-          if (name.starts_with(rule.from)) to = rule.to + name.substr(rule.from.size());
-          break;
-        case Kind::kSuffix:
-          if (name.ends_with(rule.from)) to = name.substr(0, name.size() - rule.from.size()) + rule.to;
-          break;
-        case Kind::kSubstring:
-          to = absl::StrReplaceAll(name, {{rule.from, rule.to}});
-          break;
-        case Kind::kRegex: {
-          // {1} stands for the first group; the pattern has to fit somewhere in "name.".
-          const std::string subject = name + ".";
-          const int count = rule.regex->NumberOfCapturingGroups() + 1;
-          std::vector<re2::StringPiece> groups(static_cast<size_t>(count));
-          if (!rule.regex->Match(subject, 0, subject.size(), re2::RE2::UNANCHORED, groups.data(), count)) break;
-          to = rule.to;
-          for (size_t i = 0; i < groups.size(); ++i)
-            to = absl::StrReplaceAll(to, {{fmt::format("{{{}}}", i), std::string(groups[i].data(), groups[i].size())}});
-          break;
-        }
-      }
-      if (to == name) continue;
-      name = Undotted(to);
-      if (!rule.goes_on) break;
-    }
-    out.name = name;
-    for (const Compiled::Template& each : server->templates) {
-      const auto zone = std::find_if(each.zones.begin(), each.zones.end(),
-                                     [&](const std::string& one) { return IsWithin(name, one); });
-      if (zone == each.zones.end()) continue;
-      const re2::RE2* matched = nullptr;
-      for (const auto& regex : each.matches) {
-        if (re2::RE2::PartialMatch(name + ".", *regex)) matched = regex.get();
-        if (matched != nullptr) break;
-      }
-      if (matched == nullptr && !each.matches.empty()) {
-        if (each.falls_through.Holds(name)) continue;
-        out.kind = Step::Kind::kNoServer;  // SERVFAIL: no template fits, and the next plugin is not asked
-        return out;
-      }
-      if (each.refused) return out;
-      bool answered = false;
-      for (const std::string& answer : each.answers)
-        answered = TakeAnswer(Expand(answer, name, *zone, matched), &out) || answered;
-      if (!answered) out.kind = Step::Kind::kNoSuchName;
+    out.name = name = server->Rewritten(std::move(name));
+    if (server->AnswersByTemplate(name, &out) || server->AnswersByHosts(name, &out) ||
+        server->AnswersByServices(name, &out))
       return out;
-    }
-    for (const Compiled::Hosts& each : server->hosts) {
-      if (!std::any_of(each.zones.begin(), each.zones.end(), [&](const auto& zone) { return IsWithin(name, zone); }))
-        continue;
-      for (const auto& [host, ip] : each.entries) {
-        if (host == name) out.addresses.push_back(ip);
-      }
-      if (!out.addresses.empty()) {
-        out.kind = Step::Kind::kAddresses;
-        out.ttl = each.ttl;
-        return out;
-      }
-      if (each.falls_through.Holds(name)) continue;
-      out.kind = Step::Kind::kNoSuchName;
-      return out;
-    }
-    for (const Compiled::Kubernetes& each : server->kubernetes) {
-      const std::string* zone = nullptr;
-      for (const std::string& one : each.zones) {
-        if (IsWithin(name, one) && (zone == nullptr || one.size() > zone->size())) zone = &one;
-      }
-      if (zone == nullptr) continue;
-      out.kind = Step::Kind::kService;
-      out.zone = *zone;
-      out.falls_through = each.falls_through.Holds(name);
-      out.namespaces = each.namespaces;
-      return out;
-    }
   }
-  for (const Compiled::Forward& each : server->forwards) {
-    if (!IsWithin(name, each.from) ||
-        std::any_of(each.except.begin(), each.except.end(), [&](const auto& zone) { return IsWithin(name, zone); }))
-      continue;
-    out.kind = Step::Kind::kForward;
-    for (const std::string& to : each.to) {
-      if (to.find('/') != to.npos && to.find("://") == to.npos) continue;  // a resolv.conf: the node's servers
-      const size_t scheme = to.find("://");
-      std::string address = scheme == to.npos ? to : to.substr(scheme + 3);
-      if (std::count(address.begin(), address.end(), ':') == 1) address = address.substr(0, address.find(':'));
-      out.servers.push_back(std::move(address));
-    }
-    if (out.servers.size() < each.to.size()) out.servers.clear();
-    return out;
-  }
+  server->Forwards(name, &out);
   return out;
 }
 

@@ -63,7 +63,7 @@ class Corefile {
     std::vector<IpAddress> addresses;
     std::vector<std::string> servers;
     std::optional<Duration> ttl;
-    bool falls_through = false;           // kService: what it does not know goes on, as `next` says
+    bool falls_through = false;           // kService: what it does not know goes on (AfterServices)
     std::vector<std::string> namespaces;  // kService: of these alone; none: all
   };
   Step Query(std::string name) const;

@@ -118,9 +118,8 @@ ClusterDns::Answered ClusterDns::Outside(std::string_view name) const {
 absl::StatusOr<std::shared_ptr<const Corefile>> ClusterDns::InForce() const {
   const kube::ObjectRef map = api_.Get("ConfigMap", {"kube-system", "coredns"});
   if (map == nullptr) return corefile_;  // its pods hold what they had
-  const std::string version = fmt::format("{}", map->meta.resource_version);
-  if (version == corefile_version_) return corefile_;
-  corefile_version_ = version;
+  if (map->meta.resource_version == corefile_version_) return corefile_;
+  corefile_version_ = map->meta.resource_version;
   const bool runs = corefile_.ok() && *corefile_ != nullptr;
   if (runs && !(*corefile_)->reloads()) return corefile_;
   const json& text = At(map->body, {"data", "Corefile"});

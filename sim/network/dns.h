@@ -91,7 +91,7 @@ class ClusterDns {
   fakekube::ApiServer& api_;
   WorldDns& world_;
   std::string domain_;
-  mutable std::string corefile_version_;  // resourceVersion of the ConfigMap as looked at last
+  mutable int64_t corefile_version_ = -1;  // resourceVersion of the ConfigMap as looked at last
   mutable absl::StatusOr<std::shared_ptr<const Corefile>> corefile_ = std::shared_ptr<const Corefile>();
   struct Kept {
     Time until{};

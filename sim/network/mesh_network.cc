@@ -359,31 +359,34 @@ kube::ObjectRef MeshNetwork::KeepsFromDns(WorkloadId from) const {
   return policies_[static_cast<size_t>(workload.site)].policies->RefusesDns(*pod, workload.ip);
 }
 
-MeshNetwork::Refusal MeshNetwork::RefusedByPolicy(const Workload& from, const Route& route, const Way& way,
-                                                  const SocketAddress& wire, bool inside) const {
+MeshNetwork::Refusal MeshNetwork::RefusedByPolicy(const Workload& from, const Workload* to, bool home,
+                                                  const IpAddress& source, const SocketAddress& wire,
+                                                  uint16_t target_port, bool strict_alone) const {
   using fakekube::PolicyDirection;
-  const Workload* const to =
-      route.info.acceptor == WorkloadId{} ? nullptr : workloads_[static_cast<uint32_t>(route.info.acceptor)].get();
   if (to == &from) return {};  // a pod is never kept from itself
   const kube::ObjectRef sender = PodUnderPolicies(from), receiver = to == nullptr ? nullptr : PodUnderPolicies(*to);
-  // Between two pods of one cluster both are known by their labels, unless a load balancer stands between.
-  const bool home = to != nullptr && to->site == from.site && (inside || way.service == nullptr);
   const auto refused = [&](PolicyDirection direction, const Workload& at, const kube::ObjectRef& pod,
                            const kube::ObjectRef& other, const IpAddress& ip, uint16_t port) {
     if (pod == nullptr) return Refusal{};
-    const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(at.site)].policies;
-    return Refusal{policies.Refuses(direction, *pod, {home ? other.get() : nullptr, ip, false}, port), at.site,
+    const SitePolicies& own = policies_[static_cast<size_t>(at.site)];
+    if (strict_alone && !own.strict) return Refusal{};
+    return Refusal{own.policies->Refuses(direction, *pod, {home ? other.get() : nullptr, ip, false}, port), at.site,
                    direction};
   };
   Refusal out = refused(PolicyDirection::kEgress, from, sender, receiver, wire.ip, wire.port);
   if (out.policy != nullptr || to == nullptr) return out;
-  return refused(PolicyDirection::kIngress, *to, receiver, sender, route.info.source.ip, route.info.destination.port);
+  return refused(PolicyDirection::kIngress, *to, receiver, sender, source, target_port);
 }
 
 Route MeshNetwork::Pass(const Workload& from, Route route, const Way& way, const SocketAddress& wire, bool inside,
                         Inquiry* inquiry) {
   if (!policies_.empty() && (inquiry == nullptr || inquiry->heed == Heed::kAll)) {
-    if (Refusal refusal = RefusedByPolicy(from, route, way, wire, inside); refusal.policy != nullptr) {
+    const Workload* const to = route.info.acceptor == WorkloadId{} ? nullptr : &at(route.info.acceptor);
+    // Between two pods of one cluster both are known by their labels, unless a load balancer stands between.
+    const bool home = to != nullptr && to->site == from.site && (inside || way.service == nullptr);
+    if (Refusal refusal =
+            RefusedByPolicy(from, to, home, route.info.source.ip, wire, route.info.destination.port, false);
+        refusal.policy != nullptr) {
       if (inquiry != nullptr) {
         const bool egress = refusal.direction == fakekube::PolicyDirection::kEgress;
         const std::string& cluster = links_.sites()[static_cast<size_t>(refusal.site)];
@@ -449,25 +452,6 @@ MeshNetwork::SenderKind MeshNetwork::KindOf(WorkloadId id) const {
   return out;
 }
 
-bool MeshNetwork::StrictlyPasses(const Workload& from, const Workload& to, const IpAddress& source,
-                                 const SocketAddress& wire, const SocketAddress& destination) const {
-  using fakekube::PolicyDirection;
-  const auto strict = [&](const Workload& at) {
-    const auto index = static_cast<size_t>(at.site);
-    return index < policies_.size() && policies_[index].strict;
-  };
-  const kube::ObjectRef sender = PodUnderPolicies(from), receiver = PodUnderPolicies(to);
-  const bool home = from.site == to.site;
-  const auto refuses = [&](PolicyDirection direction, const Workload& at, const kube::ObjectRef& pod,
-                           const kube::ObjectRef& other, const IpAddress& ip, uint16_t port) {
-    if (pod == nullptr || !strict(at)) return false;
-    const fakekube::NetworkPolicies& policies = *policies_[static_cast<size_t>(at.site)].policies;
-    return policies.Refuses(direction, *pod, {home ? other.get() : nullptr, ip, false}, port) != nullptr;
-  };
-  return !refuses(PolicyDirection::kEgress, from, sender, receiver, wire.ip, wire.port) &&
-         !refuses(PolicyDirection::kIngress, to, receiver, sender, source, destination.port);
-}
-
 bool MeshNetwork::StillPasses(const Origin& origin, const SocketAddress& dialled, const envoysim::AcceptInfo& info) {
   if (info.acceptor == WorkloadId{}) return true;
   const Workload &from = at(origin.workload), &to = at(info.acceptor);
@@ -475,8 +459,9 @@ bool MeshNetwork::StillPasses(const Origin& origin, const SocketAddress& dialled
   Crossing crossing;
   // The address of an own Service never leaves the node.
   const bool inside = FindPort(static_cast<uint16_t>(from.site), dialled) != nullptr;
-  if (!policies_.empty() &&
-      !StrictlyPasses(from, to, info.source.ip, inside ? info.destination : dialled, info.destination))
+  if (!policies_.empty() && RefusedByPolicy(from, &to, from.site == to.site, info.source.ip,
+                                            inside ? info.destination : dialled, info.destination.port, true)
+                                    .policy != nullptr)
     return false;
   if (underlay_ == nullptr) return true;
   crossing.before = {origin.source.empty() ? from.ip : origin.source, inside ? info.destination : dialled};

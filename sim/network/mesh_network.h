@@ -197,8 +197,10 @@ class MeshNetwork final : public envoysim::Network {
     SiteId site{};
     fakekube::PolicyDirection direction{};
   };
-  Refusal RefusedByPolicy(const Workload& from, const envoysim::Route& route, const Way& way, const SocketAddress& wire,
-                          bool inside) const;
+  // To `to`, null: to no pod, at its own `target_port`, by the address on the wire. `home`: both ends know each other's
+  // labels. `strict_alone`: of those policies that cut what stands.
+  Refusal RefusedByPolicy(const Workload& from, const Workload* to, bool home, const IpAddress& source,
+                          const SocketAddress& wire, uint16_t target_port, bool strict_alone) const;
   // The pod that packets of a cluster's nodes come to; none if there is none.
   WorkloadId PodFrom(SiteId site, NetworkIndex network, const IpAddress& ip) const;
   envoysim::Route ToPod(const Workload& from, const envoysim::AcceptInfo& info, NetworkIndex network, SiteId via);
@@ -208,9 +210,6 @@ class MeshNetwork final : public envoysim::Network {
     const fakekube::NetworkPolicies* policies = nullptr;
     bool strict = false;
   };
-  // Where policies cut what stands: whether those of either end let the connection go on.
-  bool StrictlyPasses(const Workload& from, const Workload& to, const IpAddress& source, const SocketAddress& wire,
-                      const SocketAddress& destination) const;
   std::vector<SitePolicies> policies_;  // by SiteId, as far as they are enforced
   // The pod, if its cluster enforces policies and has some.
   kube::ObjectRef PodUnderPolicies(const Workload& workload) const;

@@ -252,21 +252,11 @@ class InboundListeners {
             ? config.cluster
             : BuildStatPrefix(pattern, config.hostname, "", {config.port_name, config.service_port}, config.attributes);
     const NetworkFilters& filters = scope_.network_filters;
-    using Phase = WasmFilters::Phase;
-    std::string out;
-    const auto modules = [&](Phase phase) {
-      // By the service's port, where those of HTTP go by the target's.
-      for (const std::string& module : filters.wasm().Network(kClass, config.service_port, phase)) out += module;
-    };
-    out += scope_.authz.CustomTcp();
-    modules(Phase::kAuthn);
-    modules(Phase::kAuthz);
-    out += scope_.authz.Tcp();
-    modules(Phase::kStats);
-    modules(Phase::kUnspecified);
+    // WasmPlugins by the service's port, where those of HTTP go by the target's.
+    std::string out = PoliciesAndModules(scope_, kClass, config.service_port, true);
     out += filters.Metrics(kClass);
-    for (const std::string& filter : scope_.network_filters.ForProtocol(
-             config.protocol, filters.TcpProxy(kClass, stat_prefix, config.cluster), stat_prefix)) {
+    for (const std::string& filter :
+         filters.ForProtocol(config.protocol, filters.TcpProxy(kClass, stat_prefix, config.cluster), stat_prefix)) {
       out += filter;
     }
     return out;

@@ -29,23 +29,6 @@ std::optional<FilterChainMatch> MatchOf(FilterChainOptions& options) {
   return match;
 }
 
-// istiod: networkfilter.go, buildCompleteNetworkFilters.
-void AppendGatewayFilters(ListenerScope& scope, const FilterChainOptions& options, int port, std::string& out) {
-  using Phase = WasmFilters::Phase;
-  const auto modules = [&](Phase phase) {
-    for (const std::string& module : scope.network_filters.wasm().Network(ListenerClass::kGateway, port, phase))
-      out += module;
-  };
-  for (size_t i = 0; i < options.ahead; ++i) out += options.network_filters[i];
-  if (!options.unguarded) out += scope.authz.CustomTcp();
-  modules(Phase::kAuthn);
-  modules(Phase::kAuthz);
-  if (!options.unguarded) out += scope.authz.Tcp();
-  modules(Phase::kStats);
-  modules(Phase::kUnspecified);
-  for (size_t i = options.ahead; i < options.network_filters.size(); ++i) out += options.network_filters[i];
-}
-
 // `first_http`: the first chain of HTTP, which alone gets WasmPlugins of connections: istiod takes them out of the list
 // (PopAppendNetwork).
 std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, const ListenerOptions& listener,
@@ -62,7 +45,9 @@ std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, c
            scope.http.Filter(*options.http, static_cast<int>(listener.port), absl::StrCat("outbound_", listener_name));
   }
   if (listener.listener_class == ListenerClass::kGateway && scope.push.profile().Has(Change::kGatewayPoliciesFirst)) {
-    AppendGatewayFilters(scope, options, static_cast<int>(listener.port), out);
+    for (size_t i = 0; i < options.ahead; ++i) out += options.network_filters[i];
+    out += PoliciesAndModules(scope, listener.listener_class, static_cast<int>(listener.port), !options.unguarded);
+    for (size_t i = options.ahead; i < options.network_filters.size(); ++i) out += options.network_filters[i];
     return out;
   }
   for (size_t i = 0; i + 1 < options.network_filters.size(); ++i) out += options.network_filters[i];
@@ -94,6 +79,21 @@ ListenerScope::ListenerScope(const Proxy& node, const PushContext& context)
 std::vector<std::string> ListenerScope::ExtraWildcard() const {
   if (!dual_stack || extra_wildcard.empty()) return {};
   return {std::string(extra_wildcard)};
+}
+
+std::string PoliciesAndModules(ListenerScope& scope, ListenerClass listener_class, int port, bool with_policies) {
+  using Phase = WasmFilters::Phase;
+  std::string out;
+  const auto modules = [&](Phase phase) {
+    for (const std::string& module : scope.network_filters.wasm().Network(listener_class, port, phase)) out += module;
+  };
+  if (with_policies) out += scope.authz.CustomTcp();
+  modules(Phase::kAuthn);
+  modules(Phase::kAuthz);
+  if (with_policies) out += scope.authz.Tcp();
+  modules(Phase::kStats);
+  modules(Phase::kUnspecified);
+  return out;
 }
 
 Listener BuildListener(ListenerScope& scope, ListenerOptions options) {

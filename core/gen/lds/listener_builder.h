@@ -61,6 +61,10 @@ struct ListenerOptions {
   FilterStack authentication;  // before the last filter of every chain
 };
 
+// Encoded FilterChain.filters of connections: AuthorizationPolicies, and WasmPlugins around them by their phases.
+// istiod: networkfilter.go, buildCompleteNetworkFilters.
+std::string PoliciesAndModules(ListenerScope& scope, ListenerClass listener_class, int port, bool with_policies);
+
 // An outbound or a gateway's listener.
 Listener BuildListener(ListenerScope& scope, ListenerOptions options);
 

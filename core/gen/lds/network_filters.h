@@ -35,10 +35,10 @@ class NetworkFilters {
   // WasmPlugins of type NETWORK: FilterChain.filters fields, one each. istiod: buildCompleteNetworkFilters.
   const WasmFilters& wasm() const { return wasm_; }
   // One that logs nothing and keeps Envoy's idle timeout, for blackholes.
-  // To the cluster that the client's SNI names. istiod: buildOutboundAutoPassthroughFilterStack
-  FilterStack ToSni(const Port& port) const;
   static std::string BareTcpProxy(std::string_view stat_prefix, std::string_view cluster);
 
+  // To the cluster that the client's SNI names. istiod: buildOutboundAutoPassthroughFilterStack
+  FilterStack ToSni(const Port& port) const;
   // Stacks of outbound listeners and gateways, what measures among them.
   // To the cluster of one service port, under the service's name or the mesh's outboundClusterStatName.
   FilterStack ToService(const Service& service, std::string_view subset, const Port& cluster_port,

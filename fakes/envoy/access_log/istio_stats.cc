@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "absl/strings/str_split.h"
 #include "fakes/envoy/access_log/access_log_expression.h"
@@ -20,7 +21,6 @@ constexpr std::string_view kOtherMetrics[] = {
     "request_bytes",        "response_bytes",           "request_messages_total",       "response_messages_total",
     "tcp_sent_bytes_total", "tcp_received_bytes_total", "tcp_connections_opened_total", "tcp_connections_closed_total"};
 
-// Those that a metric has by itself; others that Telemetry names are added to it.
 constexpr std::string_view kStandardTags[] = {"reporter",
                                               "source_workload",
                                               "source_workload_namespace",
@@ -78,6 +78,8 @@ uint64_t NextStatsId() {
 }
 
 }  // namespace
+
+std::span<const std::string_view> StandardTags() { return kStandardTags; }
 
 IstioStats::IstioStats() : id_(NextStatsId()) {}
 IstioStats::~IstioStats() = default;

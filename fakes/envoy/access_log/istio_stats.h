@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,9 @@ struct MeasuredRequest {
 inline constexpr char kTagBegins = '\x1f', kTagValue = '\x1e';
 // Behind all that, of a histogram: "le" and a bound, "+Inf", "sum" or "count".
 inline constexpr char kPartBegins = '\x1d';
+
+// Labels that each metric has by itself; others that Telemetry names are added to it.
+std::span<const std::string_view> StandardTags();
 
 class IstioStats {
  public:

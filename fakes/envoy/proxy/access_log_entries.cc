@@ -1,4 +1,4 @@
-// What routers and connections tell their access logs at their end.
+// What routers and connections tell their access logs, and Istio's metrics, at their end.
 // Envoy: source/common/stream_info/stream_info_impl.h, source/common/http/conn_manager_impl.cc,
 // source/common/tcp_proxy/tcp_proxy.cc
 #include <algorithm>

@@ -101,6 +101,30 @@ TEST_F(MergeGatewaysTest, HttpsServersOfOneNameAreNotMerged) {
   EXPECT_THAT(Listeners(*Merge()), ElementsAre(":443/HTTPS one"));
 }
 
+TEST_F(MergeGatewaysTest, WhatAFirstServerInPlainTextKeepsOutIsTold) {
+  const auto unserved = [&] {
+    const auto merged = Merge();
+    std::vector<std::string> out;
+    for (const auto& [server, first] : merged->unserved)
+      out.push_back(server->server.name + " by " + first->server.name);
+    return out;
+  };
+  Gateway("a",
+          "- {name: http, port: {number: 80, name: http, protocol: HTTP}, hosts: [a]}\n"
+          "- {name: grpc, port: {number: 80, name: grpc, protocol: GRPC}, hosts: [b]}\n"
+          "- {name: tcp, port: {number: 80, name: tcp, protocol: TCP}, hosts: [c]}\n"
+          "- {name: bound, bind: 1.1.1.1, port: {number: 80, name: h, protocol: HTTP}, hosts: [c]}\n"
+          "- {name: tls, port: {number: 443, name: x, protocol: TLS}, tls: {mode: PASSTHROUGH}, hosts: [a]}\n"
+          "- {name: clear, port: {number: 443, name: 'y', protocol: TCP}, hosts: [b]}\n"
+          "- {name: late, port: {number: 443, name: z, protocol: HTTP}, hosts: [c]}");
+  EXPECT_THAT(unserved(), ElementsAre("tcp by http", "late by tls"));
+  Gateway("b",
+          "- {name: one, port: {number: 90, name: t, protocol: TCP}, hosts: [a]}\n"
+          "- {name: two, port: {number: 90, name: u, protocol: TCP}, hosts: [b]}",
+          1);
+  EXPECT_THAT(unserved(), ElementsAre("tcp by http", "late by tls", "two by one"));
+}
+
 TEST_F(MergeGatewaysTest, PortsAreTheTargetPortsOfTheRoutersService) {
   const auto service = AddService("gw", "istio-system", {80});
   instances.push_back({service, service->ports[0], {}});
