@@ -16,6 +16,7 @@
 #include "fakes/kube/housekeeping/root_ca.h"
 #include "fakes/kube/housekeeping/token_controller.h"
 #include "fakes/kube/nodes/kubelet.h"
+#include "fakes/kube/nodes/node_conditions.h"
 #include "fakes/kube/nodes/node_lifecycle.h"
 #include "fakes/kube/nodes/observed_pods.h"
 #include "fakes/kube/services/endpoint_slices.h"
@@ -157,7 +158,7 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
                      {"containerRuntimeVersion", "simulated://1.0"},
                      {"operatingSystem", "linux"},
                      {"architecture", "amd64"}}},
-                   {"conditions", json::array({{{"type", "Ready"}, {"status", "True"}}})}}}})
+                   {"conditions", ConditionsOfHealthyNode(nullptr, api_.DateNow())}}}})
         .IgnoreError();
   }
 }

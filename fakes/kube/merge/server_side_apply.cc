@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/kube/list_types.h"
 #include "fakes/kube/merge/field_set.h"
+#include "fakes/kube/objects/annotations.h"
 #include "fakes/kube/objects/api_error.h"
 
 namespace wavetank::fakekube {
@@ -24,6 +27,7 @@ using nlohmann::json;
 constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 constexpr std::string_view kBefore = "before-first-apply";
 constexpr std::string_view kClientSideApply = "kubectl-client-side-apply";
+constexpr std::string_view kKubectl = "kubectl";
 
 struct Entry {
   std::string manager, operation, api_version, time, subresource;
@@ -49,6 +53,36 @@ std::vector<Entry> ReadEntries(const json& object) {
                    Text(entry, "subresource"), FieldSet::FromJson(At(entry, "fieldsV1"))});
   }
   return out;
+}
+
+// The oldest writers' entries become one for each version, so that ten of writers are left (managedfields:
+// internal/capmanagers.go).
+constexpr size_t kMaxWriters = 10;
+constexpr std::string_view kAncient = "ancient-changes";
+
+void MergeOldest(std::vector<Entry>& entries) {
+  std::vector<Entry*> writers;
+  for (Entry& entry : entries) {
+    if (entry.operation == "Update" && !entry.fields.empty()) writers.push_back(&entry);
+  }
+  size_t left = writers.size();
+  if (left <= kMaxWriters) return;
+  std::stable_sort(writers.begin(), writers.end(), [](const Entry* a, const Entry* b) {
+    return std::tie(a->time, a->manager) < std::tie(b->time, b->manager);
+  });
+  std::map<std::string, Entry*> ancient;  // by version: the first of it, which takes the others
+  for (Entry* entry : writers) {
+    if (left <= kMaxWriters) break;
+    const auto [first, opened] = ancient.emplace(entry->api_version, entry);
+    if (opened) continue;
+    Entry& bucket = *first->second;
+    bucket.manager = kAncient;
+    bucket.subresource.clear();
+    bucket.fields.Add(entry->fields);
+    bucket.time = entry->time;
+    entry->fields = FieldSet();
+    --left;
+  }
 }
 
 void WriteEntries(json& object, std::vector<Entry> entries) {
@@ -186,6 +220,19 @@ class Merger {
   }
 };
 
+// What kubectl applied becomes what client-side apply says it applied, where that has left its annotation: who goes
+// back to it finds what to remove (managedfields: internal/lastappliedupdater.go).
+void SayLastApplied(json& merged, json applied) {
+  if (TextOf(At(merged, {"metadata", "annotations", kLastApplied})).empty()) return;
+  if (At(applied, {"metadata", "annotations"}).is_object()) applied["metadata"]["annotations"].erase(kLastApplied);
+  // As Go's encoder writes it.
+  const std::string text =
+      absl::StrReplaceAll(JsonText(applied) + "\n", {{"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}});
+  json& annotations = merged["metadata"]["annotations"];
+  annotations[kLastApplied] = text;
+  if (AnnotationsBytes(annotations) > kMaxAnnotationsBytes) annotations.erase(kLastApplied);
+}
+
 MergeType TypeOf(const GroupKind& kind, const json* schema) {
   const bool own = KubernetesOwn(kind);
   return MergeType(own ? kind.kind : std::string_view(), own ? nullptr : schema);
@@ -271,7 +318,7 @@ absl::StatusOr<json> ServerSideApply(const json& live, const json& applied, cons
   Merger::Merge(merged, applied, schema);
 
   // What client-side apply wrote, kubectl may take over (managedfields: internal/lastappliedmanager.go).
-  if (manager.name != "kubectl") last = nullptr;
+  if (manager.name != kKubectl) last = nullptr;
   const FieldSet changed = Differing(now, live.is_object() ? live : json::object(), merged);
   std::vector<Conflict> conflicts;
   for (Entry& entry : entries) {
@@ -317,6 +364,7 @@ absl::StatusOr<json> ServerSideApply(const json& live, const json& applied, cons
     mine->api_version = api_version;
   }
   WriteEntries(merged, std::move(entries));
+  if (manager.name == kKubectl) SayLastApplied(merged, applied);
   return merged;
 }
 
@@ -360,6 +408,7 @@ void TrackUpdate(const json& before, json& after, const GroupKind& kind, const F
       entry.time = manager.now;
     }
   }
+  MergeOldest(entries);
   WriteEntries(after, std::move(entries));
 }
 

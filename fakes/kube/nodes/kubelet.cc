@@ -14,6 +14,7 @@
 #include "core/base/status.h"
 #include "fakes/kube/control/pod_template.h"
 #include "fakes/kube/nodes/pod_events.h"
+#include "fakes/kube/objects/conditions.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -32,19 +33,10 @@ bool IsOf(const json& condition, std::string_view type) {
   return its != nullptr && *its == type;
 }
 
-// Of its status; null: it has none of that type.
-const json& ConditionOf(const kube::Object& pod, std::string_view type) {
-  for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
-    if (IsOf(condition, type)) return condition;
-  }
-  static const json kNone;
-  return kNone;
-}
-
 // A condition keeps the time at which it became what it is.
 json Condition(const kube::Object& pod, const char* type, bool holds, const std::string& now) {
   const char* status = holds ? "True" : "False";
-  const json& before = ConditionOf(pod, type);
+  const json& before = ConditionOf(At(pod.body, {"status", "conditions"}), type);
   std::string since = Text(before, "status") == status ? Text(before, "lastTransitionTime", now) : now;
   return JsonObject("type", type, "status", status, "lastProbeTime", nullptr, "lastTransitionTime", std::move(since));
 }
@@ -55,7 +47,7 @@ std::string ShutGates(const kube::Object& pod) {
   std::string out;
   for (const json& gate : Items(At(pod.body, {"spec", "readinessGates"}))) {
     const std::string type = Text(gate, "conditionType");
-    const json& condition = ConditionOf(pod, type);
+    const json& condition = ConditionOf(At(pod.body, {"status", "conditions"}), type);
     const std::string status = Text(condition, "status");
     if (status == "True") continue;
     if (!out.empty()) out += ", ";
@@ -182,7 +174,9 @@ Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runt
       case kube::WatchEventType::kModified:
         if (change.object->meta.deleting && !change.previous->meta.deleting) Terminate(change.object);
         if (ShutGates(*change.object) != ShutGates(*change.previous))
-          Hear(name, change.object->meta.uid, Text(ConditionOf(*change.object, kContainersReady), "status") == "True");
+          Hear(name, change.object->meta.uid,
+               Text(ConditionOf(At(change.object->body, {"status", "conditions"}), kContainersReady), "status") ==
+                   "True");
         if (Items(At(change.object->body, {"spec", "ephemeralContainers"})).size() >
             Items(At(change.previous->body, {"spec", "ephemeralContainers"})).size()) {
           pending_.After(options_.container_start,
@@ -276,14 +270,17 @@ void Kubelet::Schedule(const NamespacedName& name) {
       // It waits for others: nothing that this cluster still has to do.
       unschedulable_.insert(name);
       starting_.erase(name);
-      json condition = JsonObject("type", "PodScheduled", "status", "False", "reason", "Unschedulable", "message",
-                                  std::string(Message(node.status())));
-      api_.Patch("Pod", name, {{"status", {{"conditions", json::array({std::move(condition)})}}}}).IgnoreError();
+      json conditions = At(pod->body, {"status", "conditions"});
+      SetCondition(conditions,
+                   JsonObject("type", kPodScheduled, "status", "False", "lastProbeTime", nullptr, "reason",
+                              "Unschedulable", "message", std::string(Message(node.status()))),
+                   api_.DateNow());
+      api_.Patch("Pod", name, {{"status", {{"conditions", std::move(conditions)}}}}, kScheduler).IgnoreError();
       TellUnschedulable(api_, *pod, std::string(Message(node.status())));
       return;
     }
     starting_.insert(name);
-    if (api_.Patch("Pod", name, {{"spec", {{"nodeName", *node}}}}).ok()) TellScheduled(api_, *pod, *node);
+    if (api_.Patch("Pod", name, {{"spec", {{"nodeName", *node}}}}, kNobody).ok()) TellScheduled(api_, *pod, *node);
   }
   pending_.After(options_.container_start + BuggifyDelay(BuggifyPoint::kPodLate),
                  [this, name, uid = pod->meta.uid] { Run(name, uid); });
@@ -355,7 +352,8 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
     api_.Patch("Pod", name,
                {{"status",
                  {{"reason", "FailedCreatePodSandBox"},
-                  {"message", fmt::format("pod {}/{}: {}", name.ns, name.name, Message(addresses.status()))}}}})
+                  {"message", fmt::format("pod {}/{}: {}", name.ns, name.name, Message(addresses.status()))}}}},
+               kKubelet)
         .IgnoreError();
     TellNoSandbox(api_, *pod, std::string(Message(addresses.status())));
     without_ip_.emplace_back(name, uid);
@@ -375,7 +373,7 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
   AddSidecars(*pod, false, started, &status);
   const ObjectRef node = api_.Get("Node", {"", Text(At(pod->body, "spec"), "nodeName")});
   if (std::string host_ip = InternalIp(node.get()); !host_ip.empty()) status["hostIP"] = std::move(host_ip);
-  absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
+  absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name, JsonObject("status", std::move(status)), kKubelet);
   if (!running.ok()) return;
   TellStarted(api_, **running, options_.container_start, &images_);
   if (const std::optional<ContainerRun> run = RunOf(**running))
@@ -402,7 +400,7 @@ void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool 
   json status = JsonObject("conditions", Conditions(*pod, ready, api_.DateNow()), "containerStatuses",
                            ContainerStatuses(*pod, ready, started));
   AddSidecars(*pod, ready, started, &status);
-  const absl::StatusOr<ObjectRef> restated = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
+  const absl::StatusOr<ObjectRef> restated = api_.Patch("Pod", name, JsonObject("status", std::move(status)), kKubelet);
   if (restated.ok() && runtime_ != nullptr) runtime_->Restated(*restated);
 }
 
@@ -418,7 +416,8 @@ void Kubelet::End(const NamespacedName& name, const std::string& uid, const Cont
     constexpr Duration kFirst = 10s, kMost = 5min;
     const Duration wait = std::min<Duration>(kFirst * (int64_t{1} << std::min<int64_t>(restarts, 5)), kMost);
     json statuses = EndedStatuses(*pod, run, started, now, restarts + 1, true);
-    api_.Patch("Pod", name, JsonObject("status", JsonObject("containerStatuses", std::move(statuses)))).IgnoreError();
+    api_.Patch("Pod", name, JsonObject("status", JsonObject("containerStatuses", std::move(statuses))), kKubelet)
+        .IgnoreError();
     runs_.After(wait + run.time, [this, name, uid, run, sandbox] { End(name, uid, run, sandbox); });
     return;
   }
@@ -439,7 +438,7 @@ void Kubelet::End(const NamespacedName& name, const std::string& uid, const Cont
     }
     status["initContainerStatuses"] = std::move(sidecars);
   }
-  absl::StatusOr<ObjectRef> ended = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
+  absl::StatusOr<ObjectRef> ended = api_.Patch("Pod", name, JsonObject("status", std::move(status)), kKubelet);
   if (ended.ok() && runtime_ != nullptr) runtime_->Remove(*ended);
 }
 
@@ -448,7 +447,7 @@ void Kubelet::RunEphemeral(const NamespacedName& name, const std::string& uid) {
   if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting || OnLostNode(*pod)) return;
   if (Text(At(pod->body, "status"), "phase") != "Running") return;
   json statuses = ContainerStatuses(*pod, false, api_.DateNow(), "ephemeralContainers");
-  api_.Patch("Pod", name, JsonObject("status", JsonObject("ephemeralContainerStatuses", std::move(statuses))))
+  api_.Patch("Pod", name, JsonObject("status", JsonObject("ephemeralContainerStatuses", std::move(statuses))), kKubelet)
       .IgnoreError();
 }
 

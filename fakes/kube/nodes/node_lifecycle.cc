@@ -8,7 +8,9 @@
 #include "core/base/bounds.h"
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
+#include "fakes/kube/nodes/node_conditions.h"
 #include "fakes/kube/nodes/pod_events.h"
+#include "fakes/kube/objects/conditions.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -18,19 +20,6 @@ using nlohmann::json;
 constexpr Duration kGrace = 40s;
 constexpr int64_t kTolerationSeconds = 300;
 constexpr std::string_view kUnreachable = "node.kubernetes.io/unreachable";
-
-// With the condition Ready as given.
-json WithReady(const json& conditions, std::string_view status, std::string_view reason, std::string_view message) {
-  json out = json::array();
-  for (const json& condition : Items(conditions)) {
-    if (Text(condition, "type") != "Ready") out.push_back(condition);
-  }
-  json ready = JsonObject("type", "Ready", "status", std::string(status));
-  if (!reason.empty()) ready["reason"] = reason;
-  if (!message.empty()) ready["message"] = message;
-  out.push_back(std::move(ready));
-  return out;
-}
 
 json WithoutUnreachable(const json& taints) {
   json out = json::array();
@@ -78,13 +67,13 @@ void NodeLifecycle::NotReady(const std::string& node, int64_t silence) {
   for (const char* const effect : {"NoSchedule", "NoExecute"})
     taints.push_back(JsonObject("key", std::string(kUnreachable), "effect", effect));
   api_.Patch("Node", {"", node}, {{"spec", {{"taints", std::move(taints)}}}}).IgnoreError();
-  json conditions = WithReady(At(object->body, {"status", "conditions"}), "Unknown", "NodeStatusUnknown",
-                              "Kubelet stopped posting node status.");
+  json conditions = ConditionsOfSilentNode(At(object->body, {"status", "conditions"}), api_.DateNow());
   api_.Patch("Node", {"", node}, {{"status", {{"conditions", std::move(conditions)}}}}).IgnoreError();
   TellNodeStatus(api_, *object, false);
   for (const ObjectRef& pod : api_.List("Pod")) {
     if (!RunsOn(*pod, node) || pod->meta.deleting) continue;
-    json not_ready = WithReady(At(pod->body, {"status", "conditions"}), "False", "", "");
+    json not_ready = At(pod->body, {"status", "conditions"});
+    SetCondition(not_ready, JsonObject("type", "Ready", "status", "False", "lastProbeTime", nullptr), api_.DateNow());
     api_.Patch("Pod", {pod->meta.ns, pod->meta.name}, {{"status", {{"conditions", std::move(not_ready)}}}})
         .IgnoreError();
     TellNodeNotReady(api_, *pod);
@@ -111,8 +100,8 @@ void NodeLifecycle::Heard(const std::string& node) {
   json taints = WithoutUnreachable(At(object->body, {"spec", "taints"}));
   api_.Patch("Node", {"", node}, {{"spec", {{"taints", taints.empty() ? json(nullptr) : std::move(taints)}}}})
       .IgnoreError();
-  json conditions = WithReady(At(object->body, {"status", "conditions"}), "True", "", "");
-  api_.Patch("Node", {"", node}, {{"status", {{"conditions", std::move(conditions)}}}}).IgnoreError();
+  json conditions = ConditionsOfHealthyNode(At(object->body, {"status", "conditions"}), api_.DateNow());
+  api_.Patch("Node", {"", node}, {{"status", {{"conditions", std::move(conditions)}}}}, kKubelet).IgnoreError();
   TellNodeStatus(api_, *object, true);
 }
 

@@ -427,7 +427,7 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
     metadata["generation"] = previous->meta.generation + 1;
   if (tracked) {
     const bool status_only = SameButStatus(body, previous->body);
-    if (was_tracked || !status_only) {
+    if ((was_tracked || !status_only) && options.field_manager != kNobody) {
       TrackUpdate(
           previous->body, body, group_kind,
           {options.field_manager, status_only ? "status" : options.subresource, DateNow(), SchemaOf(*this, body)});
@@ -546,14 +546,16 @@ absl::StatusOr<ObjectRef> ApiServer::Put(json body, const NamespacedName& name, 
   return Store(std::move(body), previous);
 }
 
-absl::StatusOr<ObjectRef> ApiServer::Patch(std::string_view kind, const NamespacedName& name, json patch) {
+absl::StatusOr<ObjectRef> ApiServer::Patch(std::string_view kind, const NamespacedName& name, json patch,
+                                           std::string_view manager) {
   const absl::StatusOr<ObjectRef> previous = One(kind, name);
   if (!previous.ok()) return previous.status();
   if (!MergePatchChanges((*previous)->body, patch)) return previous;
   // What an update would look at besides is as it was.
   const bool report = IsReport(**previous, patch);
   json patched = MergePatched((*previous)->body, std::move(patch));
-  return report ? StoreDefaulted(std::move(patched), *previous) : Update(std::move(patched));
+  return report ? StoreDefaulted(std::move(patched), *previous)
+                : Update(std::move(patched), {.field_manager = std::string(manager)});
 }
 
 void ApiServer::BecomeLive() {

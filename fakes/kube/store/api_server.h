@@ -38,10 +38,15 @@ namespace wavetank::fakekube {
 using kube::NamespacedName;
 using kube::ObjectRef;
 
+// Who writes, for managedFields.
+inline constexpr std::string_view kControllerManager = "kube-controller-manager", kKubelet = "kubelet",
+                                  kScheduler = "kube-scheduler";
+// Bindings are nobody's: the subresource writes past who keeps managedFields.
+inline constexpr std::string_view kNobody = "";
+
 struct WriteOptions {
   bool validate = false;  // as kube-apiserver does (validation.h); cases and logs may leave things out
-  // Who writes, for managedFields.
-  std::string field_manager = "kube-controller-manager";
+  std::string field_manager = std::string(kControllerManager);
   std::string subresource;
   bool namespace_must_exist = false;  // Apply: also on a server that makes namespaces
   bool applied = false;  // Create: the body is what ServerSideApply() made of an apply, with its managedFields
@@ -105,7 +110,8 @@ class ApiServer {
   // uid or resourceVersion in the body must fit.
   absl::StatusOr<ObjectRef> ServerSideApply(nlohmann::json body, bool force, const WriteOptions& options);
   // JSON merge patch (RFC 7386). InvalidArgument if `kind` has no group and several groups hold that name.
-  absl::StatusOr<ObjectRef> Patch(std::string_view kind, const NamespacedName& name, nlohmann::json patch);
+  absl::StatusOr<ObjectRef> Patch(std::string_view kind, const NamespacedName& name, nlohmann::json patch,
+                                  std::string_view manager = kControllerManager);
   // Dependents go with it (ownerReferences), or as the options say. A pod first terminates: it gets a
   // deletionTimestamp, and is gone when the kubelet has stopped it (grace_seconds 0). So do a namespace with content
   // and what has finalizers. Deleting again what is going already changes nothing, but for a pod's grace_seconds 0.

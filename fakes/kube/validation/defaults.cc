@@ -22,8 +22,16 @@ bool HasNull(const json& in) {
   return in.is_null() || (in.is_structured() && std::any_of(in.begin(), in.end(), HasNull));
 }
 
-// A field that is null says nothing: Go reads it into the zero of its type, and the zero is not written again. Within a
-// mapping of texts the key stays, with an empty text.
+// A condition's times are structs without a pointer, which Go writes as null where they are zero (apimachinery:
+// pkg/apis/meta/v1/time.go, MarshalJSON()).
+bool IsTimeOfCondition(std::string_view field) {
+  static constexpr std::string_view kTimes[] = {"lastProbeTime", "lastTransitionTime", "lastHeartbeatTime",
+                                                "lastUpdateTime"};
+  return std::find(std::begin(kTimes), std::end(kTimes), field) != std::end(kTimes);
+}
+
+// A field that is null says nothing: Go reads it into the zero of its type, and the zero is not written again, but for
+// times. Within a mapping of texts the key stays, with an empty text.
 void DropNulls(json& in, bool texts) {
   if (in.is_array()) {
     for (json& item : in) DropNulls(item, false);
@@ -32,11 +40,11 @@ void DropNulls(json& in, bool texts) {
   if (!in.is_object()) return;
   for (auto it = in.begin(); it != in.end();) {
     if (it->is_null()) {
-      if (!texts) {
+      if (!texts && !IsTimeOfCondition(it.key())) {
         it = in.erase(it);
         continue;
       }
-      *it = "";
+      if (texts) *it = "";
     } else {
       static constexpr std::string_view kTexts[] = {"labels",      "annotations",  "data",      "binaryData",
                                                     "matchLabels", "nodeSelector", "stringData"};

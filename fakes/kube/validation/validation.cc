@@ -12,6 +12,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/kube/quantity.h"
+#include "fakes/kube/objects/annotations.h"
 #include "fakes/kube/objects/api_error.h"
 #include "fakes/kube/objects/base64.h"
 #include "fakes/kube/validation/batch_rules.h"
@@ -47,7 +48,6 @@ constexpr const char* kLabelValueMessage =
 constexpr const char* kConfigKeyMessage =
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
     "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-constexpr size_t kMaxAnnotations = 256 << 10;
 
 bool Lower(char c) { return c >= 'a' && c <= 'z'; }
 bool Digit(char c) { return c >= '0' && c <= '9'; }
@@ -120,18 +120,18 @@ void CheckMetadata(const GroupKind& kind, const json& body, const kube::Object* 
                                    : InvalidField("metadata.name", name, problem));
   }
   CheckLabels(At(metadata, "labels"), "metadata.labels", errors);
-  size_t bytes = 0;
-  if (const json& annotations = At(metadata, "annotations"); annotations.is_object()) {
-    for (const auto& [key, value] : annotations.items()) {
+  const json& annotations = At(metadata, "annotations");
+  if (annotations.is_object()) {
+    for (const auto& [key, _] : annotations.items()) {
       std::string lower = key;
       std::transform(lower.begin(), lower.end(), lower.begin(),
                      [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
       if (const std::string problem = QualifiedNameProblem(lower); !problem.empty())
         errors->push_back(InvalidField("metadata.annotations", key, problem));
-      bytes += key.size() + TextOf(value).size();
     }
   }
-  if (bytes > kMaxAnnotations) errors->push_back(TooLongField("metadata.annotations", kMaxAnnotations));
+  if (AnnotationsBytes(annotations) > kMaxAnnotationsBytes)
+    errors->push_back(TooLongField("metadata.annotations", kMaxAnnotationsBytes));
   for (const json& finalizer : Items(At(metadata, "finalizers"))) {
     if (const std::string problem = QualifiedNameProblem(TextOf(finalizer)); !problem.empty())
       errors->push_back(InvalidField("metadata.finalizers", finalizer, problem));

@@ -2,12 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <future>
+#include <memory>
 #include <utility>
 
 #include "fakes/kube/http/transport/http1.h"
@@ -35,6 +39,20 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size, cons
   const int result =
       SSL_select_next_proto(const_cast<unsigned char**>(chosen), size, kOurs, sizeof kOurs - 1, offered, offered_size);
   return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
+// Names the authorities to clients as it asks for a certificate: one that has several picks by them (kubernetes:
+// apiserver: pkg/server/secure_serving.go, tlsConfig.ClientCAs).
+void NameAuthorities(const std::string& pem, asio::ssl::context& context) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> text(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())),
+                                                       &BIO_free);
+  while (text != nullptr) {
+    const std::unique_ptr<X509, decltype(&X509_free)> authority(
+        PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr), &X509_free);
+    if (authority == nullptr) break;  // the end; what cannot be read was refused before
+    SSL_CTX_add_client_CA(context.native_handle(), authority.get());
+  }
+  ERR_clear_error();
 }
 
 }  // namespace
@@ -68,6 +86,7 @@ absl::Status Server::Impl::UseTls(const TlsIdentity& identity) {
   if (!error) context.use_private_key(asio::buffer(identity.key_pem), asio::ssl::context::pem, error);
   if (!error && !identity.client_ca_pem.empty()) {
     context.add_certificate_authority(asio::buffer(identity.client_ca_pem), error);
+    if (!error) NameAuthorities(identity.client_ca_pem, context);
     // As kube-apiserver: a certificate that nobody vouches for ends no handshake, it only says nothing
     // (VerifiedClient).
     context.set_verify_mode(asio::ssl::verify_peer);

@@ -56,6 +56,16 @@ class Http2Peer {
   Http2Peer& operator=(const Http2Peer&) = delete;
 
   const std::string& chosen() const { return chosen_; }
+  // Whose certificates the server asks for, each as OpenSSL writes a name in one line.
+  std::vector<std::string> authorities() const {
+    std::vector<std::string> out;
+    const STACK_OF(X509_NAME)* const names = SSL_get0_peer_CA_list(ssl_.get());
+    for (int i = 0; i < sk_X509_NAME_num(names); ++i) {
+      char line[256];
+      out.emplace_back(X509_NAME_oneline(sk_X509_NAME_value(names, i), line, sizeof line));
+    }
+    return out;
+  }
   bool closed() const { return closed_; }
 
   // The stream's number. `length` of the body that is announced but never comes: -1 for what `body` is.

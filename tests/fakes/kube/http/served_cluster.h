@@ -32,7 +32,8 @@ class ServedCluster {
     int64_t first_resource_version = 0;  // 0: the store's own
     // The store's thread takes its next task only so long after the one before: for tests of slow stores.
     std::chrono::milliseconds nap{0};
-    bool tls = false;  // with a certificate that nobody vouches for
+    bool tls = false;                  // with a certificate that nobody vouches for
+    bool client_certificates = false;  // clients are asked for one of that certificate's
   };
 
   explicit ServedCluster(Options options) : options_(std::move(options)) {
@@ -54,7 +55,9 @@ class ServedCluster {
       wake_.notify_one();
     });
     if (options_.tls) {
-      const absl::Status taken = server_->UseTls(SelfSigned());
+      TlsIdentity identity = SelfSigned();
+      if (options_.client_certificates) identity.client_ca_pem = identity.certificates_pem;
+      const absl::Status taken = server_->UseTls(identity);
       if (!taken.ok()) port_ = taken;
     }
     if (port_.ok())

@@ -1,5 +1,8 @@
 #include "fakes/kube/merge/server_side_apply.h"
 
+#include <fmt/format.h>
+
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "fakes/kube/merge/field_set.h"
 #include "fakes/kube/objects/api_error.h"
@@ -130,6 +133,41 @@ TEST_F(ServerSideApplyTest, WhatClientSideApplyWroteGoesOnceKubectlHasMovedItsFi
   ASSERT_TRUE(Apply(now, "kubectl").ok());
   EXPECT_EQ(Get()["metadata"]["labels"], (json{{"a", "1"}}));
   EXPECT_EQ(Get()["spec"]["sessionAffinity"], "None");
+}
+
+TEST_F(ServerSideApplyTest, WhoGoesBackToClientSideApplyFindsWhatKubectlAppliedLast) {
+  const char* const annotation = "kubectl.kubernetes.io/last-applied-configuration";
+  const auto said = [&] { return Text(At(Get(), {"metadata", "annotations"}), annotation); };
+  const json plain = Service(R"({"ports":[{"port":80}]})");
+  ASSERT_TRUE(Apply(plain, "kubectl").ok());
+  EXPECT_EQ(said(), "") << "client-side apply was never here";
+  json body = Get();
+  body["metadata"]["annotations"][annotation] = plain.dump();
+  ASSERT_TRUE(api().Update(body, {}).ok());
+  json now = Service(R"({"ports":[{"port":80}]})", R"({"a":"<1>"})");
+  ASSERT_TRUE(Apply(now, "another", true).ok());
+  EXPECT_EQ(said(), plain.dump());
+  now["metadata"]["annotations"] = {{annotation, "x"}, {"b", "2"}};
+  ASSERT_TRUE(Apply(now, "kubectl", true).ok());
+  EXPECT_EQ(said(),
+            R"({"apiVersion":"v1","kind":"Service","metadata":{"annotations":{"b":"2"},"labels":{"a":"\u003c1\u003e"},)"
+            R"("name":"web","namespace":"default"},"spec":{"ports":[{"port":80}]}})"
+            "\n");
+}
+
+TEST_F(ServerSideApplyTest, OfManyWritersTheOldestBecomeOne) {
+  ASSERT_TRUE(Apply(Service(R"({"ports":[{"port":80}]})"), "one").ok());
+  for (int i = 0; i < 12; ++i) {
+    json body = Get();
+    body["metadata"]["labels"]["l" + std::to_string(i)] = "x";
+    WriteOptions options;
+    options.field_manager = fmt::format("writer{:02}", i);
+    ASSERT_TRUE(api().Update(body, options).ok());
+  }
+  EXPECT_EQ(ManagersOf({"f:metadata", "f:labels", "f:l0"}), "ancient-changes/Update ");
+  EXPECT_EQ(ManagersOf({"f:metadata", "f:labels", "f:l2"}), "ancient-changes/Update ");
+  EXPECT_EQ(ManagersOf({"f:metadata", "f:labels", "f:l3"}), "writer03/Update ");
+  EXPECT_EQ(Get()["metadata"]["managedFields"].size(), 11u) << "ten of writers, and the apply";
 }
 
 TEST_F(ServerSideApplyTest, AnUpdateTakesWhatItChanges) {

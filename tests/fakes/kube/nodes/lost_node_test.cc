@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/json_access.h"
+#include "fakes/kube/objects/conditions.h"
 #include "tests/fakes/kube/cluster_fixture.h"
 
 namespace wavetank::fakekube {
@@ -56,6 +57,34 @@ TEST_F(LostNodeTest, APodThatToleratesMoreThanTimeCanHoldStays) {
   ASSERT_TRUE(cluster_->SetNodeLost("node1", true).ok());
   kernel_.RunUntil(kernel_.Now() + 24h);
   EXPECT_FALSE(Evicted("long"));
+}
+
+TEST_F(LostNodeTest, ItsConditionsSaySinceWhenNobodyHasHeardOfIt) {
+  const auto conditions = [&] {
+    std::string out;
+    for (const json& condition : Items(At(api().Get("Node", {"", "node1"})->body, {"status", "conditions"})))
+      out += Text(condition, "type") + "=" + Text(condition, "status") + " " + Text(condition, "reason") + "; ";
+    return out;
+  };
+  const auto since = [&] {
+    return Text(ConditionOf(At(api().Get("Node", {"", "node1"})->body, {"status", "conditions"}), "Ready"),
+                "lastTransitionTime");
+  };
+  Settle();
+  EXPECT_EQ(conditions(),
+            "MemoryPressure=False KubeletHasSufficientMemory; DiskPressure=False KubeletHasNoDiskPressure; "
+            "PIDPressure=False KubeletHasSufficientPID; Ready=True KubeletReady; ");
+  const std::string made = since();
+  ASSERT_TRUE(cluster_->SetNodeLost("node1", true).ok());
+  kernel_.RunUntil(kernel_.Now() + 41s);
+  EXPECT_EQ(conditions(),
+            "MemoryPressure=Unknown NodeStatusUnknown; DiskPressure=Unknown NodeStatusUnknown; "
+            "PIDPressure=Unknown NodeStatusUnknown; Ready=Unknown NodeStatusUnknown; ");
+  EXPECT_GT(since(), made);
+  ASSERT_TRUE(cluster_->SetNodeLost("node1", false).ok());
+  Settle();
+  EXPECT_EQ(Text(ConditionOf(At(api().Get("Node", {"", "node1"})->body, {"status", "conditions"}), "Ready"), "reason"),
+            "KubeletReady");
 }
 
 // What ran before the loss is not what ends after it.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/json_access.h"
+#include "fakes/kube/objects/conditions.h"
 #include "tests/fakes/kube/cluster_fixture.h"
 
 namespace wavetank::fakekube {
@@ -58,6 +59,26 @@ TEST_F(SchedulerTest, ACordonedNodeTakesNothingUntilItIsOpenAgain) {
   PatchNode("node1", {{"spec", {{"unschedulable", nullptr}}}});
   Settle();
   EXPECT_EQ(NodeOf("c"), "node1");
+}
+
+TEST_F(SchedulerTest, APodThatWaitsKeepsWhatOthersSayOfIt) {
+  PatchNode("node1", {{"spec", {{"unschedulable", true}}}});
+  PatchNode("node2", {{"spec", {{"unschedulable", true}}}});
+  const json gate = {{"type", "example.com/gate"}, {"status", "True"}};
+  ASSERT_TRUE(api()
+                  .Apply({{"apiVersion", "v1"},
+                          {"kind", "Pod"},
+                          {"metadata", {{"name", "a"}, {"namespace", "default"}}},
+                          {"spec", {{"containers", json::array({{{"name", "c"}, {"image", "x"}}})}}},
+                          {"status", {{"conditions", json::array({gate})}}}})
+                  .ok());
+  Settle();
+  const json& conditions = Items(At(api().Get("Pod", {"default", "a"})->body, {"status", "conditions"}));
+  EXPECT_EQ(Text(ConditionOf(conditions, "example.com/gate"), "status"), "True");
+  const json& scheduled = ConditionOf(conditions, "PodScheduled");
+  EXPECT_EQ(Text(scheduled, "status"), "False");
+  EXPECT_NE(Text(scheduled, "lastTransitionTime"), "");
+  EXPECT_TRUE(scheduled.contains("lastProbeTime")) << "null, as Go writes the zero of a time";
 }
 
 TEST_F(SchedulerTest, TaintsSelectorsAndAffinityChooseNodes) {

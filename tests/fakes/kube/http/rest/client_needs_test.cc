@@ -39,6 +39,17 @@ TEST_F(ClientNeedsTest, EphemeralContainersComeByTheirSubresourceAlone) {
   EXPECT_THAT(refused.body["message"].get<std::string>(), HasSubstr("may not be removed"));
 }
 
+// `kubectl diff` would show each of a pod's conditions.
+TEST_F(ClientNeedsTest, AChangeOfLabelsLeavesConditionsAsTheyWere) {
+  ASSERT_EQ(Send("POST", kPods, Pod("a")).code, 201);
+  kernel_.RunUntil(kernel_.Now() + 5s);
+  const json before = Get(kPods + "/a").body["status"];
+  ASSERT_TRUE(before["conditions"][0].contains("lastProbeTime"));
+  const json labelled = {{"metadata", {{"labels", {{"a", "b"}}}}}};
+  for (const char* const type : {"application/strategic-merge-patch+json", "application/merge-patch+json"})
+    EXPECT_EQ(Send("PATCH", kPods + "/a?dryRun=All", labelled, type).body["status"], before) << type;
+}
+
 TEST_F(ClientNeedsTest, WhoMadeAnObjectManagesItsFields) {
   ASSERT_EQ(Send("POST", "/api/v1/namespaces/default/configmaps?fieldManager=kubectl-create", ConfigMap("a")).code,
             201);

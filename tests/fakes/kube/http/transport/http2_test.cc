@@ -15,7 +15,9 @@ namespace wavetank::fakekube::http {
 namespace {
 
 using nlohmann::json;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
 
@@ -45,6 +47,13 @@ TEST_F(Http2Test, IsChosenBeforeHttp1AndOnlyWhereItIsOffered) {
   EXPECT_EQ(Http2Peer(port(), "\x08http/1.1\x02h2").chosen(), "h2");
   EXPECT_EQ(Http2Peer(port(), "\x08http/1.1").chosen(), "http/1.1");
   EXPECT_EQ(Http2Peer(port(), "\x06spdy/3").chosen(), "") << "which goes on with HTTP/1.1";
+}
+
+TEST_F(Http2Test, ClientsAreToldWhoseCertificatesCount) {
+  Serve();
+  EXPECT_THAT(Http2Peer(port()).authorities(), IsEmpty()) << "nobody is asked for one";
+  Serve({.client_certificates = true});
+  EXPECT_THAT(Http2Peer(port()).authorities(), ElementsAre("/CN=kube-apiserver"));
 }
 
 TEST_F(Http2Test, WatchesAndRequestsShareOneConnection) {
