@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "core/agent/probes.h"
 #include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
@@ -384,6 +385,20 @@ std::string RpcError(const absl::Status& status) {
 
 }  // namespace
 
+std::string PodProcess::WhatProbeFinds() const {
+  const auto updates = [this](envoysim::XdsType type, std::string_view name) {
+    wavetank::agent::Updates out;
+    out.accepted = envoy_ == nullptr || envoy_->accepted_version(type).empty() ? 0 : 1;
+    for (const envoysim::DataPlane::Nack& nack : site_.commons->plane->nacks())
+      out.rejected += nack.proxy == name_ && nack.type == name ? 1 : 0;
+    return out;
+  };
+  const std::string_view lacks = wavetank::agent::LacksConfiguration(updates(envoysim::XdsType::kCds, "CDS"),
+                                                                     updates(envoysim::XdsType::kLds, "LDS"));
+  // What it has accepted waits for something: a listener for its certificate, as a rule.
+  return lacks.empty() ? "server is not live, current state is: INITIALIZING" : std::string(lacks);
+}
+
 std::string PodProcess::Trouble() const {
   if (!failure_.ok()) return std::string(Message(failure_));
   if (!bootstrap_.has_value() || proxy_ready_) return "";
@@ -407,8 +422,7 @@ std::string PodProcess::Trouble() const {
     out += fmt::format("{}upstream terminated with unexpected error {}", out.empty() ? "" : "; ",
                        RpcError(istiod_->ads_status()));
   }
-  // istiod: pilot/cmd/pilot-agent/status/ready/probe.go.
-  if (out.empty()) out = "config not received from XDS server (is Istiod running?)";
+  if (out.empty()) out = WhatProbeFinds();
   // What the agent cannot know.
   if (const absl::Status kept = site_.MayAskDns(workload_, istiod_->options().istiod.host); !kept.ok())
     out += fmt::format(" ({})", Message(kept));

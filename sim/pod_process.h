@@ -84,6 +84,8 @@ class PodProcess final : public envoysim::EnvoyContext,
   envoysim::AppClient& client();
 
  private:
+  // Of a proxy that is not ready, as its agent's probe says it (pilot-agent: status/ready/probe.go).
+  std::string WhatProbeFinds() const;
   void StartContainers();
   // A container of envoyproxy/ratelimit, if there is one. Unavailable: it finds no Redis, and ends.
   absl::Status StartRateLimits();

@@ -99,15 +99,7 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   policies_ = std::make_unique<fakekube::NetworkPolicies>(cluster_->api());
   if (config.enforces_policies)
     world.network_->SetPolicies(site, &cluster_->api(), policies_.get(), config.strict_policies);
-  if (config.enforces_policies && config.strict_policies) {
-    validation_.Add(cluster_->api().Observe("NetworkPolicy.networking.k8s.io", [&world](const fakekube::Change&) {
-      MeshNetwork& network = *world.network_;
-      world.commons_.plane->fabric().CutWhere(
-          [&network](const envoysim::Origin& origin, const SocketAddress& dialled, const envoysim::AcceptInfo& info) {
-            return !network.StillPasses(origin, dialled, info);
-          });
-    }));
-  }
+  if (config.enforces_policies && config.strict_policies) CutWhatPoliciesRefuse();
   if (!config.observed) world.network_->SetPodRange(site, config.pod_cidr);  // a recording does not tell its ranges
   kube_proxy_ = std::make_unique<KubeProxy>(
       *cluster_, *world.network_, site, place_.network, t.kube_proxy,
@@ -119,8 +111,8 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
     for (const auto& [name, run] : istiods_) WatchValidation(*run);
   };
   for (const char* kind : {"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
-    validation_.Add(cluster_->api().Observe(kind, look));
-  validation_.Add(cluster_->api().Observe("ConfigMap", [look](const fakekube::Change& change) {
+    subscriptions_.Add(cluster_->api().Observe(kind, look));
+  subscriptions_.Add(cluster_->api().Observe("ConfigMap", [look](const fakekube::Change& change) {
     if (change.object->meta.name == security::kCaRootConfigMap) look(change);
   }));
 
@@ -134,6 +126,25 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
 }
 
 World::Site::~Site() = default;
+
+void World::Site::CutWhatPoliciesRefuse() {
+  const auto cut = [this] {
+    MeshNetwork& network = *world_.network_;
+    world_.commons_.plane->fabric().CutWhere(
+        [&network](const envoysim::Origin& origin, const SocketAddress& dialled, const envoysim::AcceptInfo& info) {
+          return !network.StillPasses(origin, dialled, info);
+        });
+  };
+  subscriptions_.Add(
+      cluster_->api().Observe("NetworkPolicy.networking.k8s.io", [cut](const fakekube::Change&) { cut(); }));
+  // Those by whose labels policies select them.
+  for (const char* kind : {"Pod", "Namespace"}) {
+    subscriptions_.Add(cluster_->api().Observe(kind, [this, cut](const fakekube::Change& change) {
+      if (change.previous == nullptr || change.previous->meta.labels == change.object->meta.labels) return;
+      if (policies_->any()) cut();
+    }));
+  }
+}
 
 void World::Site::StopIstiods() { istiods_.clear(); }
 

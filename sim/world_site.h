@@ -115,6 +115,8 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   LogSink LinesOf(const IstiodRun& run);  // what the process says, to World::on_istiod_log
   // The process ends by itself.
   void EndIstiod(const kube::NamespacedName& name);
+  // From now on, whenever a policy changes, or the labels of what policies select.
+  void CutWhatPoliciesRefuse();
   // OK: the API server reaches the istiod behind a webhook, and believes it. Else why not, as it says.
   absl::Status ReachIstio(const nlohmann::json& webhook) const;
   bool Validates() const;  // there is a ValidatingWebhookConfiguration
@@ -131,7 +133,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   x509::CertificateAuthority api_ca_;
   std::unique_ptr<fakekube::Cluster> cluster_;
   std::unique_ptr<fakekube::http::RestApi> rest_;
-  Subscriptions validation_;
+  Subscriptions subscriptions_;
   std::unique_ptr<ClusterDns> dns_;
   std::unique_ptr<KubeProxy> kube_proxy_;
   std::unique_ptr<fakekube::NetworkPolicies> policies_;

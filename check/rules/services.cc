@@ -478,8 +478,23 @@ void ServiceWithoutEndpoints(const Mesh& mesh, Findings& findings) {
       const auto* shards = primary->istiod->discovery().endpoints().Find(host, object->meta.ns);
       const bool any = shards != nullptr && std::any_of(shards->shards.begin(), shards->shards.end(),
                                                         [](const auto& shard) { return !shard.second->empty(); });
-      if (any) continue;
-      findings.Add(*cluster, *object, "has no selector, and nobody writes Endpoints or EndpointSlices for it");
+      if (!any) {
+        findings.Add(*cluster, *object, "has no selector, and nobody writes Endpoints or EndpointSlices for it");
+        continue;
+      }
+      // An endpoint belongs to the Service's port of its own port's name.
+      std::set<std::string> names;
+      for (const auto& [_, shard] : shards->shards) {
+        for (const auto& endpoint : *shard) names.insert(endpoint.p().service_port_name);
+      }
+      for (const kube::ServicePort& port : service.ports) {
+        if (names.contains(port.name) || port.protocol != "TCP") continue;
+        findings.Add(*cluster, *object,
+                     fmt::format("port {} is called '{}', and those of its Endpoints or EndpointSlices '{}': none of "
+                                 "them is this port's",
+                                 port.port, port.name, fmt::join(names, "', '")));
+        findings.Explain({}, "give the ports of both the same names");
+      }
     }
   }
 }
@@ -517,15 +532,15 @@ void ClusterDnsMisreads(const Mesh& mesh, Findings& findings) {
       findings.Explain({}, "write the configuration below data.Corefile");
       continue;
     }
-    bool made_of_others = false;
-    const absl::StatusOr<std::vector<sim::Corefile::Server>> read = sim::Corefile::Read(TextOf(text), &made_of_others);
-    const absl::Status wrong = read.ok() ? sim::Corefile::Make(TextOf(text)).status() : read.status();
+    const sim::Corefile::Files files =
+        sim::Corefile::FilesOf(map.get(), mesh.Get(*cluster, "ConfigMap", "kube-system", "coredns-custom").get());
+    const absl::StatusOr<std::vector<sim::Corefile::Server>> read = sim::Corefile::Read(TextOf(text), &files);
+    const absl::Status wrong = read.ok() ? sim::Corefile::Make(TextOf(text), &files).status() : read.status();
     if (!wrong.ok()) {
       findings.Add(*cluster, *map, fmt::format("Corefile: {}: CoreDNS does not read it", Message(wrong)));
       continue;
     }
     const std::vector<sim::Corefile::Server>& servers = *read;
-    if (servers.empty()) continue;  // made of other files
     std::string domain = "cluster.local";
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) domain = pod->site().domain;
     bool serves = false, unknown = false;
@@ -541,8 +556,8 @@ void ClusterDnsMisreads(const Mesh& mesh, Findings& findings) {
         if (std::find(known->begin(), known->end(), plugin.name) == known->end()) {
           const std::string_view near = scenario::Nearest(plugin.name, *known);
           findings.Add(*cluster, *map,
-                       fmt::format("Corefile, line {}: '{}' is no plugin of CoreDNS, which does not read the file",
-                                   plugin.line, plugin.name));
+                       fmt::format("Corefile, {}: '{}' is no plugin of CoreDNS, which does not read the file",
+                                   plugin.place, plugin.name));
           if (!near.empty()) findings.Explain({}, fmt::format("write {}", near));
           unknown = true;
         }
@@ -561,8 +576,8 @@ void ClusterDnsMisreads(const Mesh& mesh, Findings& findings) {
                 addresses.contains(to))
               continue;
             findings.Add(*cluster, *map,
-                         fmt::format("Corefile, line {}: queries for {} go to {}, an address of Services that none has",
-                                     plugin.line, fmt::join(server.zones, ", "), to));
+                         fmt::format("Corefile, {}: queries for {} go to {}, an address of Services that none has",
+                                     plugin.place, fmt::join(server.zones, ", "), to));
             findings.Explain("a cluster IP changes when its Service is made anew, and names of that zone time out",
                              "write the Service's address of today, or give it one that stays (spec.clusterIP)");
           }

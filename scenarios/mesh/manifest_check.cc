@@ -127,6 +127,24 @@ void NoteWithoutEffect(const std::string& file, int line, const json& object, st
   }
 }
 
+// What of CoreDNS's configuration has no effect, in its own ConfigMap or in the one that k3s and AKS let it import.
+void NoteCorefile(const std::string& file, int line, const json& object, std::vector<std::string>* notes) {
+  const std::string name = Text(At(object, "metadata"), "name");
+  const bool custom = name == "coredns-custom";
+  if (Text(object, "kind") != "ConfigMap" || (name != "coredns" && !custom) ||
+      Text(At(object, "metadata"), "namespace") != "kube-system" || !At(object, "data").is_object())
+    return;
+  for (const auto& [key, value] : object["data"].items()) {
+    if (custom ? !key.ends_with(".server") && !key.ends_with(".override") : key != "Corefile") continue;
+    const std::string text = TextOf(value);
+    const auto corefile =
+        sim::Corefile::Make(key.ends_with(".override") ? fmt::format(".:53 {{\n{}\n}}", text) : text, nullptr);
+    if (!corefile.ok() || (*corefile)->without_effect().empty()) continue;
+    notes->push_back(fmt::format("{}:{}: {}: {}: it has no effect here", file, line, key,
+                                 absl::StrJoin((*corefile)->without_effect(), ", ")));
+  }
+}
+
 }  // namespace
 
 absl::Status CheckManifest(const std::string& file, int line, const json& object, std::vector<std::string>* notes) {
@@ -163,20 +181,7 @@ absl::Status CheckManifest(const std::string& file, int line, const json& object
     }
   }
   if (notes != nullptr) NoteWithoutEffect(file, line, object, notes);
-  if (notes != nullptr && Text(object, "kind") == "ConfigMap" && name == "coredns" &&
-      Text(At(object, "metadata"), "namespace") == "kube-system") {
-    const auto corefile = sim::Corefile::Make(Text(At(object, "data"), "Corefile"));
-    if (corefile.ok() && (*corefile)->made_of_others()) {
-      notes->push_back(
-          fmt::format("{}:{}: Corefile: it is made of snippets or other files, names resolve as by kubeadm's, and it "
-                      "has no effect here",
-                      file, line));
-    }
-    if (corefile.ok() && !(*corefile)->without_effect().empty()) {
-      notes->push_back(fmt::format("{}:{}: Corefile: {}: it has no effect here", file, line,
-                                   absl::StrJoin((*corefile)->without_effect(), ", ")));
-    }
-  }
+  if (notes != nullptr) NoteCorefile(file, line, object, notes);
   json defaulted = object;
   fakekube::SetDefaults(defaulted);
   const absl::Status status = fakekube::Validate(defaulted, nullptr);

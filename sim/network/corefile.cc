@@ -1,5 +1,7 @@
 #include "sim/network/corefile.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -7,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/base/json_access.h"
 #include "fmt/format.h"
 #include "re2/re2.h"
 
@@ -124,10 +127,11 @@ struct Corefile::Compiled {
   std::vector<Forward> forwards;
 
   // A plugin as written. What of it has no effect goes into `note`. InvalidArgument: CoreDNS does not read it.
-  absl::Status Add(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note);
+  absl::Status Add(const Plugin& plugin, const std::vector<std::string>& server_zones, const Files* files, Notes& note);
   absl::Status AddRewrite(const Plugin& plugin, Notes& note);
   absl::Status AddTemplate(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note);
-  void AddHosts(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note);
+  absl::Status AddHosts(const Plugin& plugin, const std::vector<std::string>& server_zones, const Files* files,
+                        Notes& note);
   void AddKubernetes(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note);
   absl::Status AddForward(const Plugin& plugin);
 
@@ -149,42 +153,135 @@ std::string Corefile::ZoneOf(std::string zone) {
   return zone;
 }
 
-absl::StatusOr<std::vector<Corefile::Server>> Corefile::Read(std::string_view text, bool* made_of_others) {
-  *made_of_others = false;
+Corefile::Files Corefile::FilesOf(const kube::Object* coredns, const kube::Object* custom) {
+  Files out;
+  for (const auto& [map, folder] : {std::pair(coredns, ""), {custom, "custom/"}}) {
+    if (map == nullptr || !At(map->body, "data").is_object()) continue;
+    for (const auto& [key, value] : map->body["data"].items()) out[folder + key] = TextOf(value);
+  }
+  return out;
+}
+
+namespace {
+
+constexpr std::string_view kFolder = "/etc/coredns/";
+constexpr int kMostImports = 1000;  // a file that imports itself ends somewhere
+
+// A path as Files knows it; one that is not absolute is meant from `folder` within.
+std::string WithinFolder(std::string path, std::string_view folder = {}) {
+  if (path.starts_with(kFolder)) return path.substr(kFolder.size());
+  if (path.starts_with('/')) return path;
+  if (path.starts_with("./")) path.erase(0, 2);
+  return std::string(folder) + path;
+}
+
+struct Line {
+  Words words;
+  std::string place;
+  std::string folder;  // of its file, "custom/"
+};
+
+// The lines of a file, with what they import in place of the imports. Snippets are left out, and kept for imports.
+class Assembly {
+ public:
+  explicit Assembly(const Corefile::Files* files) : files_(files) {}
+
+  absl::Status Add(std::string_view text, const std::string& file) {
+    int depth = 0, number = 0;
+    std::vector<Line>* snippet = nullptr;
+    for (const absl::string_view raw : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+      Line line{WordsOf({raw.data(), raw.size()}), fmt::format("line {}", ++number),
+                file.substr(0, file.rfind('/') + 1)};
+      if (line.words.empty()) continue;
+      if (!file.empty()) line.place = fmt::format("{}, {}", file, line.place);
+      const bool opens = line.words.back() == "{", closes = line.words.front() == "}";
+      const std::string& first = line.words.front();
+      if (depth == 0 && opens && first.starts_with('(') && first.ends_with(')')) {
+        snippet = &snippets_[first.substr(1, first.size() - 2)];
+        snippet->clear();
+      } else if (snippet != nullptr && !(closes && depth == 1)) {
+        snippet->push_back(std::move(line));
+      } else if (snippet == nullptr) {
+        if (absl::Status status = Take(std::move(line)); !status.ok()) return status;
+      } else {
+        snippet = nullptr;
+      }
+      depth += (opens ? 1 : 0) - (closes ? 1 : 0);
+      if (depth < 0) return absl::InvalidArgumentError("a brace closes what none opens");
+    }
+    return depth == 0 ? absl::OkStatus() : absl::InvalidArgumentError("a brace is not closed");
+  }
+
+  std::vector<Line> lines;
+
+ private:
+  absl::Status Take(Line line) {
+    if (line.words.front() != "import") {
+      lines.push_back(std::move(line));
+      return absl::OkStatus();
+    }
+    const auto wrong = [&](std::string_view why) {
+      return absl::InvalidArgumentError(fmt::format("{}: {}", line.place, why));
+    };
+    if (line.words.size() != 2) return wrong("import takes one argument");
+    if (++imports_ > kMostImports) return wrong("imports lead round in a circle");
+    const std::string& what = line.words[1];
+    if (const auto snippet = snippets_.find(what); snippet != snippets_.end()) {
+      const std::vector<Line> of_snippet = snippet->second;
+      for (const Line& each : of_snippet) {
+        if (absl::Status status = Take(each); !status.ok()) return status;
+      }
+      return absl::OkStatus();
+    }
+    if (files_ == nullptr) return absl::OkStatus();
+    const std::string pattern = WithinFolder(what, line.folder);
+    const auto stars = std::count(pattern.begin(), pattern.end(), '*');
+    const auto marks = std::count(pattern.begin(), pattern.end(), '?');
+    if (stars > 1 || marks > 1 || pattern.find('[') != pattern.npos)
+      return wrong(fmt::format("Glob pattern may only contain one wildcard (*), but has others: {}", what));
+    bool any = stars + marks > 0;  // that such a pattern fits no file CoreDNS only warns of
+    for (const auto& [path, text] : *files_) {
+      if (fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) != 0) continue;
+      any = true;
+      if (absl::Status status = Add(text, path); !status.ok()) return status;
+    }
+    return any ? absl::OkStatus() : wrong("File to import not found: " + what);
+  }
+
+  const Corefile::Files* const files_;
+  std::map<std::string, std::vector<Line>> snippets_;
+  int imports_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Corefile::Server>> Corefile::Read(std::string_view text, const Files* files) {
+  Assembly assembly(files);
+  if (absl::Status status = assembly.Add(text, ""); !status.ok()) return status;
   std::vector<Server> out;
-  int depth = 0, number = 0;
-  for (const absl::string_view raw : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
-    ++number;
-    Words words = WordsOf({raw.data(), raw.size()});
-    if (words.empty()) continue;
+  int depth = 0;
+  for (auto& [words, place, folder] : assembly.lines) {
     const bool opens = words.back() == "{", closes = words.front() == "}";
     if (opens) words.pop_back();
     if (closes) words.clear();
     if (depth == 0 && !closes) {
-      if (words.empty() || words.front() == "import" || words.front().starts_with('(')) {
-        *made_of_others = true;
-        return std::vector<Server>();
-      }
       out.push_back({std::move(words), {}});
       for (std::string& zone : out.back().zones) {
         while (zone.ends_with(',')) zone.pop_back();
       }
     } else if (depth == 1 && !words.empty()) {
-      out.back().plugins.push_back({words.front(), {words.begin() + 1, words.end()}, {}, number});
+      out.back().plugins.push_back({words.front(), {words.begin() + 1, words.end()}, {}, place});
     } else if (depth > 1 && !words.empty() && !out.back().plugins.empty()) {
       out.back().plugins.back().block.push_back(std::move(words));
     }
     depth += (opens ? 1 : 0) - (closes ? 1 : 0);
-    if (depth < 0) break;
   }
-  if (depth != 0)
-    return absl::InvalidArgumentError(depth < 0 ? "a brace closes what none opens" : "a brace is not closed");
   return out;
 }
 
-absl::StatusOr<std::shared_ptr<const Corefile>> Corefile::Make(std::string_view text) {
+absl::StatusOr<std::shared_ptr<const Corefile>> Corefile::Make(std::string_view text, const Files* files) {
   std::shared_ptr<Corefile> out(new Corefile());
-  absl::StatusOr<std::vector<Server>> servers = Read(text, &out->made_of_others_);
+  absl::StatusOr<std::vector<Server>> servers = Read(text, files);
   if (!servers.ok()) return servers.status();
   for (const Server& server : *servers) {
     // Those of other ports are asked by nobody.
@@ -193,17 +290,17 @@ absl::StatusOr<std::shared_ptr<const Corefile>> Corefile::Make(std::string_view 
       return port == zone.npos || zone.substr(port) == ":53" || zone.find("://") == port;
     };
     if (!std::any_of(server.zones.begin(), server.zones.end(), asked)) continue;
-    if (absl::Status status = out->Add(server); !status.ok()) return status;
+    if (absl::Status status = out->Add(server, files); !status.ok()) return status;
   }
   return std::shared_ptr<const Corefile>(std::move(out));
 }
 
-absl::Status Corefile::Add(const Server& server) {
+absl::Status Corefile::Add(const Server& server, const Files* files) {
   auto to = std::make_unique<Compiled>();
   to->zones = ZonesOf(server.zones, {});
   for (const Plugin& plugin : server.plugins) {
     if (plugin.name == "reload") reloads_ = true;
-    if (absl::Status status = to->Add(plugin, server.zones, without_effect_); !status.ok()) return status;
+    if (absl::Status status = to->Add(plugin, server.zones, files, without_effect_); !status.ok()) return status;
   }
   servers_.push_back(std::move(to));
   return absl::OkStatus();
@@ -216,7 +313,7 @@ void Note(std::string what, std::vector<std::string>& notes) {
 }
 
 absl::Status Bad(const Corefile::Plugin& plugin, std::string_view why) {
-  return absl::InvalidArgumentError(fmt::format("line {}: plugin/{}: {}", plugin.line, plugin.name, why));
+  return absl::InvalidArgumentError(fmt::format("{}: plugin/{}: {}", plugin.place, plugin.name, why));
 }
 
 // Null: it is none.
@@ -229,13 +326,13 @@ Words Rest(const Words& line) { return {line.begin() + 1, line.end()}; }
 
 }  // namespace
 
-absl::Status Corefile::Compiled::Add(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note) {
+absl::Status Corefile::Compiled::Add(const Plugin& plugin, const std::vector<std::string>& server_zones,
+                                     const Files* files, Notes& note) {
   if (plugin.name == "rewrite") return AddRewrite(plugin, note);
   if (plugin.name == "template") return AddTemplate(plugin, server_zones, note);
   if (plugin.name == "forward") return AddForward(plugin);
-  if (plugin.name == "hosts") {
-    AddHosts(plugin, server_zones, note);
-  } else if (plugin.name == "kubernetes") {
+  if (plugin.name == "hosts") return AddHosts(plugin, server_zones, files, note);
+  if (plugin.name == "kubernetes") {
     AddKubernetes(plugin, server_zones, note);
   } else if (!HasNoAnswer(plugin.name)) {
     Note("plugin " + plugin.name, note);
@@ -305,12 +402,25 @@ absl::Status Corefile::Compiled::AddTemplate(const Plugin& plugin, const std::ve
   return absl::OkStatus();
 }
 
-// coredns: plugin/hosts
-void Corefile::Compiled::AddHosts(const Plugin& plugin, const std::vector<std::string>& server_zones, Notes& note) {
+// coredns: plugin/hosts. The first word is a file's path, whatever it looks like; those within the plugin's braces come
+// to its lines.
+absl::Status Corefile::Compiled::AddHosts(const Plugin& plugin, const std::vector<std::string>& server_zones,
+                                          const Files* files, Notes& note) {
   Hosts& made = hosts.emplace_back();
+  const auto add = [&](const Words& line) {
+    const absl::StatusOr<IpAddress> ip = IpAddress::Parse(line[0]);
+    if (!ip.ok()) return;
+    for (const std::string& host : Rest(line)) made.entries.emplace_back(Undotted(Lower(host)), *ip);
+  };
   Words of = plugin.words;
-  if (!of.empty() && of[0].find('/') != std::string::npos) {
-    Note("plugin hosts from a file (" + of[0] + ")", note);
+  if (!of.empty()) {
+    const auto file = files == nullptr ? Files::const_iterator() : files->find(WithinFolder(of[0]));
+    if (files != nullptr && file == files->end()) Note("plugin hosts from a file (" + of[0] + ")", note);
+    if (files != nullptr && file != files->end()) {
+      for (const absl::string_view raw : absl::StrSplit(file->second, '\n')) {
+        if (const Words line = WordsOf({raw.data(), raw.size()}); !line.empty()) add(line);
+      }
+    }
     of.erase(of.begin());
   }
   made.zones = ZonesOf(of, server_zones);
@@ -319,10 +429,12 @@ void Corefile::Compiled::AddHosts(const Plugin& plugin, const std::vector<std::s
       made.falls_through = {true, ZonesOf(Rest(line), {})};
     } else if (line[0] == "ttl" && line.size() > 1) {
       made.ttl = Seconds(line[1]).value_or(made.ttl);
-    } else if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(line[0]); ip.ok()) {
-      for (const std::string& host : Rest(line)) made.entries.emplace_back(Undotted(Lower(host)), *ip);
+    } else if (line[0] != "reload" && line[0] != "no_reverse") {
+      if (made.falls_through.on) return Bad(plugin, fmt::format("unknown property '{}'", line[0]));
+      add(line);
     }
   }
+  return absl::OkStatus();
 }
 
 // coredns: plugin/kubernetes

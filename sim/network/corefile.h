@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/ip.h"
 #include "core/base/time.h"
+#include "core/kube/object.h"
 
 namespace re2 {
 class RE2;
@@ -27,23 +30,28 @@ class Corefile {
     std::string name;
     std::vector<std::string> words;               // behind the name
     std::vector<std::vector<std::string>> block;  // within its braces, a line each
-    int line = 0;
+    std::string place;                            // "line 3", "custom/log.override, line 1"
   };
   struct Server {
     std::vector<std::string> zones;
     std::vector<Plugin> plugins;
   };
-  // InvalidArgument: CoreDNS does not read it. `made_of_others`: it imports files or holds snippets, which are not read
-  // here; the servers are none then.
-  static absl::StatusOr<std::vector<Server>> Read(std::string_view text, bool* made_of_others);
+  // What CoreDNS's pods find beside the Corefile, by paths within its folder: "NodeHosts", "custom/a.server".
+  using Files = std::map<std::string, std::string, std::less<>>;
+  // The other keys of ConfigMap kube-system/coredns, and those of coredns-custom, which k3s and AKS mount at
+  // /etc/coredns/custom. Null: there is none.
+  static Files FilesOf(const kube::Object* coredns, const kube::Object* custom);
+
+  // With its snippets and imports in their places. `files` null: imports of files are passed over. InvalidArgument:
+  // CoreDNS does not read it. coredns/caddy: caddyfile/parse.go.
+  static absl::StatusOr<std::vector<Server>> Read(std::string_view text, const Files* files);
   // "cluster.local", "cluster.local.:53" and "dns://cluster.local" as "cluster.local"; "." as nothing.
   static std::string ZoneOf(std::string zone);
 
   // Compiled. InvalidArgument as above, or of a plugin's own words.
-  static absl::StatusOr<std::shared_ptr<const Corefile>> Make(std::string_view text);
+  static absl::StatusOr<std::shared_ptr<const Corefile>> Make(std::string_view text, const Files* files);
   ~Corefile();
 
-  bool made_of_others() const { return made_of_others_; }
   bool reloads() const { return reloads_; }
   // What it says and has no effect here: "plugin etcd".
   const std::vector<std::string>& without_effect() const { return without_effect_; }
@@ -74,9 +82,9 @@ class Corefile {
   struct Compiled;
   Corefile();
   Step Ask(std::string name, bool after_services) const;
-  absl::Status Add(const Server& server);
+  absl::Status Add(const Server& server, const Files* files);
 
-  bool made_of_others_ = false, reloads_ = false;
+  bool reloads_ = false;
   std::vector<std::string> without_effect_;
   std::vector<std::unique_ptr<Compiled>> servers_;
 };

@@ -118,13 +118,16 @@ ClusterDns::Answered ClusterDns::Outside(std::string_view name) const {
 absl::StatusOr<std::shared_ptr<const Corefile>> ClusterDns::InForce() const {
   const kube::ObjectRef map = api_.Get("ConfigMap", {"kube-system", "coredns"});
   if (map == nullptr) return corefile_;  // its pods hold what they had
-  if (map->meta.resource_version == corefile_version_) return corefile_;
-  corefile_version_ = map->meta.resource_version;
+  const kube::ObjectRef custom = api_.Get("ConfigMap", {"kube-system", "coredns-custom"});
+  const std::pair version(map->meta.resource_version, custom == nullptr ? 0 : custom->meta.resource_version);
+  if (version == corefile_version_) return corefile_;
+  corefile_version_ = version;
   const bool runs = corefile_.ok() && *corefile_ != nullptr;
   if (runs && !(*corefile_)->reloads()) return corefile_;
   const json& text = At(map->body, {"data", "Corefile"});
   if (!text.is_string()) return corefile_;
-  absl::StatusOr<std::shared_ptr<const Corefile>> made = Corefile::Make(TextOf(text));
+  const Corefile::Files files = Corefile::FilesOf(map.get(), custom.get());
+  absl::StatusOr<std::shared_ptr<const Corefile>> made = Corefile::Make(TextOf(text), &files);
   // coredns: plugin/reload: what cannot be read leaves the one before in force; none is where it has just begun.
   if (made.ok() || !runs) corefile_ = std::move(made);
   return corefile_;
@@ -210,7 +213,7 @@ ClusterDns::Answered ClusterDns::Qualified(std::string_view name, int depth) con
   if (!corefile.ok())
     return absl::UnavailableError(
         fmt::format("no answer for {}: CoreDNS does not run: {}", name, Message(corefile.status())));
-  if (*corefile != nullptr && !(*corefile)->made_of_others()) return By(**corefile, name, depth);
+  if (*corefile != nullptr) return By(**corefile, name, depth);
   return InZone(name, domain_, depth);
 }
 

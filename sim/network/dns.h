@@ -91,7 +91,8 @@ class ClusterDns {
   fakekube::ApiServer& api_;
   WorldDns& world_;
   std::string domain_;
-  mutable int64_t corefile_version_ = -1;  // resourceVersion of the ConfigMap as looked at last
+  // resourceVersions of its ConfigMap and of what may be imported, as looked at last.
+  mutable std::pair<int64_t, int64_t> corefile_version_{-1, -1};
   mutable absl::StatusOr<std::shared_ptr<const Corefile>> corefile_ = std::shared_ptr<const Corefile>();
   struct Kept {
     Time until{};

@@ -282,6 +282,32 @@ TEST_F(InstallationTest, AConnectionThatStandsOutlivesANetworkPolicyUnlessItsPlu
   EXPECT_THAT(Call("run " + folder_.string()).error, HasSubstr("is neither enforced nor strict nor ignored"));
 }
 
+// The policy stays, and the senders are no longer those whom it lets in.
+TEST_F(InstallationTest, AStrictPluginLooksAgainOnceLabelsChange) {
+  std::string story = PolicyArrives("strict");
+  const std::string_view type = "policyTypes: [Ingress]}}]}}]";
+  const size_t at = story.find(type);
+  ASSERT_NE(at, std::string::npos);
+  story.replace(
+      at, type.size(),
+      "policyTypes: [Ingress], ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "
+      "sample, closed: \"no\"}}}]}]}}]}}]");
+  const std::string_view before = "- name: before\n";
+  story.replace(
+      story.find(before), before.size(),
+      "- name: before\n  do: [{label: {cluster: c1, kind: Namespace, name: sample, set: {closed: \"no\"}}}]\n");
+  Write("scenario.yaml", story + "0}}]\n");
+  const Ran open = Call("run " + folder_.string());
+  EXPECT_EQ(open.code, 0) << open.output << open.error;
+  Write("scenario.yaml",
+        story +
+            "0}}]\n- name: closed\n  do: [{label: {cluster: c1, kind: Namespace, name: sample, set: {closed: "
+            "\"yes\"}}}]\n  then: [{flow: f, requests: 100}]\n  expect: [{requests: {of: then, failed: "
+            "'>= 1'}}]\n");
+  const Ran closed = Call("run " + folder_.string());
+  EXPECT_EQ(closed.code, 0) << closed.output << closed.error;
+}
+
 TEST_F(InstallationTest, ABoundThatNothingKeepsIsBadInput) {
   for (const auto& [bound, why] : {std::pair("'< 0'", "nothing is less than 0"), {"'> 100%'", "is more than 100%"}}) {
     Write("scenario.yaml", PolicyArrives("enforced") + bound + "}}]\n");

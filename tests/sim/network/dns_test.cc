@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/status.h"
 #include "tests/fakes/kube/cluster_fixture.h"
 
 namespace wavetank::sim {
@@ -88,7 +89,7 @@ metadata: {name: web, namespace: default}
 spec: {clusterIP: 10.96.7.7, ports: [{port: 80}]}
 )");
   }
-  void Corefile(const std::string& text) {
+  void Corefile(const std::string& text, const std::string& other_keys = "") {
     std::string lines;
     for (size_t from = 0, to; from < text.size(); from = to + 1) {
       to = std::min(text.find('\n', from), text.size());
@@ -96,7 +97,7 @@ spec: {clusterIP: 10.96.7.7, ports: [{port: 80}]}
     }
     ApplyText(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: coredns, namespace: kube-system}\ndata:\n  Corefile: |\n" +
-        lines);
+        lines + other_keys);
   }
 };
 
@@ -174,6 +175,45 @@ TEST_F(CorefileTest, OneThatCannotBeReadLeavesTheOneBefore) {
   EXPECT_EQ(Says("db.internal."), "192.0.2.7");
   Corefile(".:53 {\n hosts {\n  192.0.2.8 db.internal\n }\n");
   EXPECT_EQ(Says("db.internal."), "192.0.2.7");
+}
+
+// k3s: its own ConfigMap has the nodes' names, another one what its administrator adds.
+TEST_F(CorefileTest, WhatItImportsStandsInItsPlace) {
+  Corefile(
+      "(outside) {\n forward . /etc/resolv.conf\n}\n.:53 {\n reload\n kubernetes cluster.local\n hosts "
+      "/etc/coredns/NodeHosts {\n  ttl 60\n  reload 15s\n  fallthrough\n }\n import outside\n import "
+      "custom/*.override\n}\nimport /etc/coredns/custom/*.server\n",
+      "  NodeHosts: |\n    172.18.0.3 k3d-server-0 # itself\n    172.18.0.4 k3d-agent-0\n");
+  EXPECT_EQ(Says("k3d-agent-0."), "172.18.0.4");
+  EXPECT_EQ(Says("web"), "10.96.7.7");
+  EXPECT_EQ(Says("www.example."), "203.0.113.1");
+  EXPECT_EQ(Says("web.corp."), "NOT_FOUND");
+  ApplyText(R"(
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: coredns-custom, namespace: kube-system}
+data:
+  a.override: "rewrite name suffix .corp .default.svc.cluster.local"
+  b.server: "internal:53 {\n  hosts {\n    192.0.2.9 db.internal\n  }\n}"
+  c.txt: "internal:53 {\n}"
+)");
+  EXPECT_EQ(Says("web.corp."), "10.96.7.7") << "the plugin reload looks at imports, too";
+  EXPECT_EQ(Says("db.internal."), "192.0.2.9");
+}
+
+TEST_F(CorefileTest, ImportsThatLeadNowhereOrRoundAreNoConfiguration) {
+  const auto why = [](const std::string& text, const sim::Corefile::Files& files) {
+    const auto read = sim::Corefile::Read(text, &files);
+    return read.ok() ? "read" : std::string(Message(read.status()));
+  };
+  EXPECT_EQ(why(".:53 {\n import none\n}", {}), "line 2: File to import not found: none");
+  EXPECT_EQ(why("import custom/*.server\n.:53 {\n}", {}), "read");
+  EXPECT_EQ(why("import */*.server\n.:53 {\n}", {}),
+            "line 1: Glob pattern may only contain one wildcard (*), but has others: */*.server");
+  EXPECT_EQ(why("import custom/a\n", {{"custom/a", "import b\n"}, {"custom/b", "import none\n"}}),
+            "custom/b, line 1: File to import not found: none");
+  EXPECT_EQ(why("import custom/a\n", {{"custom/a", "import a\n"}}), "custom/a, line 1: imports lead round in a circle");
+  EXPECT_EQ(why(".:53 {\n import a b\n}", {}), "line 2: import takes one argument");
 }
 
 }  // namespace
