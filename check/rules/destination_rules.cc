@@ -8,9 +8,11 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/model/host_name.h"
+#include "core/model/labels.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "scenarios/language/yaml_reader.h"
 
 namespace wavetank::check {
 namespace {
@@ -100,7 +102,53 @@ void FailoverWithoutOutlierDetection(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// Those of pods, and those that istiod gives endpoints.
+std::set<std::string, std::less<>> LabelsOfPods(const Mesh& mesh) {
+  std::set<std::string, std::less<>> out;
+  for (const std::string_view of_istiod : {pilot::kRegionLabel, pilot::kZoneLabel, pilot::kSubzoneLabel,
+                                           pilot::kNetworkLabel, pilot::kClusterLabel, pilot::kHostnameLabel})
+    out.emplace(of_istiod);
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& pod : mesh.List(*cluster, "Pod")) {
+      for (const auto& [label, value] : pod->meta.labels) out.insert(label);
+    }
+  }
+  return out;
+}
+
+// Whether a pod, or an endpoint of another kind of the rule's host, has it.
+bool AnyHasLabel(const std::set<std::string, std::less<>>& of_pods, const MeshCluster& cluster, const RuleConfig& rule,
+                 const std::string& label) {
+  if (of_pods.contains(label)) return true;
+  const auto endpoints = EndpointsOf(cluster, rule);
+  return std::any_of(endpoints.begin(), endpoints.end(), [&](const auto& e) {
+    const auto& labels = e.second->p().labels;
+    return std::any_of(labels.begin(), labels.end(), [&](const auto& each) { return each.first == label; });
+  });
+}
+
+// istiod: pilot/pkg/networking/core/v1alpha3/loadbalancer/loadbalancer.go, applyPriorityFailover(): what neither the
+// client nor an endpoint has is the same for both.
+void FailoverLabelOfNobody(const Mesh& mesh, Findings& findings) {
+  const std::set<std::string, std::less<>> labels = LabelsOfPods(mesh);
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      if (!policy.load_balancer || !policy.load_balancer->locality_lb_setting) return;
+      for (const std::string& label : policy.load_balancer->locality_lb_setting->failover_priority) {
+        const std::string key = label.substr(0, label.find('='));
+        if (AnyHasLabel(labels, cluster, rule, key)) continue;
+        findings.Add(cluster, rule.meta,
+                     fmt::format("failoverPriority{} by {}: no pod has that label, so it ranks nothing", of, key));
+        const std::string_view near =
+            scenario::Nearest(key, std::vector<std::string_view>(labels.begin(), labels.end()));
+        if (!near.empty()) findings.Explain({}, fmt::format("write {}", near));
+      }
+    });
+  });
+}
+
 void FailoverPriorityThroughGateway(const Mesh& mesh, Findings& findings) {
+  const std::set<std::string, std::less<>> labels = LabelsOfPods(mesh);
   EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
     const std::string far = RemoteNetwork(mesh, cluster, rule);
     if (far.empty()) return;
@@ -108,7 +156,8 @@ void FailoverPriorityThroughGateway(const Mesh& mesh, Findings& findings) {
       if (!policy.load_balancer || !policy.load_balancer->locality_lb_setting) return;
       for (const std::string& label : policy.load_balancer->locality_lb_setting->failover_priority) {
         const std::string key = label.substr(0, label.find('='));
-        if (key == "topology.istio.io/network" || key == "topology.istio.io/cluster") continue;
+        if (key == pilot::kNetworkLabel || key == pilot::kClusterLabel) continue;
+        if (!AnyHasLabel(labels, cluster, rule, key)) continue;  // WT751
         findings.Add(cluster, rule.meta,
                      fmt::format("failoverPriority{} by {}: endpoints in {} are behind a gateway, which has labels of "
                                  "network and cluster alone, and end in the last priority",
@@ -665,6 +714,9 @@ const std::vector<Rule>& DestinationRuleRules() {
        "give each subset a name of its own", "istio/istio#50353", SubsetsOfOneName},
       {"WT513", "FailoverWithoutOutlierDetection", Level::kWarning, "without it every endpoint counts as healthy",
        "add outlierDetection to the same trafficPolicy", "istio/istio#33024, #19257", FailoverWithoutOutlierDetection},
+      {"WT751", "FailoverLabelOfNobody", Level::kWarning,
+       "endpoints differ by labels that some have and others have not",
+       "name a label that pods have, or one that istiod gives them", "", FailoverLabelOfNobody},
       {"WT514", "FailoverPriorityThroughGateway", Level::kWarning,
        "a gateway stands for pods whose labels it does not bear",
        "rank by topology.istio.io/network or cluster, or use failover by region", "istio/istio#49500",

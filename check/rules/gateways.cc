@@ -5,10 +5,13 @@
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
+#include "core/base/status.h"
 #include "core/config/schema/protocol.h"
 #include "core/model/gateway.h"
 #include "core/model/host_name.h"
 #include "core/model/proxy.h"
+#include "core/security/credentials.h"
+#include "core/x509/x509.h"
 #include "core/xds/connection.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
@@ -110,6 +113,20 @@ std::string LacksKeys(const MeshCluster& cluster, const kube::Object& secret) {
   return fmt::format("has {}, and neither tls.crt and tls.key nor cert and key", keys);
 }
 
+// What keeps a listener without its certificate although the Secret has the keys; empty: nothing, or its data is not
+// known. What has expired WT303 tells. istiod: pilot/pkg/xds/sds.go, ValidateCertificate(); envoy:
+// source/extensions/transport_sockets/tls/context_impl.cc refuses a key that is another certificate's.
+std::string WrongInPair(const MeshCluster& cluster, const kube::Object& secret) {
+  const absl::StatusOr<security::CertInfo> pair = security::ExtractCertInfo(secret);
+  if (cluster.recorded || !pair.ok()) return {};
+  const absl::StatusOr<x509::CertificateRef> certificate = x509::Certificate::FromPem(pair->cert, "its certificate");
+  if (!certificate.ok()) return fmt::format("holds what is no certificate: {}", Message(certificate.status()));
+  const absl::StatusOr<x509::KeyPairRef> key = x509::KeyPair::FromPem(pair->key, "its key");
+  if (!key.ok()) return fmt::format("holds what is no private key: {}", Message(key.status()));
+  if (!(*certificate)->Matches(**key)) return "holds a private key that is not its certificate's";
+  return {};
+}
+
 void CredentialMissing(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     for (const config::GatewayRef& gateway : cluster->configs.Gateways()) {
@@ -122,7 +139,8 @@ void CredentialMissing(const Mesh& mesh, Findings& findings) {
           const MeshCluster* at = mesh.Find(pod->site().name);
           if (const kube::ObjectRef secret = mesh.Get(*at, "Secret", pod->pod()->meta.ns, server.tls->credential_name);
               secret != nullptr) {
-            const std::string lacks = LacksKeys(*at, *secret);
+            std::string lacks = LacksKeys(*at, *secret);
+            if (lacks.empty()) lacks = WrongInPair(*at, *secret);
             if (!lacks.empty()) {
               findings.Add(*cluster, gateway->meta,
                            fmt::format("credentialName {}: Secret {}/{} of {} {}", server.tls->credential_name,

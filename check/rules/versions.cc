@@ -391,6 +391,12 @@ std::pair<std::string, std::string> CauseOf(const std::string& words, const Mesh
   return {};
 }
 
+// As its agent's probe says it: it lacks some, or what it has is not in force.
+bool WaitsForConfiguration(std::string_view trouble) {
+  return trouble.find("from XDS server") != std::string_view::npos ||
+         trouble.find("is not live") != std::string_view::npos;
+}
+
 // What its agent or Envoy says of each application's or gateway's proxy that waits for something.
 void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
   std::map<std::pair<std::string, std::string>, std::pair<kube::ObjectRef, std::vector<std::string>>> by_owner;
@@ -399,7 +405,7 @@ void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
       if (!pod->bootstrap()) continue;  // that it was not admitted WT700 says
       const std::string trouble = pod->Trouble();
       // Of one that refused what it was sent WT532 tells what it was, of one that waits for files WT548.
-      const bool waits = trouble.find("config not received") != std::string::npos;
+      const bool waits = WaitsForConfiguration(trouble);
       const bool told = waits && std::any_of(findings.before().begin(), findings.before().end(), [&](const Finding& f) {
                           return (f.rule->code == "WT532" || f.rule->code == "WT548") && f.cluster == cluster->name;
                         });
@@ -424,7 +430,7 @@ void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
                        "mend CLUSTER_ID first: this follows from it");
     }
     if (const auto [why, remedy] = CauseOf(entry.second.front(), primary); !why.empty()) findings.Explain(why, remedy);
-    if (entry.second.front().find("config not received") != std::string::npos && primary != nullptr &&
+    if (WaitsForConfiguration(entry.second.front()) && primary != nullptr &&
         std::any_of(findings.before().begin(), findings.before().end(),
                     [&](const Finding& f) { return f.rule->code == "IST0161" && f.cluster == primary->name; }))
       findings.Explain(

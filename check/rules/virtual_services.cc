@@ -298,6 +298,12 @@ void MatchesNeverHappen(const Mesh& mesh, Findings& findings) {
                                        [](char letter) { return letter >= 'a' && letter <= 'z'; });
         if (small)
           findings.Add(cluster, vs.meta, fmt::format("method '{}': methods have capital letters", method->value));
+        const auto& scheme = match.scheme;
+        const bool capital = scheme && scheme->kind != Kind::kRegex &&
+                             std::any_of(scheme->value.begin(), scheme->value.end(),
+                                         [](char letter) { return letter >= 'A' && letter <= 'Z'; });
+        if (capital)
+          findings.Add(cluster, vs.meta, fmt::format("scheme '{}': schemes have small letters", scheme->value));
         const bool mesh_alone = bound.size() == 1 && bound[0] == pilot::kMeshGateway;
         if (mesh_alone && match.scheme && match.scheme->kind == Kind::kExact && match.scheme->value == "https") {
           findings.Add(cluster, vs.meta,

@@ -56,27 +56,26 @@ absl::StatusOr<uint16_t> PortOf(const json& object, std::string_view path) {
 
 }  // namespace
 
+std::string_view LacksConfiguration(const Updates& cds, const Updates& lds) {
+  if (cds.accepted > 0 && lds.accepted > 0) return {};
+  if (cds.accepted == 0 && lds.accepted == 0) return "config not received from XDS server (is Istiod running?)";
+  if (lds.rejected > 0 || cds.rejected > 0) return "config received from XDS server, but was rejected";
+  return "config not fully received from XDS server";
+}
+
 absl::Status ReadyProbe::OnUpdates(const absl::StatusOr<std::string>& page) {
   if (configured_) return absl::OkStatus();
   if (!page.ok()) return page.status();
-  const uint64_t cds = Stat(*page, "cluster_manager.cds.update_success");
-  const uint64_t cds_rejected = Stat(*page, "cluster_manager.cds.update_rejected");
-  const uint64_t lds = Stat(*page, "listener_manager.lds.update_success");
-  const uint64_t lds_rejected = Stat(*page, "listener_manager.lds.update_rejected");
-  if (cds > 0 && lds > 0) {
-    configured_ = true;
-    return absl::OkStatus();
-  }
-  const std::string counts =
-      fmt::format("cds updates: {} successful, {} rejected; lds updates: {} successful, {} rejected", cds, cds_rejected,
-                  lds, lds_rejected);
-  const char* what = "config not fully received from XDS server";
-  if (cds == 0 && lds == 0) {
-    what = "config not received from XDS server (is Istiod running?)";
-  } else if (lds_rejected > 0 || cds_rejected > 0) {
-    what = "config received from XDS server, but was rejected";
-  }
-  return absl::UnavailableError(fmt::format("{}: {}", what, counts));
+  const Updates cds{Stat(*page, "cluster_manager.cds.update_success"),
+                    Stat(*page, "cluster_manager.cds.update_rejected")};
+  const Updates lds{Stat(*page, "listener_manager.lds.update_success"),
+                    Stat(*page, "listener_manager.lds.update_rejected")};
+  const std::string_view lacks = LacksConfiguration(cds, lds);
+  configured_ = lacks.empty();
+  if (configured_) return absl::OkStatus();
+  return absl::UnavailableError(
+      fmt::format("{}: cds updates: {} successful, {} rejected; lds updates: {} successful, {} rejected", lacks,
+                  cds.accepted, cds.rejected, lds.accepted, lds.rejected));
 }
 
 absl::Status ReadyProbe::OnState(const absl::StatusOr<std::string>& page) {

@@ -20,6 +20,13 @@ inline constexpr std::string_view kUpdateStatsQuery =
 inline constexpr std::string_view kReadyStatsQuery =
     R"(/stats?usedonly&filter=^(server\.state|listener_manager\.workers_started))";
 
+// What is said of a proxy that lacks configuration; empty: it has accepted clusters and listeners (pilot-agent:
+// status/ready/probe.go, checkConfigStatus).
+struct Updates {
+  uint64_t accepted = 0, rejected = 0;
+};
+std::string_view LacksConfiguration(const Updates& cds, const Updates& lds);
+
 // One prober per Envoy: what was once seen need not be asked for again.
 class ReadyProbe {
  public:

@@ -155,7 +155,8 @@ struct Istiod::Impl {
     SetGenerator(XdsType::kNds, MakeNdsGenerator());
     // Without it istiod answers such a request with nothing, as with any that no generator has an answer for.
     if (options.multi_root) SetGenerator(XdsType::kPcds, MakeTrustBundleGenerator(trust_bundle));
-    SetGenerator(XdsType::kSds, std::make_unique<security::SecretGenerator>(host, credentials, discovery.cache()));
+    SetGenerator(XdsType::kSds,
+                 std::make_unique<security::SecretGenerator>(host, credentials, discovery.cache(), &surroundings.log));
     generators.push_back(MakeProxylessGenerator());
     for (const XdsType type : {XdsType::kCds, XdsType::kLds, XdsType::kRds}) {
       discovery.SetGenerator(kGrpcGenerator, type, generators.back().get());

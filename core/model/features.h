@@ -39,6 +39,7 @@ struct Features {
   bool sniffs_inbound = true;                 // PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND
   bool sniffs_outbound = true;                // PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND
   bool validates_trust_domains = true;        // not PILOT_SKIP_VALIDATE_TRUST_DOMAIN
+  bool verifies_sds_certificates = true;      // VERIFY_SDS_CERTIFICATE
   bool xds_identity_check = true;             // PILOT_ENABLE_XDS_IDENTITY_CHECK
   std::optional<Duration> inbound_detection;  // PILOT_INBOUND_PROTOCOL_DETECTION_TIMEOUT
   double trace_sampling = 1;                  // PILOT_TRACE_SAMPLING, per cent

@@ -181,6 +181,7 @@ constexpr Setter kSetters[] = {
     {"TRUSTED_GATEWAY_CIDR", [](const Value& v, Settings* s) { s->options.trusted_gateways = SplitAtCommas(v.text); }},
     {"VALIDATION_WEBHOOK_CONFIG_NAME", [](const Value& v, Settings* s) { s->patches_validation = !v.text.empty(); }},
     {"VERIFY_CERTIFICATE_AT_CLIENT", SetChange<Change::kSystemRootByDefault>},
+    {"VERIFY_SDS_CERTIFICATE", SetFeature<&Features::verifies_sds_certificates>},
     {"XDS_AUTH", [](const Value& v, Settings* s) { s->options.xds_auth = v.flag; }},
     {"XDS_AUTH_PLAINTEXT", [](const Value& v, Settings* s) { s->options.xds_auth_plaintext = v.flag; }},
 };

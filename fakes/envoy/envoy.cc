@@ -90,7 +90,8 @@ uint64_t Envoy::counter(std::string_view name) const { return impl_->view.counte
 std::map<std::string, uint64_t> Envoy::AllStats() const {
   std::map<std::string, uint64_t> out = impl_->view.AllStats();
   out["server.live"] = live() ? 1 : 0;
-  out["server.state"] = live() ? 0 : 2;  // LIVE, INITIALIZING
+  // LIVE; INITIALIZING, once it has clusters; PRE_INITIALIZING.
+  out["server.state"] = live() ? 0 : accepted_version(XdsType::kCds).empty() ? 2 : 3;
   return out;
 }
 

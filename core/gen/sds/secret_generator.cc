@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/status.h"
 #include "core/config/mesh/private_key_provider.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/view/cache_dependencies.h"
@@ -14,6 +15,7 @@
 #include "core/security/spiffe.h"
 #include "envoy/extensions/transport_sockets/tls/v3/secret.pb.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace wavetank::security {
 namespace {
@@ -113,16 +115,28 @@ bool SecretGenerator::MayHave(const pilot::Proxy& proxy, std::string_view ns, st
 }
 
 absl::StatusOr<pilot::Resource> SecretGenerator::Make(const SecretReference& reference,
-                                                      const nlohmann::json* proxy_config) {
+                                                      const nlohmann::json* proxy_config, bool verifies) {
   const bool roots = reference.name.ends_with(kCaSuffix);
   const absl::StatusOr<CertInfoRef> found =
       roots ? credentials_.GetCaCert(reference.cluster, reference.ns, reference.name)
             : credentials_.GetCertInfo(reference.cluster, reference.ns, reference.name);
-  if (!found.ok()) return found.status();
+  if (!found.ok()) {
+    return absl::Status(found.status().code(),
+                        fmt::format("failed to fetch {} for {}: {}", roots ? "ca certificate" : "key and certificate",
+                                    reference.resource_name, Message(found.status())));
+  }
   const CertInfo& info = **found;
-  if (!info.unreadable.ok()) return info.unreadable;
-  if (host_.Now() < info.not_before || host_.Now() >= info.not_after) {
-    return absl::FailedPreconditionError("certificate is expired or not yet valid");
+  if (verifies) {
+    const auto invalid = [&](std::string_view why) {
+      return absl::FailedPreconditionError(
+          fmt::format("invalid certificates: \"{}\": {}", reference.resource_name, why));
+    };
+    if (!info.unreadable.ok()) {
+      const bool pem = info.cert.find("-----BEGIN ") != std::string::npos;
+      return invalid(pem ? "x509: malformed certificate" : "pem decode failed");
+    }
+    if (host_.Now() < info.not_before || host_.Now() >= info.not_after)
+      return invalid("certificate is expired or not yet valid");
   }
   tls::Secret secret;
   secret.set_name(reference.resource_name);
@@ -143,6 +157,11 @@ absl::StatusOr<pilot::Resource> SecretGenerator::Make(const SecretReference& ref
   return Encode(reference.resource_name, secret);
 }
 
+void SecretGenerator::Refuse(std::string why) {
+  ++certificate_errors_;
+  if (log_ != nullptr && *log_) (*log_)({"warn", "ads", std::move(why)});
+}
+
 pilot::GeneratedResources SecretGenerator::Generate(const pilot::Proxy& proxy, const pilot::WatchedResource& watched,
                                                     const pilot::PushRequest& request) {
   pilot::GeneratedResources out;
@@ -159,11 +178,17 @@ pilot::GeneratedResources SecretGenerator::Generate(const pilot::Proxy& proxy, c
   const std::string provider_key = ProviderKey(proxy);
   const nlohmann::json* proxy_config =
       request.push == nullptr ? nullptr : pilot::ProxyConfigOf(proxy, request.push->mesh());
+  const bool verifies = request.push == nullptr || request.push->env().features.verifies_sds_certificates;
+  std::vector<std::string> denied;
   for (const std::string& name : watched.resource_names) {
     const absl::StatusOr<SecretReference> reference =
         SecretReference::Parse(name, identity->ns, cluster, credentials_.config_cluster());
-    if (!reference.ok() || !MayHave(proxy, identity->ns, identity->service_account, *reference)) {
-      ++certificate_errors_;
+    if (!reference.ok()) {
+      Refuse(fmt::format("error parsing resource name: {}", Message(reference.status())));
+      continue;
+    }
+    if (!MayHave(proxy, identity->ns, identity->service_account, *reference)) {
+      denied.push_back(reference->name);
       continue;
     }
     const std::vector<ConfigKey> related = RelatedSecrets(reference->ns, reference->name);
@@ -181,15 +206,23 @@ pilot::GeneratedResources SecretGenerator::Generate(const pilot::Proxy& proxy, c
       ++out.cached;
       continue;
     }
-    absl::StatusOr<pilot::Resource> made = Make(*reference, proxy_config);
+    absl::StatusOr<pilot::Resource> made = Make(*reference, proxy_config, verifies);
     if (!made.ok()) {
-      ++certificate_errors_;
+      Refuse(std::string(Message(made.status())));
       continue;
     }
     std::vector<uint64_t> dependencies;
     for (const ConfigKey& secret : related) pilot::AddDependency(secret, dependencies);
     cache_.Add(pilot::XdsCache::Type::kSds, std::move(key), request.start, dependencies, *made);
     out.resources.push_back(*std::move(made));
+  }
+  if (!denied.empty()) {
+    // istiod: filterAuthorizedResources, atMostNJoin
+    const absl::Status why = credentials_.Authorize(cluster, identity->service_account, identity->ns);
+    std::string names = fmt::format("{}", fmt::join(denied, ", "));
+    if (denied.size() > 2) names = fmt::format("{}, {}, and {} others", denied[0], denied[1], denied.size() - 2);
+    Refuse(fmt::format("proxy {} attempted to access unauthorized certificates {}: {}", proxy.id, names,
+                       why.ok() ? "cross namespace secret reference requires ReferencePolicy" : Message(why)));
   }
   return out;
 }

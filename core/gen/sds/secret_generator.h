@@ -2,8 +2,8 @@
 // pilot/pkg/model/credentials/resource.go).
 //
 // A resource that the router may not have, that is not there or whose certificate is not valid now is left out of the
-// answer without a word, so that one bad reference does not take the others along. What is generated holds private
-// keys: a Resource of type SDS must not be printed.
+// answer, which only istiod's log tells, so that one bad reference does not take the others along. What is generated
+// holds private keys: a Resource of type SDS must not be printed.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/host.h"
+#include "core/base/log_line.h"
 #include "core/security/credentials.h"
 #include "core/xds/cache.h"
 #include "core/xds/generator.h"
@@ -36,9 +37,9 @@ std::vector<pilot::ConfigKey> RelatedSecrets(std::string_view ns, std::string_vi
 
 class SecretGenerator final : public pilot::Generator {
  public:
-  // All outlive it.
-  SecretGenerator(Host& host, Credentials& credentials, pilot::XdsCache& cache)
-      : host_(host), credentials_(credentials), cache_(cache) {}
+  // All outlive it. `log` hears what is refused, in istiod's words; null: nobody does.
+  SecretGenerator(Host& host, Credentials& credentials, pilot::XdsCache& cache, const LogSink* log = nullptr)
+      : host_(host), credentials_(credentials), cache_(cache), log_(log) {}
 
   // Not sent at all: the proxy is not authenticated, the push concerns no Secret, or a cluster is unknown.
   pilot::GeneratedResources Generate(const pilot::Proxy& proxy, const pilot::WatchedResource& watched,
@@ -50,12 +51,16 @@ class SecretGenerator final : public pilot::Generator {
  private:
   bool MayHave(const pilot::Proxy& proxy, std::string_view ns, std::string_view service_account,
                const SecretReference& reference);
-  // `proxy_config`: the router's, in JSON; may be null.
-  absl::StatusOr<pilot::Resource> Make(const SecretReference& reference, const nlohmann::json* proxy_config);
+  // `proxy_config`: the router's, in JSON; may be null. `verifies`: what is no certificate of today is refused.
+  absl::StatusOr<pilot::Resource> Make(const SecretReference& reference, const nlohmann::json* proxy_config,
+                                       bool verifies);
+  // An error counts, and istiod warns of it.
+  void Refuse(std::string why);
 
   Host& host_;
   Credentials& credentials_;
   pilot::XdsCache& cache_;
+  const LogSink* log_;
   int64_t certificate_errors_ = 0;
 };
 

@@ -99,7 +99,9 @@ class SecretGeneratorTest : public ::testing::Test {
   Reviewer reviewer;
   Credentials credentials{"c1"};
   pilot::XdsCache cache;
-  SecretGenerator generator{host, credentials, cache};
+  std::vector<std::string> warnings;
+  LogSink log{[this](const LogLine& line) { warnings.push_back(line.text); }};
+  SecretGenerator generator{host, credentials, cache, &log};
   pilot::Proxy proxy;
   std::vector<std::string> events;
 };
@@ -179,7 +181,7 @@ TEST_F(SecretGeneratorTest, WhoMayNotListSecretsOrAsksForAnotherNamespaceGetsNot
   const auto out = Generate({"kubernetes://web"});
   EXPECT_TRUE(out.send);
   EXPECT_THAT(Names(out), IsEmpty());
-  EXPECT_EQ(generator.certificate_errors(), 2);
+  EXPECT_EQ(generator.certificate_errors(), 2) << "one for each answer";
 }
 
 TEST_F(SecretGeneratorTest, WithoutAVerifiedIdentityNothingIsSent) {
@@ -302,6 +304,34 @@ TEST(SecretBenchCase, AsManySecretsAsIstiodGenerates) {
     EXPECT_EQ(last.name(), "kubernetes://default/sds-credential-" + std::to_string(secrets - 1));
     EXPECT_GT(last.tls_certificate().private_key().inline_bytes().size(), 1600u);
   }
+}
+
+TEST_F(SecretGeneratorTest, IstiodsLogTellsWhatIsNotHandedOut) {
+  PutTls(remote_client, "old", "old", 1h);
+  remote_client.Put(
+      kube::MakeSecret("gw", "text", {{"tls.crt", "a"}, {"tls.key", "b"}}, {}, {}, "kubernetes.io/tls")->body);
+  Run(2h);
+  proxy.id = "edge.gw";
+  Generate({"nonsense", "kubernetes://absent", "kubernetes://old", "kubernetes://text", "kubernetes://other/a",
+            "kubernetes://other/b", "kubernetes://other/c"});
+  EXPECT_THAT(warnings,
+              ElementsAre("error parsing resource name: unknown resource type: nonsense",
+                          HasSubstr("failed to fetch key and certificate for kubernetes://absent: "),
+                          "invalid certificates: \"kubernetes://old\": certificate is expired or not yet valid",
+                          "invalid certificates: \"kubernetes://text\": pem decode failed",
+                          "proxy edge.gw attempted to access unauthorized certificates a, b, and 1 others: "
+                          "cross namespace secret reference requires ReferencePolicy"));
+}
+
+TEST_F(SecretGeneratorTest, WithoutVerificationEveryPairIsHandedOut) {
+  PutTls(remote_client, "old", "old", 1h);
+  Run(2h);
+  pilot::GenWorld world;
+  pilot::Environment env = world.Env();
+  env.features.verifies_sds_certificates = false;
+  pilot::PushRequest request = Full();
+  request.push = pilot::PushContext::Create(env, nullptr, request, "1");
+  EXPECT_THAT(Names(Generate({"kubernetes://old"}, request)), ElementsAre("kubernetes://old"));
 }
 
 }  // namespace
