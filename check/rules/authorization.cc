@@ -244,8 +244,8 @@ void PortsOfServices(const Mesh& mesh, Findings& findings) {
       for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
         const kube::Service& service = kube::ParseService(*object);
         for (const kube::ServicePort& port : service.ports) {
-          const int target = port.Target();
-          if (!port.target_port_name.empty()) continue;
+          const int target = kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));
+          if (target == 0) continue;
           targets.insert(target);
           ports.emplace(port.port, std::pair(target, object->meta.ns + "/" + object->meta.name));
         }

@@ -267,16 +267,19 @@ int ListensAt(const Mesh& mesh, const sim::PodProcess& pod, int number) {
   for (const kube::ObjectRef& object : ServicesBefore(mesh, pod)) {
     if (object->meta.labels.contains("experimental.istio.io/disable-gateway-port-translation")) continue;
     for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
-      if (port.port == number && port.target_port_name.empty()) return port.Target();
+      if (port.port != number) continue;
+      if (const int target = kube::TargetPortOf(port, kube::ParsePod(*pod.pod())); target != 0) return target;
     }
   }
   return number;
 }
 
-// What its load balancer leads to; 0: it has no such port, or one by name.
-int TargetForOthers(const kube::Object& object, const kube::Service& service) {
+// What its load balancer leads to, of the first of its pods; 0: it has no such port, or the pod none of that name.
+int TargetForOthers(const kube::Object& object, const kube::Service& service,
+                    const std::vector<const sim::PodProcess*>& pods) {
   for (const kube::ServicePort& port : service.ports) {
-    if (port.port == PortForOthers(object)) return port.target_port_name.empty() ? port.Target() : 0;
+    if (port.port == PortForOthers(object))
+      return pods.empty() ? 0 : kube::TargetPortOf(port, kube::ParsePod(*pods.front()->pod()));
   }
   return 0;
 }
@@ -318,7 +321,7 @@ void NoAutoPassthrough(const Mesh& mesh, Findings& findings) {
     const MeshCluster* config = mesh.Find(cluster.control_plane);
     const auto pods = Behind(mesh, cluster, object);
     if (config == nullptr || pods.empty()) return;
-    const int wanted = PortForOthers(object), target = TargetForOthers(object, service);
+    const int wanted = PortForOthers(object), target = TargetForOthers(object, service, pods);
     kube::ObjectRef elsewhere;  // a Gateway of that port that is bound to an address of nobody's
     std::string bind;
     const bool exposed = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) {
@@ -450,7 +453,7 @@ void TargetOfGatewayPort(const Mesh& mesh, Findings& findings) {
   EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
     const MeshCluster* config = mesh.Find(cluster.control_plane);
     const auto pods = Behind(mesh, cluster, object);
-    const int wanted = PortForOthers(object), target = TargetForOthers(object, service);
+    const int wanted = PortForOthers(object), target = TargetForOthers(object, service, pods);
     if (config == nullptr || pods.empty() || target == 0) return;
     int listens = 0;
     for (const auto& [gateway, server] : AutoPassthroughServers(*config, *pods.front())) {

@@ -180,7 +180,7 @@ void GatewayPortsNobodyOffers(const Mesh& mesh, Findings& findings) {
           any = true;
           for (const kube::ServicePort& port : kube::ParseService(*service).ports) {
             offered.insert(port.port);
-            offered.insert(port.target_port);
+            offered.insert(kube::TargetPortOf(port, kube::ParsePod(*pod->pod())));
           }
         }
       }

@@ -156,7 +156,9 @@ void OptedOutUnevenly(const Mesh& mesh, Findings& findings) {
 std::set<int> ServedPorts(const Mesh& mesh, const sim::PodProcess& pod) {
   std::set<int> out;
   for (const kube::ObjectRef& object : ServicesBefore(mesh, pod)) {
-    for (const kube::ServicePort& port : kube::ParseService(*object).ports) out.insert(port.Target());
+    for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+      if (const int target = kube::TargetPortOf(port, kube::ParsePod(*pod.pod())); target != 0) out.insert(target);
+    }
   }
   return out;
 }
@@ -264,15 +266,14 @@ void PortsOfTheSidecar(const Mesh& mesh, Findings& findings) {
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
       if (IsSystemNamespace(mesh, object->meta.ns)) continue;
       for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
-        const int target = port.Target();
-        if (!IsSidecarPort(target)) continue;
-        const auto pods = Behind(mesh, *cluster, *object);
-        const bool sidecar =
-            std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return pod->bootstrap() && !pod->router(); });
-        if (sidecar)
+        for (const sim::PodProcess* pod : Behind(mesh, *cluster, *object)) {
+          const int target = kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));
+          if (!IsSidecarPort(target) || !pod->bootstrap() || pod->router()) continue;
           findings.Add(
               *cluster, *object,
               fmt::format("port {} leads to {}, which is the sidecar's own in the pods behind it", port.port, target));
+          break;
+        }
       }
     }
   }

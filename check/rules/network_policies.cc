@@ -175,7 +175,8 @@ void ForgottenGateway(const Mesh& mesh, Findings& findings) {
           const Isolation in = IsolationOf(policies, *pod, PolicyDirection::kIngress);
           if (in.policy == nullptr) continue;
           for (const kube::ServicePort& port : service.ports) {
-            const int target = port.Target();
+            const int target = kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));
+            if (target == 0) continue;
             const bool open = std::any_of(in.rules.begin(), in.rules.end(), [&](const json* rule) {
               return HasPort(*rule, target) &&
                      HasPeer(At(*rule, "from"), *in.policy, ns.get(), from.meta.ns, from.meta.labels);
@@ -432,6 +433,8 @@ void ClosesApplications(const Mesh& mesh, Findings& findings) {
         const Isolation in = IsolationOf(policies, *pod, PolicyDirection::kIngress);
         if (in.policy == nullptr) continue;
         for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+          const int target = kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));
+          if (target == 0) continue;
           bool client = false, admitted = false;
           for (const sim::PodProcess* other : pods) {
             if (!IsApplication(*other) || std::find(behind.begin(), behind.end(), other) != behind.end()) continue;
@@ -439,14 +442,14 @@ void ClosesApplications(const Mesh& mesh, Findings& findings) {
             const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", from.meta.ns);
             client = true;
             admitted = admitted || std::any_of(in.rules.begin(), in.rules.end(), [&](const json* rule) {
-                         return HasPort(*rule, port.Target()) &&
+                         return HasPort(*rule, target) &&
                                 HasPeer(At(*rule, "from"), *in.policy, ns.get(), from.meta.ns, from.meta.labels);
                        });
           }
           if (!client || admitted || !told.insert(fmt::format("{} {}", NameOf(*in.policy), object->meta.name)).second)
             continue;
           findings.Add(*cluster, *in.policy,
-                       fmt::format("admits no application of {} to port {} of Service {}", cluster->name, port.Target(),
+                       fmt::format("admits no application of {} to port {} of Service {}", cluster->name, target,
                                    object->meta.name));
         }
       }

@@ -39,7 +39,8 @@ void PortLevelMtlsOfServicePort(const Mesh& mesh, Findings& findings) {
         for (const kube::ContainerPort& each : kube::ParsePod(*pod->pod()).ports) declared.insert(each.container_port);
         for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
           for (const kube::ServicePort& each : kube::ParseService(*object).ports) {
-            targets.insert(each.Target());
+            if (const int target = kube::TargetPortOf(each, kube::ParsePod(*pod->pod())); target != 0)
+              targets.insert(target);
             if (each.port == port && of.empty()) of = object->meta.ns + "/" + object->meta.name;
           }
         }

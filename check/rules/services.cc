@@ -157,7 +157,7 @@ void SelectorsDiffer(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// Fn(pod's app, Service a, port of a, Service b, port of b) for Services of one namespace that select one pod.
+// Fn(cluster, Service a, port of a, Service b, port of b, pod) for Services of one namespace that select one pod.
 template <class Fn>
 void EachSharedPod(const Mesh& mesh, Fn fn) {
   for (const auto& cluster : mesh.clusters()) {
@@ -173,7 +173,7 @@ void EachSharedPod(const Mesh& mesh, Fn fn) {
           if (services[i].second != services[j].second) continue;
           for (const auto& p : kube::ParseService(*services[i].first).ports) {
             for (const auto& q : kube::ParseService(*services[j].first).ports)
-              fn(*cluster, services[i].first, p, services[j].first, q);
+              fn(*cluster, services[i].first, p, services[j].first, q, kube::ParsePod(*services[i].second->pod()));
           }
         }
       }
@@ -182,7 +182,8 @@ void EachSharedPod(const Mesh& mesh, Fn fn) {
 }
 
 void ProtocolsOfOnePort(const Mesh& mesh, Findings& findings) {
-  EachSharedPod(mesh, [&](const MeshCluster& cluster, const auto& a, const auto& p, const auto& b, const auto& q) {
+  EachSharedPod(mesh, [&](const MeshCluster& cluster, const auto& a, const auto& p, const auto& b, const auto& q,
+                          const kube::Pod&) {
     if (p.port != q.port || ProtocolOf(p) == ProtocolOf(q)) return;
     findings.Add(cluster, *a,
                  fmt::format("port {} is {} here and {} in Service {}, which selects the same pods", p.port,
@@ -191,11 +192,13 @@ void ProtocolsOfOnePort(const Mesh& mesh, Findings& findings) {
 }
 
 void PortsOfOneTarget(const Mesh& mesh, Findings& findings) {
-  EachSharedPod(mesh, [&](const MeshCluster& cluster, const auto& a, const auto& p, const auto& b, const auto& q) {
-    if (p.port == q.port || p.Target() != q.Target()) return;
+  EachSharedPod(mesh, [&](const MeshCluster& cluster, const auto& a, const auto& p, const auto& b, const auto& q,
+                          const kube::Pod& pod) {
+    const int target = kube::TargetPortOf(p, pod);
+    if (p.port == q.port || target == 0 || target != kube::TargetPortOf(q, pod)) return;
     findings.Add(cluster, *a,
                  fmt::format("target port {} is port {} here and port {} of Service {}, which selects the same pods",
-                             p.Target(), p.port, q.port, b->meta.name));
+                             target, p.port, q.port, b->meta.name));
   });
 }
 
@@ -242,8 +245,7 @@ void TargetPortNotDeclared(const Mesh& mesh, Findings& findings) {
           for (const kube::ContainerPort& c : kube::ParsePod(*pod->pod()).ports) {
             if (c.name.starts_with("http-envoy-prom")) continue;  // the sidecar's
             declares = true;
-            any = any ||
-                  (port.target_port_name.empty() ? c.container_port == port.Target() : c.name == port.target_port_name);
+            any = any || c.container_port == kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));
           }
         }
         const bool named = !port.target_port_name.empty();

@@ -166,7 +166,8 @@ void IngressMissesPort(const Mesh& mesh, Findings& findings) {
         continue;
       for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
         for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
-          const int target = port.Target();
+          const int target = kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));
+          if (target == 0) continue;
           const bool there = std::any_of(sidecar.spec.ingress.begin(), sidecar.spec.ingress.end(),
                                          [&](const auto& i) { return static_cast<int>(i.port.number) == target; });
           if (there) continue;

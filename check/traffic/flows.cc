@@ -30,7 +30,6 @@ std::set<std::tuple<std::string, std::string, int>> Targets(const Mesh& mesh) {
           object->meta.ns == "kube-system")
         continue;
       for (const kube::ServicePort& port : service.ports) {
-        const int target = port.Target();
         for (const sim::PodProcess* pod : mesh.world().Pods()) {
           bool selected = pod->pod()->meta.ns == object->meta.ns && !service.selector.empty();
           for (const auto& [key, value] : service.selector) {
@@ -38,8 +37,9 @@ std::set<std::tuple<std::string, std::string, int>> Targets(const Mesh& mesh) {
             selected = selected && it != pod->pod()->meta.labels.end() && it->second == value;
           }
           // Where nothing listens, everything fails before and after.
-          if (selected && port.protocol == "TCP" && pod->Listens(static_cast<uint16_t>(target)))
-            out.insert({object->meta.ns, object->meta.name, port.port});
+          if (!selected || port.protocol != "TCP") continue;
+          const int target = kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));
+          if (pod->Listens(static_cast<uint16_t>(target))) out.insert({object->meta.ns, object->meta.name, port.port});
         }
       }
     }

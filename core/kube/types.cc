@@ -222,4 +222,12 @@ std::map<std::string, std::string> ConfigMapData(const Object& object) {
   return out;
 }
 
+int TargetPortOf(const ServicePort& port, const Pod& pod) {
+  if (port.target_port_name.empty()) return port.Target();
+  for (const ContainerPort& container : pod.ports) {
+    if (container.name == port.target_port_name && container.protocol == port.protocol) return container.container_port;
+  }
+  return 0;
+}
+
 }  // namespace wavetank::kube

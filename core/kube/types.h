@@ -45,6 +45,10 @@ struct Pod {
   std::vector<ContainerPort> ports;  // of all containers, in order
   bool ready = false, host_network = false;
 };
+
+// The pod's port that a Service's port leads to: by number, or by the name that a container gives it. 0: no container
+// has a port of that name and protocol (kubernetes: pkg/api/v1/pod/util.go, FindPort()).
+int TargetPortOf(const ServicePort& port, const Pod& pod);
 const Pod& ParsePod(const Object& object);
 // The Deployment, Job, ... behind a pod, or the pod itself (istiod: pkg/kube/util.go, GetDeployMetaFromPod).
 struct WorkloadReference {

@@ -211,6 +211,7 @@ constexpr PlantedFault kFaults[] = {
     {"endpoints-port-name", "WT415"},
     {"failover-label-of-nobody", "WT751"},
     {"match-scheme-capitals", "WT585"},
+    {"named-port-excluded", "WT603"},
     {"tag-removed-typo", "WT742"},
     {"rule-selects-nobody", "IST0127"},
     {"external-selector-without-mtls", "WT557"},

@@ -63,14 +63,8 @@ std::vector<ServiceInstance> KubeController::InstancesByPod(const kube::Object& 
   for (const kube::ServicePort& port : kube::ParseService(object).ports) {
     const Port* service_port = service->FindPort(std::string_view(port.name));
     if (service_port == nullptr) continue;
-    int number = port.target_port;
-    if (!port.target_port_name.empty()) {
-      const auto named = std::find_if(pod.ports.begin(), pod.ports.end(), [&](const kube::ContainerPort& c) {
-        return c.name == port.target_port_name && c.protocol == port.protocol;
-      });
-      if (named == pod.ports.end()) continue;
-      number = named->container_port;
-    }
+    const int number = port.target_port_name.empty() ? port.target_port : kube::TargetPortOf(port, pod);
+    if (number == 0 && !port.target_port_name.empty()) continue;
     const std::pair<int, Protocol> target{number, service_port->protocol};
     if (std::none_of(targets.begin(), targets.end(), [&](const auto& t) { return t.first == target; })) {
       targets.emplace_back(target, service_port);
