@@ -175,7 +175,7 @@ std::string WithinFolder(std::string path, std::string_view folder = {}) {
   return std::string(folder) + path;
 }
 
-struct Line {
+struct TextLine {
   Words words;
   std::string place;
   std::string folder;  // of its file, "custom/"
@@ -188,10 +188,10 @@ class Assembly {
 
   absl::Status Add(std::string_view text, const std::string& file) {
     int depth = 0, number = 0;
-    std::vector<Line>* snippet = nullptr;
+    std::vector<TextLine>* snippet = nullptr;
     for (const absl::string_view raw : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
-      Line line{WordsOf({raw.data(), raw.size()}), fmt::format("line {}", ++number),
-                file.substr(0, file.rfind('/') + 1)};
+      TextLine line{WordsOf({raw.data(), raw.size()}), fmt::format("line {}", ++number),
+                    file.substr(0, file.rfind('/') + 1)};
       if (line.words.empty()) continue;
       if (!file.empty()) line.place = fmt::format("{}, {}", file, line.place);
       const bool opens = line.words.back() == "{", closes = line.words.front() == "}";
@@ -212,10 +212,10 @@ class Assembly {
     return depth == 0 ? absl::OkStatus() : absl::InvalidArgumentError("a brace is not closed");
   }
 
-  std::vector<Line> lines;
+  std::vector<TextLine> lines;
 
  private:
-  absl::Status Take(Line line) {
+  absl::Status Take(TextLine line) {
     if (line.words.front() != "import") {
       lines.push_back(std::move(line));
       return absl::OkStatus();
@@ -227,8 +227,8 @@ class Assembly {
     if (++imports_ > kMostImports) return wrong("imports lead round in a circle");
     const std::string& what = line.words[1];
     if (const auto snippet = snippets_.find(what); snippet != snippets_.end()) {
-      const std::vector<Line> of_snippet = snippet->second;
-      for (const Line& each : of_snippet) {
+      const std::vector<TextLine> of_snippet = snippet->second;
+      for (const TextLine& each : of_snippet) {
         if (absl::Status status = Take(each); !status.ok()) return status;
       }
       return absl::OkStatus();
@@ -249,7 +249,7 @@ class Assembly {
   }
 
   const Corefile::Files* const files_;
-  std::map<std::string, std::vector<Line>> snippets_;
+  std::map<std::string, std::vector<TextLine>> snippets_;
   int imports_ = 0;
 };
 
