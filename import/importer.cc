@@ -8,6 +8,7 @@
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/kube/types.h"
 #include "fmt/format.h"
 #include "import/access/access_format.h"
 #include "import/access/traffic_inputs.h"
@@ -84,8 +85,7 @@ PodDirectory PodsOf(const KubeEvidence& kube) {
       if (change.kind != "Pod." || change.deleted) continue;
       const nlohmann::json& object = At(change.body, "object");
       const nlohmann::json& labels = At(At(object, "metadata"), "labels");
-      PodFacts facts{
-          {change.cluster, change.ns, change.name}, wavetank::Text(labels, "app"), wavetank::Text(labels, "version")};
+      PodFacts facts{{change.cluster, change.ns, change.name}, kube::AppOf(labels), kube::VersionOf(labels)};
       if (const std::string ip = wavetank::Text(At(object, "status"), "podIP"); !ip.empty()) out.by_ip[ip] = facts;
       const auto [begin, end] = out.by_name.equal_range(change.name);
       if (std::none_of(begin, end, [&](const auto& known) { return known.second.name == facts.name; })) {

@@ -36,11 +36,6 @@ constexpr Duration kMaxMountBackoff = 122s;
 constexpr Duration kTokenLifetime = 12h;
 constexpr Duration kDnsTtl = 5s;
 
-std::string LabelOf(const kube::Object& pod, std::string_view name) {
-  const auto it = pod.meta.labels.find(name);
-  return it == pod.meta.labels.end() ? std::string() : it->second;
-}
-
 IstiodAddress AddressOf(const std::string& text) {
   IstiodAddress out;
   const size_t colon = text.rfind(':');
@@ -60,7 +55,7 @@ PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod)
       random_(site.commons->seed, fmt::format("app/{}/{}/{}", site.name, pod_->meta.ns, pod_->meta.name)) {
   Commons& commons = *site_.commons;
   name_ = fmt::format("{}.{}@{}", pod_->meta.name, pod_->meta.ns, site_.name);
-  app_ = LabelOf(*pod_, "app");
+  app_ = kube::AppOf(pod_->meta.labels);
   Workload workload;
   workload.site = site_.site;
   workload.network = site_.network;
@@ -74,8 +69,8 @@ PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod)
   workload.pod = {pod_->meta.ns, pod_->meta.name};
   workload_ = commons.network->Add(std::move(workload));
   server_ = commons.host->Intern(fmt::format("{}/{}/{}", site_.name, pod_->meta.ns, pod_->meta.name));
-  commons.servers[server_] = {site_.name, site_.network_name,       pod_->meta.ns, pod_->meta.name,
-                              app_,       LabelOf(*pod_, "version")};
+  commons.servers[server_] = {
+      site_.name, site_.network_name, pod_->meta.ns, pod_->meta.name, app_, kube::VersionOf(pod_->meta.labels)};
 }
 
 PodProcess::~PodProcess() {

@@ -27,10 +27,9 @@ class Names {
   explicit Names(const Mesh& mesh) {
     for (const auto& cluster : mesh.clusters()) {
       for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
-        const auto version = pod->pod()->meta.labels.find("version");
-        pods_[{cluster->network, kube::ParsePod(*pod->pod()).ip}] =
-            fmt::format("{}{}.{}@{}", pod->app(), version == pod->pod()->meta.labels.end() ? "" : "-" + version->second,
-                        pod->pod()->meta.ns, cluster->name);
+        const std::string version = kube::VersionOf(pod->pod()->meta.labels);
+        pods_[{cluster->network, kube::ParsePod(*pod->pod()).ip}] = fmt::format(
+            "{}{}.{}@{}", pod->app(), version.empty() ? "" : "-" + version, pod->pod()->meta.ns, cluster->name);
       }
       for (const kube::ObjectRef& service : NetworkGatewayServices(mesh, *cluster)) {
         for (const auto& ingress : kube::ParseService(*service).ingress)

@@ -119,10 +119,10 @@ std::string LacksKeys(const MeshCluster& cluster, const kube::Object& secret) {
 std::string WrongInPair(const MeshCluster& cluster, const kube::Object& secret) {
   const absl::StatusOr<security::CertInfo> pair = security::ExtractCertInfo(secret);
   if (cluster.recorded || !pair.ok()) return {};
-  const absl::StatusOr<x509::CertificateRef> certificate = x509::Certificate::FromPem(pair->cert, "its certificate");
-  if (!certificate.ok()) return fmt::format("holds what is no certificate: {}", Message(certificate.status()));
-  const absl::StatusOr<x509::KeyPairRef> key = x509::KeyPair::FromPem(pair->key, "its key");
-  if (!key.ok()) return fmt::format("holds what is no private key: {}", Message(key.status()));
+  const absl::StatusOr<x509::CertificateRef> certificate = x509::Certificate::FromPem(pair->cert, "tls.crt or cert");
+  if (!certificate.ok()) return fmt::format("holds no certificate: {}", Message(certificate.status()));
+  const absl::StatusOr<x509::KeyPairRef> key = x509::KeyPair::FromPem(pair->key, "tls.key or key");
+  if (!key.ok()) return fmt::format("holds no private key: {}", Message(key.status()));
   if (!(*certificate)->Matches(**key)) return "holds a private key that is not its certificate's";
   return {};
 }

@@ -1,5 +1,6 @@
 #include "core/kube/types.h"
 
+#include <array>
 #include <charconv>
 #include <memory>
 #include <utility>
@@ -221,6 +222,33 @@ std::map<std::string, std::string> ConfigMapData(const Object& object) {
   for (auto& [key, value] : Map(At(object.body, "data"))) out[key] = value;
   return out;
 }
+
+namespace {
+
+using LabelNames = std::array<std::string_view, 2>;
+constexpr LabelNames kAppLabels = {"app", "app.kubernetes.io/name"};
+constexpr LabelNames kVersionLabels = {"version", "app.kubernetes.io/version"};
+
+std::string First(const Labels& labels, const LabelNames& names) {
+  for (const std::string_view name : names) {
+    if (const auto it = labels.find(name); it != labels.end() && !it->second.empty()) return it->second;
+  }
+  return {};
+}
+
+std::string First(const nlohmann::json& labels, const LabelNames& names) {
+  for (const std::string_view name : names) {
+    if (std::string text = Text(labels, name); !text.empty()) return text;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string AppOf(const Labels& labels) { return First(labels, kAppLabels); }
+std::string VersionOf(const Labels& labels) { return First(labels, kVersionLabels); }
+std::string AppOf(const nlohmann::json& labels) { return First(labels, kAppLabels); }
+std::string VersionOf(const nlohmann::json& labels) { return First(labels, kVersionLabels); }
 
 int TargetPortOf(const ServicePort& port, const Pod& pod) {
   if (port.target_port_name.empty()) return port.Target();

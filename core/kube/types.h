@@ -57,6 +57,15 @@ struct WorkloadReference {
 WorkloadReference WorkloadOf(const Object& pod, const Pod& typed);
 inline std::string WorkloadNameOf(const Object& pod, const Pod& typed) { return WorkloadOf(pod, typed).name; }
 
+// Which application a pod belongs to, and which version of it, by its labels: `app` and `version`, as Istio's samples
+// have them, else those that Kubernetes recommends and Helm's charts have, `app.kubernetes.io/name` and
+// `app.kubernetes.io/version` (kubernetes.io, concepts/overview/working-with-objects/common-labels). Empty: neither.
+std::string AppOf(const Labels& labels);
+std::string VersionOf(const Labels& labels);
+// The same of metadata.labels as they stand in an object.
+std::string AppOf(const nlohmann::json& labels);
+std::string VersionOf(const nlohmann::json& labels);
+
 struct EndpointSlice {
   struct Port {
     std::optional<std::string> name;

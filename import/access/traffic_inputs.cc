@@ -46,7 +46,8 @@ class Maker {
          "are not sent in a replay");
     note(gateways_,
          "requests are told by their server alone and came through a gateway; they are not sent in a replay");
-    note(without_app_, "workloads have no label app, so that what they answered cannot be done again");
+    note(without_app_,
+         "workloads have no label app or app.kubernetes.io/name, so that what they answered cannot be done again");
   }
 
  private:

@@ -10,7 +10,7 @@ void RegisterKill(std::vector<ActionKind>& table) {
       {.row = {"kill",
                "An app's pods are gone at once, without a goodbye",
                {row::Cluster().Required(), row::Text("namespace", "Namespace; every one if left out"),
-                row::Text("app", "The pods' label app").Required()}},
+                row::Text("app", "The pods' label app, or app.kubernetes.io/name").Required()}},
        .example = "{cluster: c1, namespace: sample, app: sleep}",
        .what = "the app's pods (`istiod` too) are gone at once, without a goodbye; their Deployment makes "
                "new ones",

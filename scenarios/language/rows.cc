@@ -292,7 +292,7 @@ const MappingRow& ClientRow() {
       new MappingRow{"client",
                      "Pods of an app",
                      {row::Cluster().Required(), row::Text("namespace", "Namespace; default if left out"),
-                      row::Text("app", "The pods' label app").Required()}};
+                      row::Text("app", "The pods' label app, or app.kubernetes.io/name").Required()}};
   return *row;
 }
 

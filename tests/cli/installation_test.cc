@@ -52,6 +52,29 @@ TEST_F(InstallationTest, WhatWasFilledInIsSaid) {
                                 HasSubstr("mended clusterID (c1, c2): ")));
 }
 
+// As Helm's own scaffold writes them: recommended labels, and a target port by name.
+TEST_F(InstallationTest, ApplicationsOfChartsSendAndAnswerToo) {
+  constexpr char kChart[] = R"(apiVersion: v1
+kind: Service
+metadata: {name: shop-web, namespace: sample}
+spec: {ports: [{port: 80, targetPort: http, name: http}], selector: {app.kubernetes.io/name: web}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop-web, namespace: sample}
+spec:
+  selector: {matchLabels: {app.kubernetes.io/name: web}}
+  template:
+    metadata: {labels: {app.kubernetes.io/name: web, app.kubernetes.io/version: 1.16.0}}
+    spec: {containers: [{name: web, image: nginx, ports: [{name: http, containerPort: 8080}]}]}
+)";
+  for (const char* file : {"c1/web.yaml", "c2/web.yaml"}) Write(file, kChart);
+  const Ran ran = Apply("");
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, AllOf(testing::ContainsRegex("web.sample +c1 +helloworld.sample:5000 "),
+                                testing::ContainsRegex("sleep.sample +c2 +shop-web.sample:80 ")));
+}
+
 // A gateway as `istioctl manifest generate` renders it, of what its proxy needs.
 constexpr char kRenderedGateway[] = R"(apiVersion: v1
 kind: ServiceAccount

@@ -111,5 +111,29 @@ TEST(Rfc3339, RoundTripsAndAppliesOffsets) {
   EXPECT_EQ(ParseRfc3339("2023-13-01T00:00:00Z"), std::nullopt);
 }
 
+TEST(Types, AnApplicationIsWhatItsLabelsSayInIstiosWordsOrInKubernetes) {
+  const Labels charts = {{"app.kubernetes.io/name", "web"}, {"app.kubernetes.io/version", "1.16.0"}};
+  EXPECT_EQ(AppOf(charts) + " " + VersionOf(charts), "web 1.16.0");
+  const Labels both = {{"app", "shop"}, {"version", "v1"}, {"app.kubernetes.io/name", "web"}};
+  EXPECT_EQ(AppOf(both) + " " + VersionOf(both), "shop v1");
+  EXPECT_EQ(AppOf(Labels{}) + VersionOf(json()), "");
+  EXPECT_EQ(AppOf(json{{"app", ""}, {"app.kubernetes.io/name", "web"}}), "web");
+}
+
+TEST(Types, AServicesPortLeadsToThePodsPortOfThatNameAndProtocol) {
+  Pod pod;
+  pod.ports = {{"http", "UDP", 53}, {"http", "TCP", 8080}};
+  ServicePort port;
+  port.port = 80;
+  EXPECT_EQ(TargetPortOf(port, pod), 80);
+  port.target_port = 8081;
+  EXPECT_EQ(TargetPortOf(port, pod), 8081) << "whether a container declares it or not";
+  port.target_port = 0;
+  port.target_port_name = "http";
+  EXPECT_EQ(TargetPortOf(port, pod), 8080);
+  port.target_port_name = "none";
+  EXPECT_EQ(TargetPortOf(port, pod), 0);
+}
+
 }  // namespace
 }  // namespace wavetank::kube
