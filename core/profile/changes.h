@@ -227,6 +227,9 @@ enum class Change : uint8_t {
   kGatewayApiTlsKinds,
   kUpstreamSpans,
   kGatewaysMakeSpans,
+  kExternalInboundUntold,
+  kOwnServicesPush,
+  kRelevantUpdatesAlone,
 };
 
 }  // namespace wavetank::pilot

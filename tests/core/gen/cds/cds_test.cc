@@ -309,6 +309,17 @@ TEST_F(CdsTest, InboundClusterPerWorkloadPortNamesAllItsServices) {
   EXPECT_THAT(Names(Generate()), Contains("inbound|9090||"));
 }
 
+TEST_F(CdsTest, AnInboundClusterTellsNothingOfAServiceOutsideTheMeshByProfile) {
+  auto outside = std::make_shared<Service>(*world_.AddService("web"));
+  outside->mesh_external = true;
+  OwnInstance(outside, 8080);
+  OwnInstance(world_.AddService("web-canary"), 8080);
+  const auto tells = [&] { return Get("inbound|8080||").metadata().filter_metadata().contains("istio"); };
+  EXPECT_TRUE(tells());
+  world_.profile.Set(Change::kExternalInboundUntold);
+  EXPECT_FALSE(tells());
+}
+
 TEST_F(CdsTest, SidecarsIngressListenersTakeThePlaceOfServicePorts) {
   OwnInstance(world_.AddService("web"), 8080);
   auto sidecar = std::make_shared<config::TypedConfig<config::Sidecar>>();
