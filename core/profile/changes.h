@@ -230,6 +230,9 @@ enum class Change : uint8_t {
   kExternalInboundUntold,
   kOwnServicesPush,
   kRelevantUpdatesAlone,
+  kGatewayApiPrefixRemoved,
+  kGatewayApiEntryParents,
+  kGatewayApiRemoteClass,
 };
 
 }  // namespace wavetank::pilot
