@@ -44,6 +44,7 @@ void LiveRun::Attach(scenario::RunOptions* options) {
 
 absl::Status LiveRun::Begin(sim::World& world) {
   loop_ = std::make_unique<Loop>(world);
+  loop_->NeverHurry();
   loop_->Drive();
   absl::StatusOr<std::unique_ptr<ControlPlanes>> planes = ControlPlanes::Start(*loop_, options_);
   if (!planes.ok()) return planes.status();
@@ -62,7 +63,7 @@ absl::Status LiveRun::Begin(sim::World& world) {
 }
 
 bool LiveRun::RunUntilAtRest(sim::World& world, const Rest& rest) {
-  // Real time, since a world that has fallen behind catches up at once.
+  // Real time, of which a world that falls behind loses some.
   using Clock = std::chrono::steady_clock;
   RestWatch watch(rest.quiet);
   const auto begin = Clock::now();

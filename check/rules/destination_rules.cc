@@ -7,6 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/gen/cds/failover_panics.h"
 #include "core/model/host_name.h"
 #include "core/model/labels.h"
 #include "core/xds/discovery_server.h"
@@ -685,10 +686,29 @@ void CredentialOfSidecars(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// Of releases that do it.
+void IstiodPanics(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr || mesh.ServedPods(*cluster).empty()) continue;
+    for (const pilot::FailoverPanic& panic : pilot::FailoverPanics(*cluster->push)) {
+      findings.Add(
+          *cluster, *panic.meta,
+          fmt::format("failoverPriority of {}, whose endpoints are resolved by name and of several localities: "
+                      "istiod ends in a panic as soon as a proxy that knows the host connects (here it goes on)",
+                      panic.host));
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& DestinationRuleRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT751", "FailoverPriorityPanics", Level::kError,
+       "istiod 1.30 orders the endpoints of one locality and counts those of all (index out of range), and so it ends "
+       "again after each start",
+       "give the endpoints one locality, or leave failoverPriority or outlierDetection out for the host", "",
+       IstiodPanics},
       {"WT746", "PoolsGoAtOnce", Level::kWarning, "connections that are not kept cost a handshake, or a failed request",
        "leave it out, or give it minutes; age is bounded by maxConnectionDuration", "", PoolsGoAtOnce, false},
       {"WT747", "EjectedForAnInterval", Level::kWarning, "a host that is well again is not asked",

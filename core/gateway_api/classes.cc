@@ -2,22 +2,26 @@
 
 #include "core/base/json_access.h"
 #include "core/gateway_api/conditions.h"
+#include "core/profile/changes.h"
 
 namespace wavetank::gatewayapi {
 
-const std::vector<BuiltInClass>& BuiltInClasses() {
-  static const auto* const classes = new std::vector<BuiltInClass>{
-      {"istio", kController, "The default Istio GatewayClass"},
-      {kRemoteClass, kUnmanagedController, "Remote to this cluster. Does not deploy or affect configuration."}};
-  return *classes;
+std::vector<BuiltInClass> BuiltInClasses(const pilot::Profile& profile) {
+  std::vector<BuiltInClass> out = {{"istio", kController, "The default Istio GatewayClass"}};
+  if (profile.Has(pilot::Change::kGatewayApiRemoteClass)) {
+    out.push_back(
+        {kRemoteClass, kUnmanagedController, "Remote to this cluster. Does not deploy or affect configuration."});
+  }
+  return out;
 }
 
 std::string ControllerOf(const Inputs& in, const std::string& class_name) {
   if (const kube::Object* found = in.Find("GatewayClass", "", class_name); found != nullptr) {
     const std::string controller = Text(At(found->body, "spec"), "controllerName");
-    return controller == kController || controller == kUnmanagedController ? controller : std::string();
+    const bool unmanaged = controller == kUnmanagedController && in.profile.Has(pilot::Change::kGatewayApiRemoteClass);
+    return controller == kController || unmanaged ? controller : std::string();
   }
-  for (const BuiltInClass& known : BuiltInClasses()) {
+  for (const BuiltInClass& known : BuiltInClasses(in.profile)) {
     if (known.name == class_name) return std::string(known.controller);
   }
   return {};

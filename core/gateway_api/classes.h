@@ -15,7 +15,7 @@ inline constexpr std::string_view kRemoteClass = "istio-remote";
 struct BuiltInClass {
   std::string_view name, controller, description;
 };
-const std::vector<BuiltInClass>& BuiltInClasses();
+std::vector<BuiltInClass> BuiltInClasses(const pilot::Profile& profile);
 
 // The controller of the class of that name, in the cluster or built in; "" if it is none of istiod's.
 std::string ControllerOf(const Inputs& in, const std::string& class_name);

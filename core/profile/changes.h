@@ -227,6 +227,12 @@ enum class Change : uint8_t {
   kGatewayApiTlsKinds,
   kUpstreamSpans,
   kGatewaysMakeSpans,
+  kExternalInboundUntold,
+  kOwnServicesPush,
+  kRelevantUpdatesAlone,
+  kGatewayApiPrefixRemoved,
+  kGatewayApiEntryParents,
+  kGatewayApiRemoteClass,
 };
 
 }  // namespace wavetank::pilot

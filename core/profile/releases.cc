@@ -645,6 +645,26 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.22", "", ""},
       {Change::kGatewaysMakeSpans, "gateways-make-spans",
        "gateways with a provider of traces make a span of each attempt", "1.26", "", ""},
+      {Change::kExternalInboundUntold, "external-inbound-untold",
+       "an inbound cluster tells no services if the first that it is of lies outside the mesh", "1.24", "",
+       "https://github.com/istio/istio/pull/52415"},
+      {Change::kOwnServicesPush, "own-services-push",
+       "a change of any service that a proxy itself serves is a push to it, whatever its Sidecar imports; before, of "
+       "the first one",
+       "1.20", "", "https://github.com/istio/istio/pull/46295"},
+      {Change::kRelevantUpdatesAlone, "relevant-updates-alone",
+       "of what changed a proxy's push is about what concerns the proxy; before, if anything of it did, about all",
+       "1.26", "", "https://github.com/istio/istio/pull/55496"},
+      {Change::kGatewayApiPrefixRemoved, "gateway-api-prefix-removed",
+       "a rewrite of a prefix to / takes the prefix away, and one that ends in / makes no second slash (a regex)",
+       "1.20", "", "https://github.com/istio/istio/pull/47254"},
+      {Change::kGatewayApiEntryParents, "gateway-api-entry-parents",
+       "routes of the Gateway API in the mesh may have ServiceEntries as parents; before, such a parent was another "
+       "controller's",
+       "1.21", "", ""},
+      {Change::kGatewayApiRemoteClass, "gateway-api-remote-class",
+       "GatewayClass istio-remote (in 1.21 and 1.22 with PILOT_MULTI_NETWORK_DISCOVER_GATEWAY_API alone)", "1.19", "",
+       ""},
   };
   return *rows;
 }

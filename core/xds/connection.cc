@@ -409,6 +409,7 @@ void Connection::PushAfterState() {
       if (self->server_ != nullptr) self->FinishPush();
     });
   }
+  event_ = RelevantTo(proxy_, event_);
   types_.clear();
   for (const auto& [type, watched] : proxy_.watched_resources) types_.push_back(type);  // in push order
   PushTypes(0);

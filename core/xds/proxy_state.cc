@@ -1,7 +1,10 @@
 #include "core/xds/proxy_state.h"
 
 #include <algorithm>
+#include <memory>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "core/model/labels.h"
 #include "core/profile/changes.h"
@@ -73,6 +76,18 @@ bool DependsOn(const Proxy& proxy, const ConfigKey& key, const PushContext& push
   return depends(proxy.sidecar_scope.get()) || depends(proxy.prev_sidecar_scope.get());
 }
 
+// Of what changed, the services that the proxy serves, which its Sidecar may not import.
+std::set<ConfigKey> OwnServicesAmong(const Proxy& proxy, const PushRequest& request) {
+  std::set<ConfigKey> out;
+  for (const ServiceInstance& instance : proxy.service_instances) {
+    const Service& own = *instance.service;
+    ConfigKey key{ConfigKind::kServiceEntry, own.hostname, own.attributes.ns};
+    if (request.configs_updated.contains(key)) out.insert(std::move(key));
+    if (!request.push->profile().Has(Change::kOwnServicesPush)) break;
+  }
+  return out;
+}
+
 }  // namespace
 
 void ComputeProxyState(Proxy& proxy, const PushContext& push, const PushRequest* request,
@@ -120,10 +135,19 @@ bool ProxyNeedsPush(const Proxy& proxy, const PushRequest& request) {
   for (const ConfigKey& key : request.configs_updated) {
     if (DependsOn(proxy, key, *request.push)) return true;
   }
-  // Its own service, which its Sidecar may not import.
-  if (proxy.service_instances.empty()) return false;
-  const Service& own = *proxy.service_instances.front().service;
-  return request.configs_updated.contains({ConfigKind::kServiceEntry, own.hostname, own.attributes.ns});
+  return !OwnServicesAmong(proxy, request).empty();
+}
+
+std::shared_ptr<const PushRequest> RelevantTo(const Proxy& proxy, const std::shared_ptr<const PushRequest>& request) {
+  if (request->configs_updated.empty() || !request->push->profile().Has(Change::kRelevantUpdatesAlone)) return request;
+  std::set<ConfigKey> relevant = OwnServicesAmong(proxy, *request);
+  for (const ConfigKey& key : request->configs_updated) {
+    if (DependsOn(proxy, key, *request->push)) relevant.insert(key);
+  }
+  if (relevant.size() == request->configs_updated.size()) return request;
+  auto out = std::make_shared<PushRequest>(*request);
+  out->configs_updated = std::move(relevant);
+  return out;
 }
 
 }  // namespace wavetank::pilot

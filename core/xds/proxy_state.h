@@ -14,4 +14,8 @@ void ComputeProxyState(Proxy& proxy, const PushContext& push, const PushRequest*
 // False when nothing that the request names concerns the proxy; request.push must be set.
 bool ProxyNeedsPush(const Proxy& proxy, const PushRequest& request);
 
+// Of a request that concerns the proxy: what of it does, where the release makes that difference (istiod:
+// filterRelevantUpdates).
+std::shared_ptr<const PushRequest> RelevantTo(const Proxy& proxy, const std::shared_ptr<const PushRequest>& request);
+
 }  // namespace wavetank::pilot

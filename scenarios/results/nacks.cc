@@ -3,10 +3,14 @@
 #include <algorithm>
 
 #include "core/base/duration.h"
+#include "core/gen/cds/failover_panics.h"
+#include "core/istiod/istiod.h"
 #include "core/kube/credentials/sealing.h"
+#include "core/xds/discovery_server.h"
 #include "fakes/envoy/proxy/data_plane.h"
 #include "fmt/format.h"
 #include "scenarios/answers/pod_names.h"
+#include "sim/istiod_process.h"
 #include "sim/world.h"
 
 namespace wavetank::scenario {
@@ -77,6 +81,20 @@ std::vector<std::string> ScriptNotes(const sim::World& world) {
                               line.count == 1 ? "once" : fmt::format("{} times", line.count)));
   }
   if (more > 0) out.push_back(fmt::format("Lua: {} more lines of scripts", more));
+  return out;
+}
+
+std::vector<std::string> PanicNotes(const sim::World& world) {
+  std::vector<std::string> out;
+  for (const sim::WorldCluster& cluster : world.options().clusters) {
+    sim::IstiodProcess* const process = cluster.primary() ? world.IstiodOf(cluster.name) : nullptr;
+    if (process == nullptr || !process->failure().ok()) continue;
+    const pilot::DiscoveryServer& discovery = process->istiod().discovery();
+    if (discovery.last_push_context() == nullptr) continue;
+    for (const pilot::FailoverPanic& panic : pilot::FailoverPanics(*discovery.last_push_context())) {
+      out.push_back(fmt::format("{}: {}", cluster.name, pilot::Describe(panic)));
+    }
+  }
   return out;
 }
 

@@ -37,6 +37,9 @@ std::vector<WithoutEffect> WithoutEffectOf(const sim::World& world);
 // Warnings and errors that Envoys' scripts wrote, or that there were about them, in words.
 std::vector<std::string> ScriptNotes(const sim::World& world);
 
+// Where a real istiod of the release would have ended in a panic, by what is there now.
+std::vector<std::string> PanicNotes(const sim::World& world);
+
 // "sleep@cluster1 refused LDS: Error adding ... (3 times, first at 1.2 s)".
 std::string Describe(const Nack& nack);
 // "HTTP filter envoy.... has no effect here (sleep@cluster1, helloworld@cluster1 and 3 more have it)".

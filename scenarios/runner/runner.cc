@@ -250,6 +250,7 @@ class ScenarioRun final : public WorldView {
     // Stories of incidents say themselves what is to be seen.
     if (unready_at_start_ && !scenario_.incident && !scenario_.unready) result_.unready = world_->Unready();
     for (std::string& note : ScriptNotes(*world_)) result_.notes.push_back(std::move(note));
+    for (std::string& note : PanicNotes(*world_)) result_.notes.push_back(std::move(note));
     AddTopology(*world_, scenario_, &result_);
     result_.invariants = options_.invariants;
     if (invariants_ != nullptr) {

@@ -82,6 +82,7 @@ class Surveyor {
     survey_.nacks = NackTally(*world_).All();
     survey_.without_effect = WithoutEffectOf(*world_);
     for (std::string& note : ScriptNotes(*world_)) survey_.notes.push_back(std::move(note));
+    for (std::string& note : PanicNotes(*world_)) survey_.notes.push_back(std::move(note));
     survey_.digest = world_->kernel().digest().Hex();
     return std::move(survey_);
   }

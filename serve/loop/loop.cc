@@ -36,6 +36,16 @@ void Loop::RunUntil(Time time) {
   world_->kernel().RunUntil(time);
 }
 
+Time Loop::VirtualNow() {
+  const Time now = VirtualAt(RealClock::now());
+  if (!never_hurries_) return now;
+  constexpr Duration kMostAtOnce = 1ms;
+  const std::optional<Time> next = world_->kernel().NextTime();
+  if (!next || now - *next <= kMostAtOnce) return now;
+  real_start_ += std::chrono::duration_cast<RealClock::duration>(now - *next - kMostAtOnce);
+  return *next + kMostAtOnce;
+}
+
 void Loop::Start(std::optional<Time> now) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (started_ || stopping_) return;
@@ -141,11 +151,11 @@ bool Loop::Turn(std::optional<Time> limit) {
     if (!clients_.empty()) batch.push_back(clients_.Pop());
   }
   for (Task& task : batch) {
-    kernel.RunUntil(bounded(VirtualAt(RealClock::now())));
+    kernel.RunUntil(bounded(VirtualNow()));
     task(*world_);
     task = nullptr;  // what it holds goes before the next one runs
   }
-  kernel.RunUntil(bounded(VirtualAt(RealClock::now())));
+  kernel.RunUntil(bounded(VirtualNow()));
   bool more = false;
   if (!held_.empty()) {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -11,8 +11,9 @@
 // between, goes along with real time unchanged (Drive()).
 //
 // When the machine is too slow the virtual clock falls behind and catches up later; no event is skipped and their order
-// stays. A world stays a function of its inputs: what a task does to it goes through World::Do, as ever, and so into
-// the event log with the virtual time of its arrival.
+// stays. To processes of their own that watch the world, what was to be 20 ms apart would then come at once, in any
+// order: for them a loop never hurries (NeverHurry()), but stays late. A world stays a function of its inputs: what a
+// task does to it goes through World::Do, as ever, and so into the event log with the virtual time of its arrival.
 #pragma once
 
 #include <atomic>
@@ -57,6 +58,8 @@ class Loop {
   void Start(std::optional<Time> now = std::nullopt);
   // Instead of Start(): this thread is the loop's from here on, real time counts, and World::RunUntil() takes it.
   void Drive();
+  // Before Start() or Drive(): time that is lost is lost.
+  void NeverHurry() { never_hurries_ = true; }
   // Of a loop that is driven, on its thread. Returns when the world's clock stands at `time`; at once after Stop().
   void RunUntil(Time time);
   // Ends the thread after the task under way; tasks that still wait are destroyed without having run. Idempotent. Not
@@ -104,11 +107,14 @@ class Loop {
   // Commits and releases, unless more will soon wait for the same commit.
   void MaybeCommit(bool last);
   Time VirtualAt(RealClock::time_point real) const { return start_ + (real - real_start_); }
+  // What time it is; one that never hurries is late by what is long due.
+  Time VirtualNow();
 
   const std::unique_ptr<sim::World> owned_;
   sim::World* const world_;
   Time start_{};
   RealClock::time_point real_start_{};
+  bool never_hurries_ = false;
 
   Durability durability_;
   std::deque<Release> held_;  // until what they tell of is durable

@@ -456,9 +456,11 @@ constexpr PlantedFault kFaults[] = {
     {"network-policy-egress-pods", "WT138"},
 };
 
-absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
+absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay,
+                                        const std::string& profile = "") {
   MeshSource source;
   source.scenario = scenario;
+  source.profile = profile;
   if (!overlay.empty()) {
     for (const auto& entry : fs::directory_iterator(overlay))
       source.with.emplace_back(entry.path().stem().string(), entry.path().string());
@@ -571,6 +573,37 @@ TEST(Lint, FindsTwoRootsAndASharedName) {
   };
   EXPECT_THAT(codes("two-roots"), testing::Contains("WT301"));
   EXPECT_THAT(codes("shared-network-name"), testing::Contains("WT104"));
+}
+
+// A real istiod 1.30.3 ends with this mesh; 1.18.2 makes no priorities of it.
+TEST(Lint, SaysWhereTheReleasesIstiodPanics) {
+  const fs::path folder = fs::path(testing::TempDir()) / "panics";
+  fs::create_directories(folder);
+  std::ofstream(folder / "cluster1.yaml") << R"(
+apiVersion: networking.istio.io/v1beta1
+kind: ServiceEntry
+metadata: {name: names, namespace: sample}
+spec:
+  hosts: [names.example.com]
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  resolution: DNS
+  endpoints: [{address: a.example.com, locality: region1/zone1}, {address: b.example.com, locality: region2/zone1}]
+---
+apiVersion: networking.istio.io/v1beta1
+kind: DestinationRule
+metadata: {name: names, namespace: sample}
+spec:
+  host: names.example.com
+  trafficPolicy: {outlierDetection: {}, loadBalancer: {localityLbSetting: {failoverPriority: [topology.kubernetes.io/region]}}}
+)";
+  const auto found = [&](const std::string& profile) {
+    const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder.string(), profile);
+    EXPECT_TRUE(result.ok()) << result.status();
+    const Finding* const finding = result.ok() ? FindingOf(*result, "WT751") : nullptr;
+    return finding == nullptr ? std::string() : finding->cluster + " " + finding->object;
+  };
+  EXPECT_EQ(found("istio-1.30"), "cluster1 DestinationRule sample/names");
+  EXPECT_EQ(found("istio-1.18"), "");
 }
 
 // What istiods and proxies show has the object that causes it, in its own cluster.

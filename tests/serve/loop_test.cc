@@ -105,6 +105,28 @@ TEST(Loop, StartingAheadRunsWhatIsDueUntilThenFirst) {
   EXPECT_EQ(ran, Time{} + 1h + 5min);
 }
 
+// Two events 20 ms apart, of which both are due when the world is next asked for.
+TEST(Loop, ALoopThatNeverHurriesKeepsEventsAsFarApartAsTheyAre) {
+  for (const bool hurries : {true, false}) {
+    const std::unique_ptr<sim::World> world = EmptyWorld();
+    Loop loop(*world);
+    if (!hurries) loop.NeverHurry();
+    loop.Drive();
+    std::vector<RealClock::time_point> ran;
+    for (const Duration after : {Duration(10ms), Duration(30ms)}) {
+      world->commons().host->RunAfter(after, [&] { ran.push_back(RealClock::now()); });
+    }
+    LetTimePass(100ms);
+    world->RunUntil(Time{} + 40ms);
+    ASSERT_EQ(ran.size(), 2u);
+    if (!hurries) {
+      EXPECT_GE(ran[1] - ran[0], 15ms);
+    } else {
+      EXPECT_LT(ran[1] - ran[0], 15ms);
+    }
+  }
+}
+
 TEST(Loop, AStoppedLoopRunsNothingMoreAndKeepsNobodyWaiting) {
   Loop loop(EmptyWorld());
   loop.Start();

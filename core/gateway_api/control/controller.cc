@@ -171,7 +171,7 @@ void Controller::WriteStatuses(const Outputs& outputs) {
 }
 
 void Controller::MakeClasses() {
-  for (const BuiltInClass& wanted : BuiltInClasses()) {
+  for (const BuiltInClass& wanted : BuiltInClasses(options_.profile)) {
     if (Of("GatewayClass").Get("", wanted.name) != nullptr) continue;
     const StatusKey key{"GatewayClass", "", std::string(wanted.name)};
     auto& [version, last] = written_[key];

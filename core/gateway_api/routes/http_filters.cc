@@ -84,13 +84,16 @@ json RedirectOf(const json& filter) {
   return out;
 }
 
-json RewriteOf(const json& filter) {
+json RewriteOf(const json& filter, const pilot::Profile& profile) {
   json out = json::object();
   const json& path = At(filter, "path");
   if (Text(path, "type") == "ReplacePrefixMatch") {
     std::string uri = Text(path, "replacePrefixMatch");
-    if (uri.ends_with('/')) uri.pop_back();
-    out["uri"] = uri.empty() ? "/" : uri;
+    if (profile.Has(pilot::Change::kGatewayApiPrefixRemoved)) {
+      if (uri.ends_with('/')) uri.pop_back();
+      if (uri.empty()) uri = "/";
+    }
+    if (!uri.empty()) out["uri"] = uri;
   } else if (Text(path, "type") == "ReplaceFullPath") {
     const std::string full = Text(path, "replaceFullPath");
     // As 1.18 writes it; later ones have a field for it, and proxies get the same of both.

@@ -13,7 +13,7 @@ std::optional<ConfigError> AddHeaderFilter(const nlohmann::json& filter, nlohman
 
 nlohmann::json RedirectOf(const nlohmann::json& filter);
 // Null: it changes nothing.
-nlohmann::json RewriteOf(const nlohmann::json& filter);
+nlohmann::json RewriteOf(const nlohmann::json& filter, const pilot::Profile& profile);
 nlohmann::json CorsOf(const nlohmann::json& filter);
 
 }  // namespace wavetank::gatewayapi

@@ -78,7 +78,8 @@ class HttpRule {
     } else if (type == "RequestRedirect" && !Grpc()) {
       out["redirect"] = RedirectOf(At(filter, "requestRedirect"));
     } else if (type == "URLRewrite" && !Grpc()) {
-      if (json rewrite = RewriteOf(At(filter, "urlRewrite")); !rewrite.is_null()) out["rewrite"] = std::move(rewrite);
+      if (json rewrite = RewriteOf(At(filter, "urlRewrite"), in_.profile); !rewrite.is_null())
+        out["rewrite"] = std::move(rewrite);
     } else if (type == "CORS" && !Grpc() && Has(Change::kGatewayApiCors)) {
       out["corsPolicy"] = CorsOf(At(filter, "cors"));
     } else {

@@ -21,8 +21,9 @@ const std::string kGateways(kGroup);
 
 std::optional<std::string> ParentKindOf(const Inputs& in, const json& reference) {
   const GroupKind kind = KindOf(reference, {kGateways, "Gateway"});
-  if (kind == GroupKind{kGateways, "Gateway"} || kind == GroupKind{"", "Service"} ||
-      kind == GroupKind{"networking.istio.io", "ServiceEntry"}) {
+  if (kind == GroupKind{kGateways, "Gateway"} || kind == GroupKind{"", "Service"}) return kind.kind;
+  if (kind == GroupKind{"networking.istio.io", "ServiceEntry"} &&
+      in.profile.Has(pilot::Change::kGatewayApiEntryParents)) {
     return kind.kind;
   }
   if (kind == GroupKind{kGateways, "ListenerSet"} && in.profile.Has(pilot::Change::kGatewayApiListenerSets)) {

@@ -455,7 +455,9 @@ Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, ui
         cluster.mutable_load_assignment()->add_endpoints()->add_lb_endpoints()->mutable_endpoint()->mutable_address());
   }
   SetUpstreamProtocol(port, push_.env().features.sniffs_inbound, draft);
-  if (!proxy_.service_instances.empty()) {
+  // istiod: addTelemetryMetadata.
+  const bool untold = service.mesh_external && push_.profile().Has(Change::kExternalInboundUntold);
+  if (!proxy_.service_instances.empty() && !untold) {
     std::vector<const Service*> listed;
     for (const ServiceInstance* i : all) {
       if (i->service_port.port != port.port) continue;

@@ -587,10 +587,11 @@ class Translator {
       regex(rewrite.uri_regex->match, rewrite.uri_regex->rewrite);
     } else if (gateway_api_ && rewrite.uri.starts_with(kFullMark)) {
       regex("/.*", std::string_view(rewrite.uri).substr(kFullMark.size()));
-    } else if (gateway_api_ && rewrite.uri == "/" && !in.match.empty() && in.match.front().uri &&
-               in.match.front().uri->kind == StringMatch::Kind::kPrefix && in.match.front().uri->value != "/") {
-      // The prefix goes, the slash behind it stays.
-      regex(absl::StrCat("^", QuoteMeta(in.match.front().uri->value), "(/?)(.*)"), "/\\2");
+    } else if (gateway_api_ && rewrite.uri == "/" && Has(Change::kGatewayApiPrefixRemoved)) {
+      // The prefix goes, the slash behind it stays; other paths have none.
+      const auto* const path = in.match.empty() || !in.match.front().uri ? nullptr : &*in.match.front().uri;
+      const bool prefix = path != nullptr && path->kind == StringMatch::Kind::kPrefix && path->value != "/";
+      regex(absl::StrCat("^", prefix ? QuoteMeta(path->value) : std::string(), "(/?)(.*)"), "/\\2");
     } else {
       w.NonEmpty(ActionPb::kPrefixRewriteFieldNumber, rewrite.uri);
     }

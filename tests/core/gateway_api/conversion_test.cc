@@ -329,6 +329,55 @@ TEST(GatewayApiTest, CorsIsAFilterSince126AndTookTheRouteWithItBefore) {
   EXPECT_EQ(Text(At(rules[0], "corsPolicy"), "maxAge"), "5s");
 }
 
+TEST(GatewayApiTest, RewritesOfAPrefixWereWrittenAsTheyStandBefore120) {
+  const auto rewrite = [](const std::string& prefix, const std::string& profile) {
+    const json rules = RulesOf(Mesh(
+        Route("  hostnames: [a.example.com]\n  rules: [{matches: [{path: {type: PathPrefix, value: /a}}], filters: "
+              "[{type: URLRewrite, urlRewrite: {path: {type: ReplacePrefixMatch, replacePrefixMatch: '" +
+              prefix + "'}}}], backendRefs: [{name: shop, port: 80}]}]\n"),
+        profile));
+    return rules.size() == 1 && rules[0].contains("rewrite") ? Text(rules[0]["rewrite"], "uri") : "none";
+  };
+  EXPECT_EQ(rewrite("/b/", "istio-1.18"), "/b/");
+  EXPECT_EQ(rewrite("/b/", "istio-1.18+gateway-api-prefix-removed"), "/b") << "the slash is the request's";
+  EXPECT_EQ(rewrite("/", "istio-1.18"), "/");
+  EXPECT_EQ(rewrite("/", "istio-1.18+gateway-api-prefix-removed"), "/");
+  EXPECT_EQ(rewrite("", "istio-1.18"), "none");
+  EXPECT_EQ(rewrite("", "istio-1.18+gateway-api-prefix-removed"), "/");
+}
+
+TEST(GatewayApiTest, AServiceEntryIsNobodysParentBefore121) {
+  const std::string entry = R"(
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: outside, namespace: web}
+spec: {hosts: [outside.example.com], ports: [{number: 80, name: http, protocol: HTTP}], resolution: DNS}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: shop, namespace: web}
+spec:
+  parentRefs: [{group: networking.istio.io, kind: ServiceEntry, name: outside}]
+  rules: [{backendRefs: [{name: shop, port: 80}]}]
+---
+)" + std::string(kIngress);
+  const Mesh before(entry, "istio-1.30-gateway-api-entry-parents");
+  EXPECT_EQ(before.Count("VirtualService"), 0U);
+  EXPECT_TRUE(Items(At(before.Status("HTTPRoute", "web", "shop"), "parents")).empty());
+  const Mesh now(entry);
+  EXPECT_EQ(now.Count("VirtualService"), 1U);
+  EXPECT_EQ(Items(At(now.Status("HTTPRoute", "web", "shop"), "parents")).size(), 1U);
+}
+
+TEST(GatewayApiTest, ClassIstioRemoteIsAnotherControllersBefore119) {
+  std::string gateway = kIngress;
+  gateway.replace(gateway.find("gatewayClassName: istio"), 23, "gatewayClassName: istio-remote");
+  EXPECT_TRUE(Mesh(gateway, "istio-1.18").Status("Gateway", "web", "ingress").is_null());
+  const json now = Mesh(gateway, "istio-1.18+gateway-api-remote-class").Status("Gateway", "web", "ingress");
+  EXPECT_EQ(Text(ConditionOf(At(now, "conditions"), "Programmed"), "message"),
+            "This Gateway is remote; Istio will not program it");
+}
+
 TEST(GatewayApiTest, MirrorsAreOfAShareSince124AndOfAllBefore) {
   const std::string route = Route(
       "  hostnames: [a.example.com]\n  rules: [{filters: [{type: RequestMirror, requestMirror: {backendRef: {name: "

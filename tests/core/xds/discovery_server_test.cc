@@ -488,6 +488,63 @@ TEST_F(DiscoveryServerTest, WhatAProxyServesIsAskedAgainWhenAServiceOfItsNamespa
   }
 }
 
+// A Sidecar of the namespace that imports nothing of it: what is pushed all the same is what the proxy serves.
+TEST_F(DiscoveryServerTest, AServiceThatAProxyServesIsItsPushWhateverItImportsTheFirstAloneByProfile) {
+  auto sidecar = std::make_shared<config::TypedConfig<config::Sidecar>>();
+  sidecar->meta.kind = config::Kind::kSidecar;
+  sidecar->meta.name = "default";
+  sidecar->meta.ns = "shop";
+  sidecar->spec.egress.emplace_back().hosts = {"other/*"};
+  configs_.Put(config::SidecarRef(sidecar));
+  for (const ServiceRef& service : services_.services) {
+    services_.of_proxy["10.0.0.1"].push_back({service, service->ports[0], Endpoints(1)[0]});
+  }
+  for (const bool all : {false, true}) {
+    profile_.Set(Change::kOwnServicesPush, all);
+    Make({});
+    seen_.events.clear();
+    Client& client = Connect();
+    client.Request(XdsType::kCds);
+    Run();
+    const auto skipped = [&](const std::string& name) {
+      PushRequest request;
+      request.full = true;
+      request.configs_updated = {{ConfigKind::kServiceEntry, name + ".shop.svc.cluster.local", "shop"}};
+      server_->ConfigUpdate(std::move(request));
+      Run();
+      return seen_.events.back().skipped;
+    };
+    std::vector<std::string> names;
+    for (const ServiceInstance& instance : server_->Clients()[0]->proxy().service_instances) {
+      names.push_back(instance.service->attributes.name);
+    }
+    ASSERT_THAT(names, SizeIs(2));
+    EXPECT_FALSE(skipped(names[0]));
+    EXPECT_EQ(skipped(names[1]), !all);
+    clients_.clear();
+  }
+}
+
+TEST_F(DiscoveryServerTest, OfWhatChangedAPushIsAboutWhatConcernsTheProxyByProfile) {
+  for (const bool filtered : {false, true}) {
+    profile_.Set(Change::kRelevantUpdatesAlone, filtered);
+    Make({});
+    Client& client = Connect();
+    client.Request(XdsType::kEds, {Cluster("web"), "outbound|80||elsewhere.example.com"});
+    Run();
+    client.got.clear();
+    PushRequest request;
+    request.configs_updated = {{ConfigKind::kServiceEntry, "elsewhere.example.com", "other"},
+                               {ConfigKind::kServiceEntry, "web.shop.svc.cluster.local", "shop"}};
+    server_->ConfigUpdate(std::move(request));
+    Run();
+    ASSERT_THAT(client.got, SizeIs(1));
+    EXPECT_THAT(client.got[0].names, SizeIs(filtered ? 1 : 2));
+    EXPECT_THAT(client.got[0].names, Contains(Cluster("web")));
+    clients_.clear();
+  }
+}
+
 TEST_F(DiscoveryServerTest, WhatComesDuringAPushToAProxyIsMerged) {
   Client& client = Connect();
   client.Request(XdsType::kCds);

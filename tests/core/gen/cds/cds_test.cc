@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/gen/cds/failover_panics.h"
 #include "core/profile/changes.h"
 #include "core/xds/cache.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
@@ -268,6 +269,43 @@ TEST_F(CdsTest, ClusterOfNamesTakesEndpointsOfServiceEntriesByTheNumberOfTheirPo
   EXPECT_THAT(Names(Generate()), Not(Contains(kWeb)));
 }
 
+// A real istiod 1.30.3 ended with each of these (index out of range), and with nothing that is left out here.
+TEST_F(CdsTest, PrioritiesByLabelsOfNamesInSeveralLocalitiesAreToldAsThePanicThatTheyAre) {
+  auto service = world_.AddService("web");
+  service->resolution = Resolution::kDnsLb;
+  const auto put = [&](const std::string& second) {
+    world_.SetEndpoints("c1", "web",
+                        {GenWorld::Endpoint("a.example", GenWorld::Workload("c1", "r1/z1")),
+                         GenWorld::Endpoint("b.example", GenWorld::Workload("c1", second))});
+  };
+  put("r2/z1");
+  auto& policy = Rule().traffic_policy.emplace();
+  policy.load_balancer.emplace().locality_lb_setting.emplace().failover_priority = {"topology.kubernetes.io/region"};
+  PutRule();
+  const auto told = [&] {
+    push_ = world_.Push();
+    return FailoverPanics(*push_).size();
+  };
+  world_.profile.Set(Change::kDnsFailoverPriority);
+  EXPECT_EQ(told(), 0u) << "without outlier detection there are no priorities";
+  policy.outlier_detection.emplace();
+  PutRule();
+  ASSERT_EQ(told(), 1u);
+  EXPECT_EQ(FailoverPanics(*push_)[0].by, "DestinationRule shop/web");
+  world_.profile.Set(Change::kDnsFailoverPriority, false);
+  EXPECT_EQ(told(), 0u) << "of releases before it";
+  world_.profile.Set(Change::kDnsFailoverPriority);
+  put("r1/z1");
+  EXPECT_EQ(told(), 0u) << "of one locality";
+  put("r2/z1");
+  service->resolution = Resolution::kClientSideLb;
+  EXPECT_EQ(told(), 0u) << "of addresses";
+  service->resolution = Resolution::kDnsRoundRobinLb;
+  policy.load_balancer->locality_lb_setting->distribute.emplace_back();
+  PutRule();
+  EXPECT_EQ(told(), 0u) << "distribute comes first";
+}
+
 TEST_F(CdsTest, RouterWithAutoPassthroughServersHasClustersNamedBySni) {
   world_.AddService("web");
   config::Subset subset;
@@ -307,6 +345,17 @@ TEST_F(CdsTest, InboundClusterPerWorkloadPortNamesAllItsServices) {
   EXPECT_EQ(cluster.upstream_bind_config().source_address().address(), "127.0.0.6");
   EXPECT_EQ(cluster.metadata().filter_metadata().at("istio").fields().at("services").list_value().values_size(), 2);
   EXPECT_THAT(Names(Generate()), Contains("inbound|9090||"));
+}
+
+TEST_F(CdsTest, AnInboundClusterTellsNothingOfAServiceOutsideTheMeshByProfile) {
+  auto outside = std::make_shared<Service>(*world_.AddService("web"));
+  outside->mesh_external = true;
+  OwnInstance(outside, 8080);
+  OwnInstance(world_.AddService("web-canary"), 8080);
+  const auto tells = [&] { return Get("inbound|8080||").metadata().filter_metadata().contains("istio"); };
+  EXPECT_TRUE(tells());
+  world_.profile.Set(Change::kExternalInboundUntold);
+  EXPECT_FALSE(tells());
 }
 
 TEST_F(CdsTest, SidecarsIngressListenersTakeThePlaceOfServicePorts) {

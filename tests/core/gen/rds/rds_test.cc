@@ -296,6 +296,28 @@ TEST_F(Rds, RetriesWaitAndMayGoToTheSameHostSinceTheReleaseThatReadsIt) {
   EXPECT_EQ(policy().retry_host_predicate_size(), 0);
 }
 
+TEST_F(Rds, ARouteOfTheGatewayApiThatRewritesToASlashTakesThePrefixAwaySinceTheReleaseThatDoes) {
+  const auto put = [&](const std::string& name, const std::string& prefix) {
+    world_.AddService(name);
+    config::VirtualService rule = To(GenWorld::Host(name));
+    rule.hosts = {GenWorld::Host(name)};
+    rule.http[0].match.emplace_back().uri = StringMatch{StringMatch::Kind::kPrefix, prefix};
+    rule.http[0].rewrite.emplace().uri = "/";
+    AddVirtualService(rule, name, "shop", {{"internal.istio.io/route-semantics", "gateway"}});
+  };
+  put("web", "/a.b");
+  put("api", "/");
+  const auto action = [&](const std::string& name) {
+    return Find(Generate("80"), GenWorld::Host(name) + ":80").routes(0).route();
+  };
+  EXPECT_EQ(action("web").prefix_rewrite(), "/");
+  EXPECT_EQ(action("api").prefix_rewrite(), "/");
+  Since({Change::kGatewayApiPrefixRemoved});
+  EXPECT_EQ(action("web").regex_rewrite().pattern().regex(), "^/a\\.b(/?)(.*)");
+  EXPECT_EQ(action("web").regex_rewrite().substitution(), "/\\2");
+  EXPECT_EQ(action("api").regex_rewrite().pattern().regex(), "^(/?)(.*)");
+}
+
 TEST_F(Rds, RequestsAreCopiedToSeveralPlacesAndPathsRewrittenByRegexSinceTheReleasesThatReadIt) {
   world_.AddService("web");
   config::VirtualService rule = To(GenWorld::Host("web"));
