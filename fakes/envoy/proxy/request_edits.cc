@@ -257,8 +257,11 @@ const RequestSpec& Router::RequestOfTry(Stream* s) {
   // The far side sees what the pool speaks, not what the client did.
   const HttpProtocol spoken = s->upstream->multiplexes() ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11;
   const bool translated = s->spec->protocol != spoken;
-  if (!counts && !names && !translated) return *s->spec;
-  if (!names && (s->table == nullptr || !s->table->edits_headers)) {
+  // Envoy: source/common/http/http1/codec_impl.cc, encodeTrailersBase
+  const bool drops =
+      !s->spec->trailers.empty() && spoken != HttpProtocol::kHttp2 && !s->cluster->config().http1_trailers;
+  if (!counts && !names && !translated && !drops) return *s->spec;
+  if (!names && !drops && (s->table == nullptr || !s->table->edits_headers)) {
     if (attempts_.empty()) attempts_.resize(kAttempts);
     const uint64_t key =
         Mix64(static_cast<uint64_t>(s->expected.count()) * 2 + (translated ? 1 : 0)) + (counts ? s->attempts : 0);
@@ -275,6 +278,7 @@ const RequestSpec& Router::RequestOfTry(Stream* s) {
   RequestEdit edit(*s->spec);
   if (counts) NumberTry(*s, &edit);
   if (translated) edit.SetProtocol(spoken);
+  if (drops) edit.SetTrailers({});
   if (names) {
     if (KeepsOriginalHost(s->envoy->release())) edit.Set("x-envoy-original-host", edit.now().authority);
     s->route->edits->host.Set(s->upstream_host->hostname, &edit);
