@@ -233,6 +233,8 @@ class Fabric {
   // long as the world.
   const PeerInfo* peer(ExchangeId exchange) const;
   void SetPeer(ExchangeId exchange, const PeerInfo* peer);
+  // Its owner knows it by another name from now on.
+  void SetCookie(ExchangeId exchange, uint64_t cookie);
   // May call owner->OnReply before returning, if the whole way is local.
   void Dispatch(ExchangeId exchange, Duration lead);
   // Server end that held a request back (a tcp_proxy waiting for its upstream): sends it on after Splice().
