@@ -5,6 +5,7 @@
 
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
+#include "fakes/envoy/config/alpn_offers.h"
 #include "fakes/envoy/config/config_path.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/http/http2_options.h"
@@ -444,6 +445,7 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
   if (absl::Status s = SetHttpOptions(cluster, extensions, out.get()); !s.ok()) return s;
   for (const auto& filter : cluster.filters()) {
     if (absl::Status s = extensions.Check(filter.name(), filter.typed_config()); !s.ok()) return s;
+    out->exchanges_peers |= ConfigType(filter.typed_config()) == kPeerExchangeMessage;
     extensions.NoteWithoutEffect("cluster filter", filter.typed_config());
   }
   if (absl::Status s = SetHealthCheck(cluster, extensions, out.get()); !s.ok()) return s;

@@ -91,6 +91,7 @@ struct ClusterConfig {
   // The name that a request asks for is the TLS server's name, and has to stand in its certificate.
   bool auto_sni = false, auto_san_validation = false;
   std::string alt_stat_name;
+  bool exchanges_peers = false;        // its connections tell who they are, and ask (FilterChain)
   std::string istio_host, istio_name;  // of the Service that it is of: metadata "istio", services; empty: of none
   IpAddress bind_source;               // upstream_bind_config
   TransportSocket socket;

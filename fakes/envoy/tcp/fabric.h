@@ -55,7 +55,9 @@ struct FirstFlight {
   std::vector<std::string> alpn;
   std::shared_ptr<const TlsClient> tls;                 // kTls: the client's side of the handshake
   std::shared_ptr<const AnnouncedAddresses> announced;  // before all else; null: no PROXY protocol
-  const Host* client = nullptr;                         // whose clock the client has; null: the server's
+  // The workload whose proxy it is, for who exchanges that (kPeerExchange); lives as long as the world.
+  const PeerInfo* peer = nullptr;
+  const Host* client = nullptr;  // whose clock the client has; null: the server's
 };
 
 // The same with another announcement, or none.
