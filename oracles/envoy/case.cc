@@ -344,7 +344,15 @@ Step ParseStep(const Json& json) {
       }
     }
     ParseClient(r, &step.requests);
-    if (const int bytes = r.value("body", 0); bytes > 0) {
+    const Json behind = r.value("trailers", Json::object());
+    for (const auto& [name, value] : behind.items()) step.requests.trailers.emplace_back(name, value);
+    if (!step.requests.trailers.empty()) {
+      if (step.requests.http2 || step.requests.http10 || step.requests.tls || r.contains("body_ms")) {
+        throw Bad{"trailers: of HTTP/1.1 in clear text, behind a body that comes at once"};
+      }
+      step.requests.headers.emplace_back("transfer-encoding", "chunked");
+      step.requests.chunk = r.value("body", 1);
+    } else if (const int bytes = r.value("body", 0); bytes > 0) {
       step.requests.headers.emplace_back("content-length", std::to_string(bytes));
     }
     step.requests.body_ms = r.value("body_ms", 0);

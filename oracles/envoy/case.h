@@ -22,6 +22,8 @@
 //                              "body": 100,         // bytes, after a content-length
 //                              "body_ms": 400, "body_pieces": 4,  // until the last of them, half with the head; in so
 //                              many pieces after the first, HTTP/1.1 only
+//                              "trailers": {"x-a": "b"},   // behind the body, which comes in chunks; HTTP/1.1 in clear
+//                              text only
 //                              "http2": true,       // in clear text, or by ALPN
 //                              "http10": true,      // each over a connection of its own
 //                              "tls": {"sni": NAME, "alpn": [NAME, ...], "certificate": SECRET, "root": SECRET,
@@ -45,7 +47,8 @@
 //                {"backend": {"name": "g", "grpc_status": 14, "grpc_message": "gone"}},   // of a gRPC backend
 //                {"backend": {"name": "g", "trailers": {"x-a": "b"}}},    // beside its status; of a gRPC backend
 //                {"backend": {"name": "a", "echo": [":path", "x-a"]}},  // its answer's body tells what it was sent;
-//                // ":proxy": the addresses that the PROXY protocol named, ":bytes": of the request's body
+//                // ":proxy": the addresses that the PROXY protocol named, ":bytes": of the request's body,
+//                // "trailer:x-a": what came behind that
 //                {"wait_ms": 500}],
 //      "keys": {...}, "tokens": {...},  // tokens.h
 //      "draws": 20,  // where chance decides: agree with one of so many seeds, or with some by turns
@@ -114,7 +117,8 @@ struct Requests {
   int interval_ms = 0, jitter_ms = 0;
   int body_ms = 0, body_pieces = 1;
   std::string method = "GET", host = "x", path = "/";
-  std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::pair<std::string, std::string>> headers, trailers;
+  int chunk = 0;  // bytes of the body that comes before trailers
   std::vector<std::string> show;
 };
 
@@ -184,6 +188,9 @@ inline constexpr std::string_view kEmptyMessage{"\0\0\0\0\0", 5};
 // What a gRPC backend whose status is 0 says to kHealthMethod: HealthCheckResponse{status: SERVING}.
 inline constexpr std::string_view kHealthMethod = "/grpc.health.v1.Health/Check";
 inline constexpr std::string_view kServing{"\x08\x01", 2};
+
+// Before the names of trailers of requests that it echoes.
+inline constexpr std::string_view kTrailerEcho = "trailer:";
 
 // The body of a backend's answer. `values`: of the headers it echoes, in their order, those of one name after
 // commas; "-" stands for one that is not there.

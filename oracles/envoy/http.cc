@@ -67,19 +67,35 @@ bool ReadN(int fd, std::string* buffer, size_t n) {
   return true;
 }
 
-// A chunked body, which leaves `buffer`; how long it was.
-bool ReadChunks(int fd, std::string* buffer, size_t* length) {
+// A line's end in `buffer`, read until there is one.
+bool ReadLine(int fd, std::string* buffer, size_t* end) {
+  while ((*end = buffer->find("\r\n")) == std::string::npos) {
+    if (!ReadN(fd, buffer, buffer->size() + 1)) return false;
+  }
+  return true;
+}
+
+// A chunked body, which leaves `buffer`; how long it was. `trailers`: what is behind it, as a head without its first
+// line.
+bool ReadChunks(int fd, std::string* buffer, size_t* length, std::string* trailers) {
   *length = 0;
+  *trailers = "\r\n";
   for (;;) {
     size_t line = 0;
-    while ((line = buffer->find("\r\n")) == std::string::npos) {
-      if (!ReadN(fd, buffer, buffer->size() + 1)) return false;
-    }
+    if (!ReadLine(fd, buffer, &line)) return false;
     const size_t size = std::strtoul(buffer->c_str(), nullptr, 16);
+    if (size == 0) {
+      buffer->erase(0, line + 2);
+      while (ReadLine(fd, buffer, &line)) {
+        trailers->append(*buffer, 0, line + 2);
+        buffer->erase(0, line + 2);
+        if (line == 0) return true;
+      }
+      return false;
+    }
     if (!ReadN(fd, buffer, line + 2 + size + 2)) return false;
     buffer->erase(0, line + 2 + size + 2);
     *length += size;
-    if (size == 0) return true;
   }
 }
 
@@ -228,6 +244,11 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
   for (const auto& [name, value] : headers) {
     if (name == "content-length") body.append(std::strtoul(value.c_str(), nullptr, 10), 'x');
   }
+  if (!trailers_.empty()) {
+    request += chunk_.empty() ? "0\r\n" : fmt::format("{:x}\r\n{}\r\n0\r\n", chunk_.size(), chunk_);
+    for (const auto& [name, value] : trailers_) request += fmt::format("{}: {}\r\n", name, value);
+    request += "\r\n";
+  }
   const size_t at_once = body_ms_ > 0 ? body.size() / static_cast<size_t>(body_pieces_ + 1) : body.size();
   request += body.substr(0, at_once);
   std::string buffer;
@@ -370,17 +391,19 @@ void HttpServer::Serve(int fd) {
     if (judges) headers = fmt::format("x-ext-authz-check-result: {}\r\n", denied ? "denied" : "allowed");
     for (const auto& [name, value] : state.headers) headers += fmt::format("{}: {}\r\n", name, value);
     buffer.erase(0, head);
+    std::string trailers;
     size_t length = std::strtoul(HeaderValue(request, "content-length").c_str(), nullptr, 10);
     if (HeaderValue(request, "transfer-encoding") == "chunked") {
-      if (!ReadChunks(fd, &buffer, &length)) break;
+      if (!ReadChunks(fd, &buffer, &length, &trailers)) break;
     } else {
       if (!ReadN(fd, &buffer, length)) break;
       buffer.erase(0, length);
     }
     for (const std::string& name : state.echo) {
-      values.push_back(name == ":proxy"   ? std::optional<std::string>(announced)
-                       : name == ":bytes" ? std::optional<std::string>(std::to_string(length))
-                                          : HeaderValues(request, name));
+      values.push_back(name == ":proxy"                 ? std::optional<std::string>(announced)
+                       : name == ":bytes"               ? std::optional<std::string>(std::to_string(length))
+                       : name.starts_with(kTrailerEcho) ? HeaderValues(trailers, name.substr(kTrailerEcho.size()))
+                                                        : HeaderValues(request, name));
     }
     const std::string body =
         denied ? envoysim::kExtAuthzDenial : PaddedBody(EchoBody(name_, state.echo, values), state.body);

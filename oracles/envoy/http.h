@@ -49,6 +49,11 @@ class HttpClient {
     body_pieces_ = pieces;
   }
   void SpeakHttp10() { minor_ = 0; }
+  // Behind a body of so many bytes in one chunk.
+  void SendTrailers(int bytes, std::vector<std::pair<std::string, std::string>> trailers) {
+    chunk_.assign(static_cast<size_t>(bytes), 'x');
+    trailers_ = std::move(trailers);
+  }
   HttpAnswer Ask(std::string_view method, std::string_view host, std::string_view path,
                  const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive = true);
 
@@ -58,6 +63,8 @@ class HttpClient {
   void SendRest(std::string_view rest) const;
   int minor_ = 1;  // of HTTP/1
   int body_ms_ = 0, body_pieces_ = 1;
+  std::string chunk_;
+  std::vector<std::pair<std::string, std::string>> trailers_;
   std::string address_, from_;
   const std::optional<ClientProxyProtocol> proxy_protocol_;
   int fd_ = -1;

@@ -397,6 +397,7 @@ class RealRun {
   void SendSome(const Requests& requests, size_t step, std::atomic<int>& left, int thread) {
     HttpClient plain(requests.to, requests.from, requests.proxy_protocol);
     if (requests.http10) plain.SpeakHttp10();
+    if (!requests.trailers.empty()) plain.SendTrailers(requests.chunk, requests.trailers);
     if (requests.body_ms > 0) plain.SendBodiesOver(requests.body_ms, requests.body_pieces);
     std::unique_ptr<CurlClient> curl;
     if (requests.http2 || requests.tls) curl = std::make_unique<CurlClient>(requests, case_.secrets);

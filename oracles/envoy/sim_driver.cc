@@ -215,6 +215,12 @@ class Backend final : public Application {
       const auto ip = [](const SocketAddress& a) { return a == SocketAddress{} ? "" : a.ip.ToString(); };
       return fmt::format("v{} {} {}", said.version, ip(said.source), ip(said.destination));
     }
+    if (name.starts_with(kTrailerEcho)) {
+      for (const auto& [key, value] : call.spec.trailers) {
+        if (key == name.substr(kTrailerEcho.size())) return value;
+      }
+      return std::nullopt;
+    }
     if (name == ":bytes") return std::string(FindHeader(call.spec, "content-length").value_or("0"));
     return All(call.spec, name);
   }
@@ -481,6 +487,7 @@ class SimulatedRun {
     flow.spec.path = case_.tokens.Expand(requests.path, now);
     flow.spec.headers = requests.headers;
     for (auto& [name, value] : flow.spec.headers) value = case_.tokens.Expand(value, now);
+    flow.spec.trailers = requests.trailers;
     flow.spec.pace.takes = std::chrono::milliseconds(requests.body_ms);
     flow.spec.pace.gap = flow.spec.pace.takes / requests.body_pieces;
     flow.options.keep_alive = requests.keep_alive && !requests.http10;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/cel/cel_functions.h"
+#include "core/base/cel/cel_optional.h"
 #include "core/base/cel/cel_tree.h"
 #include "fmt/format.h"
 #include "re2/re2.h"
@@ -18,7 +19,7 @@ struct CelExpression::Node {
   CelFunction function = CelFunction::kNot;  // kCall
   CelValue constant;
   std::string name;  // kVariable, kSelect, kHas; of a kMacro its variable
-  enum class Macro : uint8_t { kAll, kExists, kExistsOne, kMap, kFilter } macro = Macro::kAll;
+  enum class Macro : uint8_t { kAll, kExists, kExistsOne, kMap, kFilter, kOptMap, kOptFlatMap } macro = Macro::kAll;
   std::vector<Node> of;
   std::unique_ptr<const RE2> pattern;  // of kMatches, if it is a constant
 };
@@ -49,6 +50,8 @@ struct CelExpression::Compiler {
                     : from.name == "exists"     ? Node::Macro::kExists
                     : from.name == "exists_one" ? Node::Macro::kExistsOne
                     : from.name == "map"        ? Node::Macro::kMap
+                    : from.name == "optMap"     ? Node::Macro::kOptMap
+                    : from.name == "optFlatMap" ? Node::Macro::kOptFlatMap
                                                 : Node::Macro::kFilter;
         break;
       case CelNode::Kind::kSelect:
@@ -64,6 +67,11 @@ struct CelExpression::Compiler {
         break;
       case CelNode::Kind::kCall: {
         out.kind = Node::Kind::kCall;
+        if (const FunctionRow* const row = Qualified(from)) {
+          for (size_t i = 1; i < from.of.size(); ++i) out.of.push_back(Compile(from.of[i]));
+          out.function = row->is;
+          return out;
+        }
         for (const CelNode& part : from.of) out.of.push_back(Compile(part));
         const FunctionRow* const row = FindFunction(from.name, from.of.size(), from.member, dialect.library);
         if (row == nullptr) {
@@ -78,6 +86,12 @@ struct CelExpression::Compiler {
     }
     for (const CelNode& part : from.of) out.of.push_back(Compile(part));
     return out;
+  }
+
+  // A function of a name with a dot: optional.of(...). Null: it is none.
+  const FunctionRow* Qualified(const CelNode& call) const {
+    if (!call.member || call.of.front().kind != CelNode::Kind::kName) return nullptr;
+    return FindFunction(call.of.front().name + "." + call.name, call.of.size() - 1, /*member=*/false, dialect.library);
   }
 
   Node Refuse(const CelNode& from, std::string_view what) {
@@ -132,6 +146,7 @@ struct CelExpression::Evaluation {
       }
       case Node::Kind::kHas: {
         const CelValue of = Of(node.of.front(), scope);
+        if (OptionalIn(of) != nullptr) return {OptionalIn(OptionalField(of, CelText(node.name)))->has()};
         const auto* const map = of.As<std::shared_ptr<const CelMap>>();
         if (map == nullptr) return of.failed() ? of : CelValue{};
         return {!(*map)->Get(CelText(node.name)).failed()};
@@ -140,6 +155,13 @@ struct CelExpression::Evaluation {
         CelList list;
         for (const Node& part : node.of) {
           if (list.emplace_back(Of(part, scope)).failed()) return list.back();
+          if (!IsOptionalPart(part)) continue;
+          // cel-go: interpreter/interpretable.go, evalList
+          const CelValue made = std::move(list.back());
+          list.pop_back();
+          const CelOptional* const optional = OptionalIn(made);
+          if (optional == nullptr) return CelFailure("cannot initialize optional list element from non-optional value");
+          if (optional->has()) list.push_back(optional->value());
         }
         return {std::make_shared<const CelList>(std::move(list))};
       }
@@ -149,6 +171,11 @@ struct CelExpression::Evaluation {
           entries.emplace_back(Of(node.of[i], scope), Of(node.of[i + 1], scope));
           if (entries.back().first.failed()) return entries.back().first;
           if (entries.back().second.failed()) return entries.back().second;
+          if (!IsOptionalPart(node.of[i])) continue;
+          const CelValue made = std::move(entries.back().second);
+          const CelOptional* const optional = OptionalIn(made);
+          if (optional == nullptr) return CelFailure("cannot initialize optional entry from non-optional value");
+          optional->has() ? void(entries.back().second = optional->value()) : entries.pop_back();
         }
         return WrittenCelMap(std::move(entries));
       }
@@ -160,8 +187,19 @@ struct CelExpression::Evaluation {
     return {};
   }
 
+  static bool IsOptionalPart(const Node& node) {
+    return node.kind == Node::Kind::kCall && node.function == CelFunction::kOptionalPart;
+  }
+
   CelValue Call(const Node& node, const Scope* scope) const {
     const CelFunction f = node.function;
+    if (f == CelFunction::kOrOptional || f == CelFunction::kOrValue) {
+      const CelValue a = Of(node.of[0], scope);
+      const CelOptional* const optional = OptionalIn(a);
+      if (optional == nullptr) return a.failed() ? a : CelValue{};
+      if (!optional->has()) return Of(node.of[1], scope);
+      return f == CelFunction::kOrValue ? optional->value() : a;
+    }
     if (f == CelFunction::kAnd ||
         f == CelFunction::kOr) {  // what one side decides holds, whether or not the other fails
       const bool decides = f == CelFunction::kOr;
@@ -193,6 +231,15 @@ struct CelExpression::Evaluation {
   CelValue Macro(const Node& node, const Scope* scope) const {
     const CelValue range = Of(node.of[0], scope);
     if (range.failed()) return range;
+    if (node.macro == Node::Macro::kOptMap || node.macro == Node::Macro::kOptFlatMap) {
+      const CelOptional* const optional = OptionalIn(range);
+      if (optional == nullptr) return {};
+      if (!optional->has()) return range;
+      const Scope inner{node.name, optional->value(), scope};
+      CelValue said = Of(node.of[1], &inner);
+      return said.failed() || node.macro == Node::Macro::kOptFlatMap ? said : MakeOptional(std::move(said));
+    }
+    if (OptionalIn(range) != nullptr) return {};
     std::vector<CelValue> keys;
     const auto* const list = range.As<std::shared_ptr<const CelList>>();
     if (const auto* map = range.As<std::shared_ptr<const CelMap>>()) {
@@ -236,7 +283,7 @@ CelExpression& CelExpression::operator=(CelExpression&&) noexcept = default;
 CelExpression::~CelExpression() = default;
 
 absl::StatusOr<CelExpression> CelExpression::Make(std::string_view text, const CelDialect& dialect) {
-  const absl::StatusOr<CelNode> tree = ParseCel(text, dialect.words);
+  const absl::StatusOr<CelNode> tree = ParseCel(text, dialect.words, /*optionals=*/dialect.library);
   if (!tree.ok()) return tree.status();
   Compiler compiler{text, dialect, absl::OkStatus()};
   auto root = std::make_unique<const Node>(compiler.Compile(*tree));

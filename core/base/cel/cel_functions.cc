@@ -13,7 +13,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "core/base/cel/cel_format.h"
 #include "core/base/cel/cel_objects.h"
+#include "core/base/cel/cel_optional.h"
 #include "core/base/ip.h"
 #include "core/base/text/go_url.h"
 #include "fmt/format.h"
@@ -119,6 +121,18 @@ constexpr FunctionRow kFunctions[] = {
     {"ip", CelFunction::kIpOfCidr, 1, 1, false, true, FunctionRow::In::kLibrary},
     {"masked", CelFunction::kMasked, 1, 1, false, true, FunctionRow::In::kLibrary},
     {"prefixLength", CelFunction::kPrefixLength, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"ip.isCanonical", CelFunction::kIsCanonical, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"?.", CelFunction::kSelectOptional, 2, 2, true, false, FunctionRow::In::kLibrary},
+    {"[?]", CelFunction::kIndexOptional, 2, 2, true, false, FunctionRow::In::kLibrary},
+    {"?", CelFunction::kOptionalPart, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"optional.of", CelFunction::kOptionalOf, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"optional.ofNonZeroValue", CelFunction::kOptionalOfNonZero, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"optional.none", CelFunction::kOptionalNone, 0, 0, true, false, FunctionRow::In::kLibrary},
+    {"hasValue", CelFunction::kHasValue, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"value", CelFunction::kValue, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"or", CelFunction::kOrOptional, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"orValue", CelFunction::kOrValue, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"format", CelFunction::kFormat, 2, 2, false, true, FunctionRow::In::kLibrary},
 };
 
 constexpr std::string_view kTypes[] = {"int",   "uint", "double", "bool",      "string",
@@ -300,6 +314,7 @@ CelValue Converted(CelFunction function, const CelValue& of) {
 }
 
 CelValue TypeOf(const CelValue& of) {
+  if (OptionalIn(of) != nullptr) return {CelType{"optional_type"}};
   static constexpr std::string_view kNames[] = {"",
                                                 "null_type",
                                                 "bool",
@@ -583,21 +598,6 @@ CelValue ListCall(CelFunction f, const CelList& list, const std::vector<CelValue
   }
 }
 
-CelValue ToText(const CelValue& of) {
-  if (of.As<std::string>() != nullptr) return of;
-  if (const bool* flag = of.As<bool>()) return CelText(*flag ? "true" : "false");
-  if (const int64_t* number = of.As<int64_t>()) return CelText(fmt::format("{}", *number));
-  if (const uint64_t* number = of.As<uint64_t>()) return CelText(fmt::format("{}", *number));
-  if (const double* number = of.As<double>()) return CelText(fmt::format("{}", *number));
-  if (const auto* bytes = of.As<CelBytes>()) return CelText(bytes->bytes);
-  if (const auto* span = of.As<absl::Duration>()) {
-    return CelText(fmt::format("{}s", absl::ToDoubleSeconds(*span)));  // cel-go: types/duration.go
-  }
-  if (const auto* time = of.As<absl::Time>())
-    return CelText(absl::FormatTime("%Y-%m-%d%ET%H:%M:%E*SZ", *time, absl::UTCTimeZone()));
-  return {};
-}
-
 CelValue InText(CelFunction f, const CelValue& a, const CelValue& b, int largest_program) {
   const auto* const text = a.As<std::string>();
   const auto* const part = b.As<std::string>();
@@ -613,10 +613,16 @@ CelValue InText(CelFunction f, const CelValue& a, const CelValue& b, int largest
 // What only the library has.
 CelValue LibraryCall(CelFunction f, const std::vector<CelValue>& of, int largest_program) {
   const CelValue& a = of.front();
+  if (f >= CelFunction::kSelectOptional && f <= CelFunction::kOrValue) return OptionalCall(f, of);
+  if (f == CelFunction::kFormat) {
+    const auto* const text = a.As<std::string>();
+    const auto* const list = of[1].As<std::shared_ptr<const CelList>>();
+    return text != nullptr && list != nullptr ? FormatText(*text, **list) : CelValue{};
+  }
   if (f == CelFunction::kToText) {
     const auto* const map = a.As<std::shared_ptr<const CelMap>>();
     const std::optional<std::string> text = map == nullptr ? std::nullopt : ObjectText(**map);
-    return text ? CelText(*text) : ToText(a);
+    return text ? CelText(*text) : TextOf(a);
   }
   if (const auto* list = a.As<std::shared_ptr<const CelList>>()) return ListCall(f, **list, of);
   if (const auto* map = a.As<std::shared_ptr<const CelMap>>()) {
@@ -635,6 +641,12 @@ CelValue LibraryCall(CelFunction f, const std::vector<CelValue>& of, int largest
     }
     case CelFunction::kIsIp:
       return {IpAddress::Parse(*text).ok()};
+    case CelFunction::kIsCanonical: {
+      // Kubernetes: apiserver/pkg/cel/library/ip.go, ipIsCanonical
+      const auto ip = IpAddress::Parse(*text);
+      return ip.ok() ? CelValue{ip->ToString() == *text}
+                     : CelFailure(fmt::format("IP Address \"{}\" parse error during conversion from string", *text));
+    }
     case CelFunction::kIsCidr:
       return {text->find('/') != std::string::npos && IpPrefix::Parse(*text).ok()};
     case CelFunction::kIsQuantity:
@@ -652,6 +664,21 @@ CelValue LibraryCall(CelFunction f, const std::vector<CelValue>& of, int largest
 
 }  // namespace
 
+CelValue TextOf(const CelValue& of) {
+  if (of.As<std::string>() != nullptr) return of;
+  if (const bool* flag = of.As<bool>()) return CelText(*flag ? "true" : "false");
+  if (const int64_t* number = of.As<int64_t>()) return CelText(fmt::format("{}", *number));
+  if (const uint64_t* number = of.As<uint64_t>()) return CelText(fmt::format("{}", *number));
+  if (const double* number = of.As<double>()) return CelText(fmt::format("{}", *number));
+  if (const auto* bytes = of.As<CelBytes>()) return CelText(bytes->bytes);
+  if (const auto* span = of.As<absl::Duration>()) {
+    return CelText(fmt::format("{}s", absl::ToDoubleSeconds(*span)));  // cel-go: types/duration.go
+  }
+  if (const auto* time = of.As<absl::Time>())
+    return CelText(absl::FormatTime("%Y-%m-%d%ET%H:%M:%E*SZ", *time, absl::UTCTimeZone()));
+  return {};
+}
+
 const FunctionRow* FindFunction(std::string_view name, size_t arguments, bool member, bool library) {
   const auto* const row = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const FunctionRow& f) {
     return f.name == name && arguments >= f.least && arguments <= f.most && (member ? f.member : f.global) &&
@@ -667,8 +694,17 @@ std::optional<std::string_view> FindType(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view TypeNameOf(const CelValue& value) {
+  const CelValue type = TypeOf(value);
+  return type.failed() ? "" : type.As<CelType>()->name;
+}
+
 std::optional<bool> EqualValues(const CelValue& a, const CelValue& b) {
   if (a.failed() || b.failed()) return std::nullopt;
+  if (const auto* x = OptionalIn(a), *y = OptionalIn(b); x != nullptr || y != nullptr) {
+    if (x == nullptr || y == nullptr || x->has() != y->has()) return false;
+    return x->has() ? EqualValues(x->value(), y->value()) : true;
+  }
   if (const std::optional<int> order = CompareValues(a, b)) return *order == 0;
   if (a.As<CelNull>() != nullptr && b.As<CelNull>() != nullptr) return true;
   if (const auto* x = a.As<CelType>(), *y = b.As<CelType>(); x != nullptr && y != nullptr) return x->name == y->name;
@@ -697,7 +733,22 @@ std::optional<bool> EqualValues(const CelValue& a, const CelValue& b) {
   return true;
 }
 
+CelValue OptionalField(const CelValue& of, const CelValue& key) {
+  if (const auto* optional = OptionalIn(of)) return optional->has() ? OptionalField(optional->value(), key) : of;
+  if (const auto* list = of.As<std::shared_ptr<const CelList>>()) {
+    const auto* const index = key.As<int64_t>();
+    if (index == nullptr) return {};
+    const bool there = *index >= 0 && static_cast<size_t>(*index) < (*list)->size();
+    return there ? MakeOptional((**list)[static_cast<size_t>(*index)]) : NoOptional();
+  }
+  const auto* const map = of.As<std::shared_ptr<const CelMap>>();
+  if (map == nullptr) return {};
+  CelValue found = (*map)->Get(key);
+  return found.failed() ? NoOptional() : MakeOptional(std::move(found));
+}
+
 CelValue CelField(const CelValue& of, const CelValue& key) {
+  if (OptionalIn(of) != nullptr) return OptionalField(of, key);
   if (const auto* map = of.As<std::shared_ptr<const CelMap>>()) return (*map)->Get(key);
   const auto* const list = of.As<std::shared_ptr<const CelList>>();
   const auto* const index = key.As<int64_t>();
@@ -712,6 +763,7 @@ CelValue WrittenCelMap(std::vector<std::pair<CelValue, CelValue>> entries) {
 }
 
 CelValue CallFunction(CelFunction function, const std::vector<CelValue>& of, bool library, int largest_program) {
+  if (function == CelFunction::kOptionalNone) return NoOptional();
   const CelValue& a = of.front();
   const CelValue none = {CelNull{}};
   const CelValue& b = of.size() > 1 ? of[1] : none;

@@ -107,6 +107,19 @@ enum class CelFunction : uint8_t {
   kIpOfCidr,
   kMasked,
   kPrefixLength,
+  kIsCanonical,
+  // Of optional values (cel_optional.h).
+  kSelectOptional,
+  kIndexOptional,
+  kOptionalPart,  // of a list or map that is written down
+  kOptionalOf,
+  kOptionalOfNonZero,
+  kOptionalNone,
+  kHasValue,
+  kValue,
+  kOrOptional,
+  kOrValue,
+  kFormat,  // cel_format.h
 };
 
 struct FunctionRow {
@@ -126,11 +139,16 @@ std::optional<std::string_view> FindType(std::string_view name);
 // Values of different types are not equal; nothing: it cannot be told.
 std::optional<bool> EqualValues(const CelValue& a, const CelValue& b);
 
-// A field of a map, an element of a list.
+// A field of a map, an element of a list; of an optional value another one.
 CelValue CelField(const CelValue& of, const CelValue& key);
 
 // Of any function but &&, || and ?:, whose arguments need not all be there. `of` holds no failure. O(arguments).
 CelValue CallFunction(CelFunction function, const std::vector<CelValue>& of, bool library, int largest_program);
+
+// a.?b and a[?b]. cel-go: interpreter/attributes.go, applyQualifiers
+CelValue OptionalField(const CelValue& of, const CelValue& key);
+// By its type's name, as messages have it.
+std::string_view TypeNameOf(const CelValue& value);
 
 // A map that an expression writes down.
 CelValue WrittenCelMap(std::vector<std::pair<CelValue, CelValue>> entries);

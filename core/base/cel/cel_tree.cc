@@ -90,7 +90,8 @@ constexpr std::string_view kLevels[][7] = {
 // Over tokens that form an expression (CelSyntaxError); what that does not look at fails here.
 class TreeBuilder : private CelTokens {
  public:
-  TreeBuilder(std::string_view text, std::vector<CelLexeme> tokens) : CelTokens(std::move(tokens)), text_(text) {}
+  TreeBuilder(std::string_view text, std::vector<CelLexeme> tokens, bool optionals)
+      : CelTokens(std::move(tokens)), text_(text), optionals_(optionals) {}
 
   absl::StatusOr<CelNode> Build() {
     CelNode out = Ternary();
@@ -162,9 +163,17 @@ class TreeBuilder : private CelTokens {
     while (status_.ok()) {
       const size_t at = Now().at;
       if (Take(".")) {
-        if (Is("?")) return Fail(0, "unsupported syntax '.?'");
+        const bool optional = Is("?");
+        if (optional && !optionals_) return Fail(0, "unsupported syntax '.?'");
+        if (optional) ++at_;
         std::string name(Now().text);
         ++at_;
+        if (optional) {
+          CelNode key;
+          key.literal = std::move(name);
+          out = Call("?.", Two(std::move(out), std::move(key)));
+          continue;
+        }
         if (Take("(")) {
           out = MemberCall(std::move(out), std::move(name));
           continue;
@@ -175,10 +184,12 @@ class TreeBuilder : private CelTokens {
         select.of.push_back(std::move(out));
         out = std::move(select);
       } else if (Take("[")) {
-        if (Is("?")) return Fail(at, "unsupported syntax '[?'");
+        const bool optional = Is("?");
+        if (optional && !optionals_) return Fail(at, "unsupported syntax '[?'");
+        if (optional) ++at_;
         CelNode key = Ternary();
         Take("]");
-        out = Call("[]", Two(std::move(out), std::move(key)));
+        out = Call(optional ? "[?]" : "[]", Two(std::move(out), std::move(key)));
       } else if (Is("{")) {
         CelNode message;
         message.kind = CelNode::Kind::kMessage;
@@ -199,7 +210,11 @@ class TreeBuilder : private CelTokens {
     Arguments(&of);
     const size_t count = of.size() - 1;
     const bool two = name == "all" || name == "exists" || name == "exists_one" || name == "map" || name == "filter";
-    if (status_.ok() && ((two && count == 2) || (name == "map" && count == 3))) {
+    const bool of_optional = optionals_ && (name == "optMap" || name == "optFlatMap");
+    if (status_.ok() && of_optional && count == 2 && of[1].kind != CelNode::Kind::kName) {
+      return Fail(at, name + "() variable name must be a simple identifier");
+    }
+    if (status_.ok() && (((two || of_optional) && count == 2) || (name == "map" && count == 3))) {
       CelNode macro;
       macro.kind = CelNode::Kind::kMacro;
       macro.name = std::move(name);
@@ -247,8 +262,15 @@ class TreeBuilder : private CelTokens {
       const std::string_view close = pairs ? "}" : "]";
       out.kind = pairs ? CelNode::Kind::kMap : CelNode::Kind::kList;
       while (status_.ok() && !Take(close)) {
-        if (Is("?")) return Fail(Now().at, "unsupported syntax '?'");
+        const bool optional = Is("?");
+        if (optional && !optionals_) return Fail(Now().at, "unsupported syntax '?'");
+        if (optional) ++at_;
         out.of.push_back(Ternary());
+        if (optional) {
+          std::vector<CelNode> of;
+          of.push_back(std::move(out.of.back()));
+          out.of.back() = Call("?", std::move(of));
+        }
         if (pairs) {
           Take(":");
           out.of.push_back(Ternary());
@@ -330,17 +352,18 @@ class TreeBuilder : private CelTokens {
   }
 
   const std::string_view text_;
+  const bool optionals_;
   absl::Status status_;
 };
 
 }  // namespace
 
-absl::StatusOr<CelNode> ParseCel(std::string_view text, CelWords words) {
+absl::StatusOr<CelNode> ParseCel(std::string_view text, CelWords words, bool optionals) {
   if (std::string error = CelSyntaxError(text, words); !error.empty()) {
     return absl::InvalidArgumentError(std::move(error));
   }
   std::vector<CelFault> none;
-  return TreeBuilder(text, CelLexemes(text, &none)).Build();
+  return TreeBuilder(text, CelLexemes(text, &none), optionals).Build();
 }
 
 }  // namespace wavetank::cel

@@ -32,7 +32,8 @@ struct CelNode {
     kList,     // of...
     kMap,      // of[0]: of[1], ...
     kMessage,  // name{...}; its fields are not kept
-    kMacro,    // all, exists, exists_one, map, filter: of[0] over `variable`, of[1], and of[2] of a map with three
+    kMacro,    // all, exists, exists_one, map, filter: of[0] over `variable`, of[1], and of[2] of a map with three;
+               // optMap and optFlatMap, of an optional value
   };
   Kind kind = Kind::kLiteral;
   CelLiteral literal;
@@ -43,7 +44,8 @@ struct CelNode {
   std::vector<CelNode> of;
 };
 
-// InvalidArgument in that library's words ("ERROR: <input>:1:17: Syntax error: ..."). O(text).
-absl::StatusOr<CelNode> ParseCel(std::string_view text, CelWords words);
+// InvalidArgument in that library's words ("ERROR: <input>:1:17: Syntax error: ..."). `optionals`: a.?b, a[?b], [?a]
+// and {?a: b}, as calls of "?.", "[?]" and "?" of the element or key; else they are refused. O(text).
+absl::StatusOr<CelNode> ParseCel(std::string_view text, CelWords words, bool optionals);
 
 }  // namespace wavetank::cel

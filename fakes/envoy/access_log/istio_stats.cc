@@ -9,17 +9,26 @@
 
 #include "absl/strings/str_split.h"
 #include "fakes/envoy/access_log/access_log_expression.h"
+#include "fakes/envoy/access_log/access_log_format.h"
 #include "fakes/envoy/extensions/extensions.h"
+#include "fakes/envoy/match/proto_time.h"
 #include "fmt/format.h"
 #include "istio/stats.pb.h"
 
 namespace wavetank::envoysim {
 namespace {
 
-constexpr std::string_view kMetrics[] = {"requests_total", "request_duration_milliseconds"};
-constexpr std::string_view kOtherMetrics[] = {
-    "request_bytes",        "response_bytes",           "request_messages_total",       "response_messages_total",
-    "tcp_sent_bytes_total", "tcp_received_bytes_total", "tcp_connections_opened_total", "tcp_connections_closed_total"};
+// By IstioStats::Metric.
+constexpr std::string_view kMetrics[IstioStats::kMetricCount] = {"requests_total",
+                                                                 "request_duration_milliseconds",
+                                                                 "request_bytes",
+                                                                 "response_bytes",
+                                                                 "request_messages_total",
+                                                                 "response_messages_total",
+                                                                 "tcp_connections_opened_total",
+                                                                 "tcp_connections_closed_total"};
+// Of connections nobody counts bytes here.
+constexpr std::string_view kOtherMetrics[] = {"tcp_sent_bytes_total", "tcp_received_bytes_total"};
 
 constexpr std::string_view kStandardTags[] = {"reporter",
                                               "source_workload",
@@ -99,6 +108,7 @@ absl::StatusOr<std::shared_ptr<const IstioStats>> IstioStats::Make(const google:
   stats::PluginConfig proto;
   if (absl::Status read = UnpackConfig(config, &proto); !read.ok()) return read;
   std::shared_ptr<IstioStats> out(new IstioStats());
+  if (proto.has_tcp_reporting_duration()) out->reporting_interval_ = ToDuration(proto.tcp_reporting_duration());
   out->hosts_by_header_ = !proto.disable_host_header_fallback();
   for (const stats::MetricConfig& metric : proto.metrics()) {
     const bool other =
@@ -210,22 +220,35 @@ std::string IstioStats::NameOf(Metric metric, const MeasuredRequest& r, const Ac
     side("source_", own, true, own.ns, r.own_identity);
     side("destination_", *peer, false, peer_namespace, r.peer_identity);
   }
-  tag("request_protocol", r.grpc ? "grpc" : "http");
-  tag("response_code", fmt::format("{}", r.code));
-  tag("grpc_response_status", r.grpc ? fmt::format("{}", r.grpc_status) : std::string());
-  tag("response_flags", r.flags_of_enum ? ResponseFlagsOfEnum(r.flags) : ResponseFlagsToString(r.flags));
-  const bool mutual = !r.own_identity.empty() && !r.peer_identity.empty();
-  tag("connection_security_policy", !r.inbound ? kUnknown : mutual ? "mutual_tls" : "none");
+  // Messages are told of before the rest is known. istio_stats.cc, reportHelper
+  if (metric != Metric::kRequestMessages && metric != Metric::kResponseMessages) {
+    tag("request_protocol", r.tcp ? "tcp" : r.grpc ? "grpc" : "http");
+    if (!r.tcp) {
+      tag("response_code", fmt::format("{}", r.code));
+      tag("grpc_response_status", r.grpc ? fmt::format("{}", r.grpc_status) : std::string());
+    }
+    tag("response_flags", r.flags_of_enum ? ResponseFlagsOfEnum(r.flags)
+                          : r.tcp         ? ConnectionFlagsToString(r.flags)
+                                          : ResponseFlagsToString(r.flags));
+    const bool mutual = !r.own_identity.empty() && !r.peer_identity.empty();
+    tag("connection_security_policy", !r.inbound ? kUnknown : mutual ? "mutual_tls" : "none");
+  }
   for (const auto& [added, expression] : overrides.added) put(added, value_of(expression));
   return out;
 }
 
-void IstioCounters::Series::Record(Duration took) {
-  ++requests;
-  const int64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
-  sum_ms += static_cast<uint64_t>(ms);
-  const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), static_cast<double>(ms));
+void IstioCounters::Histogram::Record(uint64_t value) {
+  ++count;
+  sum += value;
+  const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), static_cast<double>(value));
   ++buckets[static_cast<size_t>(bound - kBounds.begin())];
+}
+
+void IstioCounters::Series::Record(Duration took, uint64_t request_size, uint64_t response_size) {
+  ++requests;
+  duration.Record(static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
+  request_bytes.Record(request_size);
+  response_bytes.Record(response_size);
 }
 
 IstioCounters::Series* IstioCounters::Find(const Key& key) const {
@@ -233,12 +256,34 @@ IstioCounters::Series* IstioCounters::Find(const Key& key) const {
   return it == by_key_.end() ? nullptr : it->second;
 }
 
-IstioCounters::Series& IstioCounters::Add(const Key* key, std::string requests_name, std::string duration_name) {
-  Series*& series = by_name_[requests_name + '\n' + duration_name];
+IstioCounters::Series& IstioCounters::Add(const Key* key, const IstioStats& stats, const MeasuredRequest& request,
+                                          const AccessLogEntry* entry) {
+  using Metric = IstioStats::Metric;
+  // Of messages expressions are asked without a head of request or answer. istio_stats.cc, reportHelper
+  AccessLogEntry headless;
+  if (entry != nullptr) {
+    headless = *entry;
+    headless.request = nullptr;
+    headless.response_headers = headless.response_trailers = {};
+  }
+  std::array<std::string, 6> names;
+  std::string all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto metric = static_cast<Metric>(i);
+    const bool messages = metric == Metric::kRequestMessages || metric == Metric::kResponseMessages;
+    if (messages && !request.grpc) continue;
+    names[i] = stats.NameOf(metric, request, messages && entry != nullptr ? &headless : entry);
+    all += names[i] + '\n';
+  }
+  Series*& series = by_name_[all];
   if (series == nullptr) {
     series = series_.emplace_back(std::make_unique<Series>()).get();
-    series->requests_name = std::move(requests_name);
-    series->duration_name = std::move(duration_name);
+    series->requests_name = std::move(names[0]);
+    series->duration.name = std::move(names[1]);
+    series->request_bytes.name = std::move(names[2]);
+    series->response_bytes.name = std::move(names[3]);
+    series->request_messages_name = std::move(names[4]);
+    series->response_messages_name = std::move(names[5]);
   }
   if (key != nullptr) by_key_.emplace(*key, series);
   return *series;

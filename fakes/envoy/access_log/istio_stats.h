@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,10 +25,12 @@ struct AccessLogEntry;
 class Extensions;
 class LogExpression;
 
-// What is known of a request at its end. Views are valid during the call.
+// What is known of a request at its end, or of a connection that carries none for its proxy. Views are valid during the
+// call.
 struct MeasuredRequest {
   bool inbound = false;  // the proxy stands before the server
   bool grpc = false;
+  bool tcp = false;  // a connection
   uint16_t code = 0, grpc_status = 0;
   ResponseFlags flags = kNoFlags;
   bool flags_of_enum = false;
@@ -54,11 +57,23 @@ class IstioStats {
                                                                 const Extensions& extensions);
   ~IstioStats();
 
-  enum class Metric : uint8_t { kRequests, kDuration };
+  enum class Metric : uint8_t {
+    kRequests,
+    kDuration,
+    kRequestBytes,
+    kResponseBytes,
+    kRequestMessages,  // of gRPC; told of peers alone, not of protocol, code and flags
+    kResponseMessages,
+    kOpened,  // of connections
+    kClosed,
+  };
+  static constexpr size_t kMetricCount = 8;
   // Empty: the metric is dropped. `entry` is looked at where Telemetry's tagOverrides ask for more than the request.
   std::string NameOf(Metric metric, const MeasuredRequest& request, const AccessLogEntry* entry) const;
   bool asks_entry() const { return !expressions_.empty(); }
   bool hosts_by_header() const { return hosts_by_header_; }
+  // After so long a connection counts as opened, if it is known by then who is at its other end; 0: when it ends.
+  Duration reporting_interval() const { return reporting_interval_; }
   uint64_t id() const { return id_; }  // of no other one
 
  private:
@@ -72,21 +87,30 @@ class IstioStats {
 
   const uint64_t id_;
   bool hosts_by_header_ = true;
-  std::array<Overrides, 2> overrides_;
+  Duration reporting_interval_{5s};
+  std::array<Overrides, kMetricCount> overrides_;
   std::vector<std::pair<std::string, std::shared_ptr<const LogExpression>>> expressions_;  // by their texts
 };
 
 // What one proxy has counted.
 class IstioCounters {
  public:
-  // Bounds of Envoy's histograms, in milliseconds. Envoy: source/common/stats/histogram_impl.cc
+  // Bounds of Envoy's histograms, in milliseconds or bytes. Envoy: source/common/stats/histogram_impl.cc
   static constexpr std::array<double, 19> kBounds = {
       0.5, 1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000, 600000, 1800000, 3600000};
-  struct Series {
-    std::string requests_name, duration_name;
-    uint64_t requests = 0, sum_ms = 0;
+  struct Histogram {
+    std::string name;
+    uint64_t count = 0, sum = 0;
     std::array<uint64_t, kBounds.size() + 1> buckets{};  // none counted in another
-    void Record(Duration took);
+    void Record(uint64_t value);
+  };
+  // Metrics of requests with one set of labels; names are empty of those that are dropped.
+  struct Series {
+    std::string requests_name, request_messages_name, response_messages_name;
+    Histogram duration, request_bytes, response_bytes;
+    uint64_t requests = 0, request_messages = 0, response_messages = 0;
+    bool has_messages = false;
+    void Record(Duration took, uint64_t request_size, uint64_t response_size);
   };
   // What makes two requests count as one series, where the names do not have to be asked.
   struct Key {
@@ -104,7 +128,12 @@ class IstioCounters {
   };
   // Null: not known yet.
   Series* Find(const Key& key) const;
-  Series& Add(const Key* key, std::string requests_name, std::string duration_name);
+  Series& Add(const Key* key, const IstioStats& stats, const MeasuredRequest& request, const AccessLogEntry* entry);
+  // Of a connection.
+  void Count(std::string name) {
+    if (!name.empty()) ++others_[std::move(name)];
+  }
+  const std::map<std::string, uint64_t>& others() const { return others_; }
   template <typename Each>
   void ForEach(Each each) const {
     for (const std::unique_ptr<Series>& series : series_) each(*series);
@@ -114,6 +143,7 @@ class IstioCounters {
   std::vector<std::unique_ptr<Series>> series_;
   absl::flat_hash_map<Key, Series*> by_key_;
   absl::flat_hash_map<std::string, Series*> by_name_;
+  std::map<std::string, uint64_t> others_;
 };
 
 }  // namespace wavetank::envoysim

@@ -5,6 +5,7 @@
 
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
+#include "fakes/envoy/config/alpn_offers.h"
 #include "fakes/envoy/config/config_path.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/http/http2_options.h"
@@ -199,6 +200,7 @@ absl::StatusOr<OutlierConfig> OutlierOf(const cluster_v3::OutlierDetection& p) {
 
 absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, const Extensions& extensions, ClusterConfig* out) {
   auto http2 = cluster.http2_protocol_options();
+  auto http1 = cluster.http_protocol_options();
   if (cluster.has_http2_protocol_options()) out->protocol = UpstreamProtocol::kHttp2;
   if (cluster.protocol_selection() == cluster_v3::Cluster::USE_DOWNSTREAM_PROTOCOL)
     out->protocol = UpstreamProtocol::kDownstream;
@@ -219,14 +221,17 @@ absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, const Extensions
         out->protocol = options.explicit_http_config().has_http2_protocol_options() ? UpstreamProtocol::kHttp2
                                                                                     : UpstreamProtocol::kHttp1;
         http2 = options.explicit_http_config().http2_protocol_options();
+        http1 = options.explicit_http_config().http_protocol_options();
         break;
       case Options::kUseDownstreamProtocolConfig:
         out->protocol = UpstreamProtocol::kDownstream;
         http2 = options.use_downstream_protocol_config().http2_protocol_options();
+        http1 = options.use_downstream_protocol_config().http_protocol_options();
         break;
       case Options::kAutoConfig:
         out->protocol = UpstreamProtocol::kAlpn;
         http2 = options.auto_config().http2_protocol_options();
+        http1 = options.auto_config().http_protocol_options();
         break;
       default:
         return absl::FailedPreconditionError(
@@ -238,6 +243,7 @@ absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, const Extensions
     out->auto_sni = options.upstream_http_protocol_options().auto_sni();
     out->auto_san_validation = options.upstream_http_protocol_options().auto_san_validation();
   }
+  out->http1_trailers = http1.enable_trailers();
   const absl::StatusOr<uint32_t> streams = ConcurrentStreams(http2, extensions.release());
   if (!streams.ok()) {
     return it != typed.end() ? absl::FailedPreconditionError(streams.status().message()) : streams.status();
@@ -439,6 +445,7 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
   if (absl::Status s = SetHttpOptions(cluster, extensions, out.get()); !s.ok()) return s;
   for (const auto& filter : cluster.filters()) {
     if (absl::Status s = extensions.Check(filter.name(), filter.typed_config()); !s.ok()) return s;
+    out->exchanges_peers |= ConfigType(filter.typed_config()) == kPeerExchangeMessage;
     extensions.NoteWithoutEffect("cluster filter", filter.typed_config());
   }
   if (absl::Status s = SetHealthCheck(cluster, extensions, out.get()); !s.ok()) return s;

@@ -83,6 +83,7 @@ struct ClusterConfig {
   // An ejected host's connections of tcp_proxies end.
   bool close_on_health_failure = false;
   UpstreamProtocol protocol = UpstreamProtocol::kHttp1;
+  bool http1_trailers = false;                                // HTTP/1: trailers of requests go on
   uint32_t max_concurrent_streams = 0;                        // HTTP/2
   uint32_t max_requests_per_connection = 0;                   // 0: no limit
   Duration idle_timeout = 1h;                                 // of pooled connections; 0: none
@@ -90,6 +91,7 @@ struct ClusterConfig {
   // The name that a request asks for is the TLS server's name, and has to stand in its certificate.
   bool auto_sni = false, auto_san_validation = false;
   std::string alt_stat_name;
+  bool exchanges_peers = false;        // its connections tell who they are, and ask (FilterChain)
   std::string istio_host, istio_name;  // of the Service that it is of: metadata "istio", services; empty: of none
   IpAddress bind_source;               // upstream_bind_config
   TransportSocket socket;

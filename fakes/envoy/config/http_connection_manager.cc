@@ -5,6 +5,7 @@
 #include "envoy/config/accesslog/v3/accesslog.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "fakes/envoy/access_log/istio_stats.h"
+#include "fakes/envoy/extensions/config_json.h"
 #include "fakes/envoy/http/http2_options.h"
 #include "fakes/envoy/match/proto_time.h"
 #include "fmt/format.h"
@@ -74,6 +75,10 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, bool last, const Exten
     return absl::OkStatus();
   }
   if (type == nullptr) {
+    if (ConfigType(filter.typed_config()) == "envoy.extensions.filters.http.grpc_stats.v3.FilterConfig") {
+      const absl::StatusOr<nlohmann::json> said = ConfigJson(filter.typed_config());
+      out->counts_messages |= said.ok() && BoolAt(*said, "emit_filter_state");
+    }
     if (ExchangesPeers(filter.typed_config())) {
       out->exchanges_peers = true;
       return absl::OkStatus();

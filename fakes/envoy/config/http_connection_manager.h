@@ -52,6 +52,7 @@ struct HttpConnectionManager {
   std::shared_ptr<const AccessLogs> logs;                // nullptr: none
   std::vector<std::shared_ptr<const IstioStats>> stats;  // its filters istio.stats
   bool exchanges_peers = false;                          // it tells who it is, and asks (PeerInfo)
+  bool counts_messages = false;                          // of gRPC, for those (grpc_stats)
 };
 
 // InvalidArgument with Envoy's words if it would be refused.

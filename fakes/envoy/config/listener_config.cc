@@ -8,6 +8,8 @@
 #include "absl/strings/ascii.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/listener/v3/listener_components.pb.h"
+#include "fakes/envoy/access_log/istio_stats.h"
+#include "fakes/envoy/config/alpn_offers.h"
 #include "fakes/envoy/config/filter_registry.h"
 #include "fakes/envoy/extensions/config_json.h"
 #include "fakes/envoy/extensions/extensions.h"
@@ -130,6 +132,13 @@ absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, 
     const NetworkFilterType* const type =
         extensions.filters()->Network(ConfigType(filter.typed_config()), filter.name());
     passes_on = type != nullptr && !type->terminal;
+    if (ConfigType(filter.typed_config()) == "stats.PluginConfig") {
+      absl::StatusOr<std::shared_ptr<const IstioStats>> stats = IstioStats::Make(filter.typed_config(), extensions);
+      if (!stats.ok()) return stats.status();
+      out.stats.push_back(*std::move(stats));
+      continue;
+    }
+    if (ConfigType(filter.typed_config()) == kPeerExchangeMessage) out.exchanges_peers = true;
     if (type == nullptr) {
       extensions.NoteWithoutEffect("network filter", filter.typed_config());
       continue;

@@ -35,6 +35,8 @@ struct FilterChain {
   bool reads = false;                                         // whether any of them decides about bytes
   std::optional<HttpConnectionManager> http;
   std::optional<TcpProxy> tcp;
+  std::vector<std::shared_ptr<const IstioStats>> stats;  // its filters istio.stats, of connections
+  bool exchanges_peers = false;                          // whom it speaks kPeerExchange with is told who it is
 };
 
 // envoy.config.listener.v3.ListenerFilterChainMatchPredicate, as far as ports go.

@@ -110,9 +110,16 @@ absl::Status CompileRetryPriority(const route_v3::RetryPolicy::RetryPriority& pr
   return absl::OkStatus();
 }
 
-// What Istio never writes and nobody does here.
-void NoteHedging(const route_v3::HedgePolicy& policy, const Extensions& extensions) {
-  if (policy.hedge_on_per_try_timeout()) extensions.NoteWithoutEffect("hedge policy", "hedge_on_per_try_timeout");
+// Its other fields do nothing in a real Envoy either: api/envoy/config/route/v3/route_components.proto,
+// not-implemented-hide.
+absl::Status CompileHedging(const route_v3::HedgePolicy& policy, RouteEntry* out) {
+  if (policy.has_initial_requests() && policy.initial_requests().value() < 1) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (HedgePolicyValidationError.InitialRequests: value must be greater than or "
+        "equal to 1)");
+  }
+  out->hedges = policy.hedge_on_per_try_timeout();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<RetryPolicy> CompileRetry(const route_v3::RetryPolicy& proto, const Extensions& extensions) {
@@ -599,7 +606,8 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::
     for (const auto& route : proto.routes()) {
       RouteEntry entry;
       if (absl::Status s = CompileRoute(route, extensions, &entry); !s.ok()) return s;
-      NoteHedging(route.route().has_hedge_policy() ? route.route().hedge_policy() : proto.hedge_policy(), extensions);
+      const auto& hedging = route.route().has_hedge_policy() ? route.route().hedge_policy() : proto.hedge_policy();
+      if (absl::Status s = CompileHedging(hedging, &entry); !s.ok()) return s;
       if (!entry.retry.has_value() && proto.has_retry_policy()) {
         absl::StatusOr<RetryPolicy> retry = CompileRetry(proto.retry_policy(), extensions);
         if (!retry.ok()) return retry.status();

@@ -146,6 +146,7 @@ struct RouteEntry {
   uint16_t not_found_code = 503;            // cluster_not_found_response_code
   Duration timeout = 15s;                   // 0: none
   std::optional<RetryPolicy> retry;
+  bool hedges = false;  // a try that takes too long goes on beside the next one (hedge_on_per_try_timeout)
   std::vector<HashPolicy> hashes;
   std::vector<MirrorPolicy> mirrors;
   RouteFilterConfigs filters;  // typed_per_filter_config

@@ -133,6 +133,7 @@ ArrivalRules ArrivalRules::Of(const hcm_v3::HttpConnectionManager& proto) {
   out.cert_dns = details.dns();
   out.cert_uri = details.uri();
   out.via = proto.via();
+  out.http1_trailers = proto.http_protocol_options().enable_trailers();
   out.says_internal = proto.has_internal_address_config();
   for (const auto& range : proto.internal_address_config().cidr_ranges()) {
     const absl::StatusOr<IpPrefix> prefix = IpPrefix::Make(range.address_prefix(), range.prefix_len().value());
@@ -165,6 +166,11 @@ std::shared_ptr<const RequestSpec> Arrive(const ArrivalRules& rules, const Arriv
   }
   for (const std::string_view name : {"x-envoy-internal", "keep-alive", "proxy-connection", "transfer-encoding"}) {
     edit.Remove(name);
+  }
+  // Envoy: source/common/http/http1/codec_impl.cc, onMessageCompleteBase: HTTP/1 reads trailers only where it is told
+  // to.
+  if (!request.trailers.empty() && request.protocol != HttpProtocol::kHttp2 && !rules.http1_trailers) {
+    edit.SetTrailers({});
   }
   const bool internal = Internal(rules, peer, private_is_internal, request);
   const std::string_view scheme = peer.tls ? "https" : "http";

@@ -122,6 +122,17 @@ void HeaderMutations::Apply(AccessLogEntry entry, std::string* lines) const {
   ApplyToLines(std::move(entry), &AccessLogEntry::response_headers, lines);
 }
 
+void HeaderMutations::ApplyToRequestTrailers(AccessLogEntry entry, RequestEdit* request) const {
+  std::string lines;
+  for (const auto& [name, value] : request->now().trailers) AddHeaderLine(name, value, &lines);
+  std::string now;
+  const auto see = [&]() -> const std::string& { return now = lines; };
+  ApplyEach(ReplyLines{&lines}, see, &entry);
+  std::vector<std::pair<std::string, std::string>> trailers;
+  ForEachHeader(lines, [&](std::string_view name, std::string_view value) { trailers.emplace_back(name, value); });
+  if (trailers != request->now().trailers) request->SetTrailers(std::move(trailers));
+}
+
 void HeaderMutations::ApplyToTrailers(AccessLogEntry entry, std::string* lines) const {
   ApplyToLines(std::move(entry), &AccessLogEntry::response_trailers, lines);
 }

@@ -25,6 +25,7 @@ class HeaderMutations {
   void Apply(AccessLogEntry entry, RequestEdit* request) const;
   void Apply(AccessLogEntry entry, std::string* lines) const;  // of an answer's head
   void ApplyToTrailers(AccessLogEntry entry, std::string* lines) const;
+  void ApplyToRequestTrailers(AccessLogEntry entry, RequestEdit* request) const;  // which no format sees
 
  private:
   struct Mutation {

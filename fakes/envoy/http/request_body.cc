@@ -16,6 +16,7 @@ std::optional<uint64_t> BodyLength(const RequestSpec& request) {
 }
 
 bool HasBody(const RequestSpec& request) {
+  if (!request.trailers.empty()) return true;
   if (const std::optional<uint64_t> bytes = BodyLength(request)) return *bytes > 0;
   if (request.protocol == HttpProtocol::kHttp2) return IsGrpc(request);
   return FindHeader(request, "transfer-encoding") == "chunked";

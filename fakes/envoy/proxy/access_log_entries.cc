@@ -1,10 +1,9 @@
-// What routers and connections tell their access logs, and Istio's metrics, at their end.
+// What routers and connections tell their access logs at their end.
 // Envoy: source/common/stream_info/stream_info_impl.h, source/common/http/conn_manager_impl.cc,
 // source/common/tcp_proxy/tcp_proxy.cc
 #include <algorithm>
 #include <string>
 
-#include "fakes/envoy/access_log/istio_stats.h"
 #include "fakes/envoy/http/request_body.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/downstream.h"
@@ -56,10 +55,17 @@ void DownstreamConnection::NoteFailure(ResponseFlags flags, std::string_view fai
 }
 
 void DownstreamConnection::WriteLogs() {
-  if (log_ == nullptr) return;
+  if (log_ == nullptr || !envoy_.plane().collects_access_logs()) return;
   const AccessLogs* const tcp = chain_ != nullptr && chain_->tcp.has_value() ? chain_->tcp->logs.get() : nullptr;
   if (tcp == nullptr && listener_->logs == nullptr) return;
   AccessLogEntry entry;
+  FillLogEntry(&entry);
+  if (tcp != nullptr) envoy_.WriteAccessLogs(*tcp, &entry);
+  if (listener_->logs != nullptr) envoy_.WriteAccessLogs(*listener_->logs, &entry);
+}
+
+void DownstreamConnection::FillLogEntry(AccessLogEntry* out) const {
+  AccessLogEntry& entry = *out;
   Describe(&entry);
   entry.start = log_->start;
   entry.end = envoy_.host().Now();
@@ -80,8 +86,6 @@ void DownstreamConnection::WriteLogs() {
   entry.cluster = log_->cluster;
   entry.cluster_stat_name = log_->cluster_stat_name;
   entry.notes = &notes_;
-  if (tcp != nullptr) envoy_.WriteAccessLogs(*tcp, &entry);
-  if (listener_->logs != nullptr) envoy_.WriteAccessLogs(*listener_->logs, &entry);
 }
 
 void Router::EntryOf(const Stream& s, AccessLogEntry* out) const {
@@ -146,63 +150,6 @@ void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration le
   std::string shown;
   FillLogEntry(s, record, lead, &shown, &entry);
   s.envoy->WriteAccessLogs(*s.manager->logs, &entry);
-}
-
-void Router::Measure(const Stream& s, const RequestRecord& record, const PeerInfo* peer, uint16_t grpc_status,
-                     Duration lead) {
-  DataPlaneView& envoy = *s.envoy;
-  MeasuredRequest request;
-  request.inbound = s.downstream->listener().inbound;
-  request.grpc = IsGrpc(*s.spec);
-  request.code = record.code;
-  request.grpc_status = grpc_status != kNoGrpcStatus ? grpc_status : GrpcStatusOfHttp(record.code);
-  request.flags = s.flags;
-  request.flags_of_enum = !envoy.release().Has(EnvoyChange::kFlagsInOrderOfSetting);
-  request.own = envoy.peer();
-  request.peer = request.inbound ? plane_.fabric().peer(s.exchange) : peer;
-  if (request.inbound && !s.manager->exchanges_peers) request.peer = nullptr;
-  request.host = s.spec->authority;
-  if (s.route != nullptr) request.route = s.route->name;
-  if (s.cluster != nullptr) {
-    const ClusterConfig& config = s.cluster->config();
-    request.cluster = config.name;
-    request.service_host = config.istio_host;
-    request.service_name = config.istio_name;
-  }
-  if (request.inbound) {
-    request.peer_identity = plane_.configs().Keep(s.downstream->peer_identity());
-    request.own_identity = plane_.configs().Keep(s.downstream->own_identity());
-  } else {
-    request.peer_identity = s.upstream_identity;
-    request.own_identity = s.own_identity;
-    if (peer == nullptr && s.upstream_host != nullptr) request.endpoint_workload = s.upstream_host->workload;
-  }
-  const bool of_service = !request.service_host.empty();
-  AccessLogEntry entry;
-  std::string shown;
-  for (const std::shared_ptr<const IstioStats>& stats : s.manager->stats) {
-    IstioCounters& counters = envoy.istio_counters();
-    IstioCounters::Key key;
-    key.stats = stats->id();
-    if (s.cluster != nullptr) key.cluster = s.cluster->config().hash.low;
-    if (stats->hosts_by_header() && !of_service) key.host = HashBytes(request.host).low;
-    if (!request.endpoint_workload.empty()) key.workload = HashBytes(request.endpoint_workload).low;
-    key.peer = request.peer;
-    key.own_identity = request.own_identity.data();
-    key.peer_identity = request.peer_identity.data();
-    key.flags = request.flags;
-    const uint32_t route = request.route == "block_all" ? 1 : request.route == "allow_any" ? 2 : 0;
-    key.code = request.code | uint32_t{request.grpc} << 16 | uint32_t{request.grpc_status & 0xffU} << 17 | route << 25;
-    IstioCounters::Series* series = stats->asks_entry() ? nullptr : counters.Find(key);
-    if (series == nullptr) {
-      if (stats->asks_entry()) FillLogEntry(s, record, lead, &shown, &entry);
-      const AccessLogEntry* const asked = stats->asks_entry() ? &entry : nullptr;
-      series = &counters.Add(stats->asks_entry() ? nullptr : &key,
-                             stats->NameOf(IstioStats::Metric::kRequests, request, asked),
-                             stats->NameOf(IstioStats::Metric::kDuration, request, asked));
-    }
-    series->Record(envoy.host().Now() + lead - s.start);
-  }
 }
 
 }  // namespace wavetank::envoysim

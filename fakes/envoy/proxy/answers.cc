@@ -113,6 +113,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   if (s.silence != kNoTimer) envoy.host().Cancel(s.silence);
   if (s.overdue != kNoTimer) envoy.host().Cancel(s.overdue);
   if (s.retrying) --s.cluster->retries;
+  EndEarlier(s);
   if (s.downstream == nullptr) {  // mirrored, or a question
     const std::unique_ptr<Answered> answered = std::move(s.answered);
     if (Stream* const asker = streams_.Get(s.asked_by)) asker->looped |= s.looped;

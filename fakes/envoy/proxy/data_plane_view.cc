@@ -258,7 +258,9 @@ void DataPlaneView::AddClusterStats(std::map<std::string, uint64_t>* out) const 
 
 bool DataPlaneView::MeasuresForIstio() const {
   if (listening_ == nullptr) return false;
-  const auto measures = [](const FilterChain& chain) { return chain.http.has_value() && !chain.http->stats.empty(); };
+  const auto measures = [](const FilterChain& chain) {
+    return !chain.stats.empty() || (chain.http.has_value() && !chain.http->stats.empty());
+  };
   return std::any_of(listening_->items().begin(), listening_->items().end(), [&](const auto& listener) {
     return std::any_of(listener->chains.begin(), listener->chains.end(), measures);
   });
@@ -283,18 +285,26 @@ std::map<std::string, uint64_t> DataPlaneView::AllStats() const {
   }
   istio_counters_.ForEach([&](const IstioCounters::Series& series) {
     if (!series.requests_name.empty()) out[series.requests_name] += series.requests;
-    if (series.duration_name.empty()) return;
-    const auto part = [&](std::string_view name, uint64_t value) {
-      out[series.duration_name + kPartBegins + std::string(name)] += value;
-    };
-    uint64_t below = 0;
-    for (size_t i = 0; i < series.buckets.size(); ++i) {
-      below += series.buckets[i];
-      part(i < IstioCounters::kBounds.size() ? fmt::format("le{:g}", IstioCounters::kBounds[i]) : "le+Inf", below);
+    if (series.has_messages) {
+      if (!series.request_messages_name.empty()) out[series.request_messages_name] += series.request_messages;
+      if (!series.response_messages_name.empty()) out[series.response_messages_name] += series.response_messages;
     }
-    part("sum", series.sum_ms);
-    part("count", series.requests);
+    for (const IstioCounters::Histogram* const h : {&series.duration, &series.request_bytes, &series.response_bytes}) {
+      if (h->name.empty()) continue;
+      const auto part = [&](std::string_view name, uint64_t value) {
+        out[h->name + kPartBegins + std::string(name)] += value;
+      };
+      uint64_t below = 0;
+      for (size_t i = 0; i < h->buckets.size(); ++i) {
+        below += h->buckets[i];
+        part(i < IstioCounters::kBounds.size() ? fmt::format("le{:g}", IstioCounters::kBounds[i]) : "le+Inf", below);
+      }
+      part("sum", h->sum);
+      part("count", h->count);
+    }
   });
+  for (const auto& [name, value] : istio_counters_.others()) out[name] += value;
+  for (const DownstreamConnection* c = connections_; c != nullptr; c = c->next) c->AddOpened(&out);
   if (MeasuresForIstio() && peer() != nullptr && !istio_version_.empty()) {
     out[fmt::format("istiocustom.istio_build{0}component{1}proxy{0}tag{1}{2}", kTagBegins, kTagValue, istio_version_)] =
         1;

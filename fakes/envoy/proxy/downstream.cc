@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "fakes/envoy/config/alpn_offers.h"
 #include "fakes/envoy/http/http2_options.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
@@ -178,12 +179,14 @@ DownstreamConnection::DownstreamConnection(DataPlaneView& envoy, ConnectionId id
   WAVETANK_ASSERT(id_ != kNoConnection);
   WAVETANK_ASSERT(listener_ != nullptr, id_);
   envoy_.Attach(this);
-  if (envoy_.plane().collects_access_logs()) {
-    log_ = std::make_unique<ConnectionLog>();
-    log_->start = envoy_.host().Now();
-    log_->source = ConnectingEnd(envoy_.fabric(), id_);
-    log_->destination = original_destination();
-  }
+  if (envoy_.plane().collects_access_logs()) BeginLog();
+}
+
+void DownstreamConnection::BeginLog() {
+  log_ = std::make_unique<ConnectionLog>();
+  log_->start = envoy_.host().Now();
+  log_->source = ConnectingEnd(envoy_.fabric(), id_);
+  log_->destination = original_destination();
 }
 
 DownstreamConnection::~DownstreamConnection() {
@@ -309,6 +312,7 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
     return;
   }
   CountBegin();
+  if (!chain_->stats.empty() && log_ == nullptr) BeginLog();
   if (chain_->socket.tls != nullptr) {
     if (!HandshakeOk(flight, lead)) return;
   } else if (flight.kind == FirstFlight::Kind::kTls && chain_->http.has_value()) {
@@ -348,7 +352,7 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
     CloseNow(CloseKind::kReset);
     return false;
   }
-  const HandshakeResult result = envoy_.plane().tls().Handshake(flight, server, envoy_.host().WallClock());
+  HandshakeResult result = envoy_.plane().tls().Handshake(flight, server, envoy_.host().WallClock());
   tls_ = true;
   client_identity_ = result.client_identity;
   server_identity_ = result.client.server_identity;
@@ -466,6 +470,7 @@ void DownstreamConnection::AbortStreams(std::string_view details) {
 void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) {
   CountEnd(/*local=*/false);
   AbortStreams("downstream_remote_disconnect");
+  Measure();
   WriteLogs();
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) {
     upstream->Close(kind == CloseKind::kTimeout ? CloseKind::kReset : kind);
@@ -476,6 +481,7 @@ void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, 
 void DownstreamConnection::CloseNow(CloseKind kind, std::string_view why) {
   CountEnd(/*local=*/true);
   AbortStreams("downstream_local_disconnect");
+  Measure();
   WriteLogs();
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) upstream->Close(kind);
   envoy_.fabric().Close(id_, Fabric::End::kServer, kind, why);
@@ -545,6 +551,11 @@ void DownstreamConnection::TcpConnect(Duration lead) {
   if (log_ != nullptr) {
     log_->cluster = cluster->config().name;
     log_->cluster_stat_name = cluster->config().alt_stat_name;
+    if (!chain_->stats.empty()) {
+      log_->service_host = cluster->config().istio_host;
+      log_->service_name = cluster->config().istio_name;
+      log_->asks_upstream = cluster->config().exchanges_peers;
+    }
   }
   if (cluster->connections >= cluster->config().circuit_breakers.max_connections) {
     cluster->Count(ClusterStat::kCxOverflow);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "fakes/envoy/access_log/istio_stats.h"
 #include "fakes/envoy/config/listener_config.h"
 #include "fakes/envoy/config/network_filter.h"
 #include "fakes/envoy/proxy/http_stats.h"
@@ -35,6 +36,11 @@ struct ConnectionLog {
   SocketAddress tried;  // the host of the last try; `host` once that has succeeded or failed
   SocketAddress host, remote, local;
   bool heard = false, spliced = false;  // bytes came; went on
+  // Only of those that Istio's metrics are about.
+  std::string service_host, service_name, endpoint_workload;
+  std::string peer_identity, own_identity;  // of the upstream's session
+  const PeerInfo* peer = nullptr;           // who is at the other end; null: it did not say
+  bool asks_upstream = false;               // which is asked who it is
 };
 
 class DownstreamConnection final : public ConnectionHandler, private NetworkConnection {
@@ -71,6 +77,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   // Of its connection manager, and of that at this listener; there is one.
   HttpStats& http_stats() const { return *http_stats_; }
   HttpStats& listener_http_stats() const { return *listener_http_stats_; }
+  // Adds it to Istio's metrics, if it counts as opened already.
+  void AddOpened(std::map<std::string, uint64_t>* counters) const;
   // Adds what an access log says of the connection.
   void Describe(AccessLogEntry* entry) const;
   // As network filters know it.
@@ -138,6 +146,12 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void AbortStreams(std::string_view details);
   // access_log_entries.cc: the lines of the tcp_proxy and of the listener.
   void WriteLogs();
+  void FillLogEntry(AccessLogEntry* entry) const;
+  // istio_metrics.cc: Istio's metrics of it, at its end, and what they are about.
+  void Measure() const;
+  void CountConnection(IstioStats::Metric metric, const IstioStats& stats, IstioCounters* to) const;
+  bool CountsAsOpened(const IstioStats& stats) const;
+  void BeginLog();
   void AnnounceFlight();
   // proxy/connection_limits.cc: how long it may be open, and how long silent.
   void LimitAge();

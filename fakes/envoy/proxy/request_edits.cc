@@ -242,10 +242,17 @@ void Router::RewriteRedirected(Stream* s) {
   s->spec = s->own_spec.get();
 }
 
+// Later tries have what is left of the request's own time. Envoy: router.cc, FilterUtility::setTimeoutHeaders
+Duration Router::Expected(const Stream& s) {
+  if (s.attempts <= 1 || s.limit <= Duration::zero() || s.expected <= Duration::zero()) return s.expected;
+  const auto gone = std::chrono::duration_cast<std::chrono::milliseconds>(s.envoy->host().Now() - s.complete_at);
+  return std::max<Duration>(std::min<Duration>(s.expected, s.limit - gone), 1ms);
+}
+
 void Router::NumberTry(const Stream& s, RequestEdit* edit) {
   if (s.host != nullptr && s.host->count_attempts) edit->Set("x-envoy-attempt-count", std::to_string(s.attempts));
   if (s.expected > Duration::zero()) {
-    const auto ms = s.expected / std::chrono::milliseconds(1);
+    const auto ms = Expected(s) / std::chrono::milliseconds(1);
     edit->Set("x-envoy-expected-rq-timeout-ms", std::to_string(ms));
     if (s.tells_grpc_timeout) edit->Set("grpc-timeout", fmt::format("{}m", ms));
   }
@@ -257,11 +264,14 @@ const RequestSpec& Router::RequestOfTry(Stream* s) {
   // The far side sees what the pool speaks, not what the client did.
   const HttpProtocol spoken = s->upstream->multiplexes() ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11;
   const bool translated = s->spec->protocol != spoken;
-  if (!counts && !names && !translated) return *s->spec;
-  if (!names && (s->table == nullptr || !s->table->edits_headers)) {
+  // Envoy: source/common/http/http1/codec_impl.cc, encodeTrailersBase
+  const bool drops =
+      !s->spec->trailers.empty() && spoken != HttpProtocol::kHttp2 && !s->cluster->config().http1_trailers;
+  if (!counts && !names && !translated && !drops) return *s->spec;
+  if (!names && !drops && (s->table == nullptr || !s->table->edits_headers)) {
     if (attempts_.empty()) attempts_.resize(kAttempts);
     const uint64_t key =
-        Mix64(static_cast<uint64_t>(s->expected.count()) * 2 + (translated ? 1 : 0)) + (counts ? s->attempts : 0);
+        Mix64(static_cast<uint64_t>(Expected(*s).count()) * 2 + (translated ? 1 : 0)) + (counts ? s->attempts : 0);
     Attempt& known = attempts_[(s->spec->id() * 4 + key) % kAttempts];
     if (known.of != s->spec->id() || known.key != key || known.host != s->host) {
       RequestEdit edit(*s->spec);
@@ -275,6 +285,7 @@ const RequestSpec& Router::RequestOfTry(Stream* s) {
   RequestEdit edit(*s->spec);
   if (counts) NumberTry(*s, &edit);
   if (translated) edit.SetProtocol(spoken);
+  if (drops) edit.SetTrailers({});
   if (names) {
     if (KeepsOriginalHost(s->envoy->release())) edit.Set("x-envoy-original-host", edit.now().authority);
     s->route->edits->host.Set(s->upstream_host->hostname, &edit);

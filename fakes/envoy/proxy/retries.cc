@@ -34,6 +34,7 @@ Duration Router::PlanTries(Stream* s) {
     if (most > Duration::zero() && (timeout > most || timeout == Duration::zero())) timeout = most;
   }
   s->per_try_timeout = s->retry != nullptr ? s->retry->per_try_timeout : Duration::zero();
+  s->hedges = route.hedges;
   // A route may try again only what some requests ask. Envoy: retry_state_impl.cc, RetryStateImpl
   const bool never = s->retry != nullptr && !s->retry->request_headers.empty() &&
                      std::none_of(s->retry->request_headers.begin(), s->retry->request_headers.end(),
@@ -47,6 +48,10 @@ Duration Router::PlanTries(Stream* s) {
       if (!text || !absl::SimpleAtoi(std::string(*text), &value)) return std::nullopt;
       return value;
     };
+    // Envoy: router.cc, FilterUtility::finalHedgingParams
+    if (const auto hedges = FindHeader(*s->spec, kHedge); hedges == "true" || hedges == "false") {
+      s->hedges = hedges == "true";
+    }
     if (const auto ms = number(kTimeout)) timeout = std::chrono::milliseconds(*ms);
     if (const auto ms = number(kPerTry)) s->per_try_timeout = std::chrono::milliseconds(*ms);
     const std::optional<std::string_view> on = FindHeader(*s->spec, kOn), grpc_on = FindHeader(*s->spec, kGrpcOn);
@@ -86,7 +91,8 @@ Duration Router::PlanTries(Stream* s) {
     s->retry = s->own_retry.get();
   }
   if (timeout > Duration::zero() && s->per_try_timeout >= timeout) s->per_try_timeout = Duration::zero();
-  s->expected = s->per_try_timeout > Duration::zero() ? s->per_try_timeout : timeout;
+  // What goes on has all the time. Envoy: router.cc, FilterUtility::setTimeoutHeaders
+  s->expected = s->per_try_timeout > Duration::zero() && !s->hedges ? s->per_try_timeout : timeout;
   s->tells_grpc_timeout = grpc && s->expected > Duration::zero();
   return timeout;
 }

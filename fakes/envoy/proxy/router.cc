@@ -271,7 +271,8 @@ void Router::Continue(StreamId id, Duration lead) {
     Local(id, route.not_found_code, kNoClusterFound, "cluster_not_found", "", lead);
     return;
   }
-  const Duration timeout = PlanTries(&s);
+  const Duration timeout = s.limit = PlanTries(&s);
+  s.complete_at = envoy.host().Now() + UntilBodyIsHere(s, lead);
   if (s.table != nullptr) EditRequest(&s);
   const LbPolicy policy = s.cluster->config().lb.policy;
   if (policy == LbPolicy::kRingHash || policy == LbPolicy::kMaglev) s.hash = HashOfRequest(&s);
@@ -319,6 +320,8 @@ void Router::Mirror(const Stream& original) {
 
 void Router::Try(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
+  if (s.upstream != nullptr) SetAside(id);
+  s.followed = s.timeout_told = false;
   ++s.attempts;
   s.transport_failure = s.tls_finding = {};  // of an earlier try
   const bool retry = s.attempts > 1;
@@ -420,6 +423,7 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   }
   LimitPerTryIdle(id, UntilBodyIsHere(s, lead));
   if (const Duration most = s.cluster->config().max_stream_duration; most > Duration::zero()) {
+    s.try_ends_at = s.envoy->host().Now() + lead + most;
     s.upstream_longest = s.envoy->host().RunAfter(lead + most, [this, id] { OnUpstreamDuration(id); });
   }
   if (s.log != nullptr) {
@@ -479,7 +483,7 @@ void Router::OnUpstreamReset(StreamId id, ResetReason reason, std::string_view f
 }
 
 void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
-  const StreamId id = static_cast<StreamId>(cookie);
+  StreamId id = static_cast<StreamId>(cookie);
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->upstream_exchange = kNoExchange;
@@ -502,43 +506,52 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
                      grpc ? HttpStatusOfGrpc(reply.grpc_status) : reply.code);
   if (FailsNow(reply.headers)) s->cluster->FailNow(*s->upstream_host);
-  const bool retriable = Retriable(*s, reply);
+  const bool retriable = Retriable(*s, reply), followed = s->followed;
   if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
   // An answer that is not waited for to its end ends the connection, if that is HTTP/1.1's.
-  const bool cut = retriable && reply.has_body && MayRetry(*s);
+  const bool again = retriable && !followed && MayRetry(*s), others = retriable && OthersAwait(*s);
+  const bool cut = again ? reply.has_body : others;
   const bool unread = !BodyIsHere(*s, s->envoy->host().Now() + lead);  // nor sent on
   EndTry(*s, id, /*reset=*/cut || unread);
   std::string_view said;
   if (retriable && reply.from_proxy) said = plane_.configs().Keep(std::string(reply.details));
-  if (retriable && MaybeRetry(id, {.code = reply.code, .server_details = said}, lead, ResetInterval(*s, reply))) {
+  if (retriable && !followed &&
+      MaybeRetry(id, {.code = reply.code, .server_details = said}, lead, ResetInterval(*s, reply))) {
     s->cluster->CountCode(reply.code, /*retried=*/true);
     return;
   }
+  if (others) return s->earlier_of != kNoStream ? Forget(id) : void();
+  if (s->earlier_of != kNoStream) id = Prefer(id);
+  s = streams_.Get(id);
   CountCode(*s, reply.code);
-  CountEndOfRetries(*s->cluster, s->attempts, retriable);
+  if (!followed) CountEndOfRetries(*s->cluster, s->attempts, retriable);
   Finish(id, reply, "via_upstream", lead);
 }
 
 // Envoy: router.cc, onUpstreamHeaders
 void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
-  const StreamId id = static_cast<StreamId>(cookie);
+  StreamId id = static_cast<StreamId>(cookie);
   Stream* s = streams_.Get(id);
   if (s == nullptr || s->begun != 0) return;
   const bool grpc = head.grpc_status != kNoGrpcStatus && head.code == 200 && IsGrpc(*s->spec);
   s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
                      grpc ? HttpStatusOfGrpc(head.grpc_status) : head.code);
   if (FailsNow(head.headers)) s->cluster->FailNow(*s->upstream_host);
-  const bool retriable = Retriable(*s, head);
-  if (retriable && MayRetry(*s)) EndTry(*s, id, /*reset=*/true);
+  const bool retriable = Retriable(*s, head), followed = s->followed, others = retriable && OthersAwait(*s);
+  if (others || (retriable && !followed && MayRetry(*s))) EndTry(*s, id, /*reset=*/true);
   std::string_view said;
   if (retriable && head.from_proxy) said = plane_.configs().Keep(std::string(head.details));
-  if (retriable &&
+  if (retriable && !followed &&
       MaybeRetry(id, {.code = head.code, .server_details = said}, Duration::zero(), ResetInterval(*s, head))) {
     s->cluster->CountCode(head.code, /*retried=*/true);
     return;
   }
+  if (others) return s->earlier_of != kNoStream ? Forget(id) : void();
+  if (s->earlier_of != kNoStream) id = Prefer(id);
+  s = streams_.Get(id);
+  EndEarlier(*s);
   CountCode(*s, head.code);
-  CountEndOfRetries(*s->cluster, s->attempts, retriable);
+  if (!followed) CountEndOfRetries(*s->cluster, s->attempts, retriable);
   s->begun_at = s->envoy->host().Now();
   // What has begun may take as long as the route lets it. Envoy: router.cc, onPerTryTimeoutCommon
   s->envoy->host().Cancel(s->per_try);
@@ -611,14 +624,24 @@ void Router::Failed(StreamId id, ResetReason reason, const TransportFailure& fai
                     plane_.configs().Keep(fmt::format("upstream_reset_after_response_started{{{}}}",
                                                       Underscored(std::string(ResetReasonName(reason))))));
   }
-  const bool retriable = Retriable(s, reason);
+  const bool followed = s.followed, retriable = !followed && Retriable(s, reason);
   EndTry(s, id, /*reset=*/true);
   if (retriable && MaybeRetry(id, {.flags = FlagOf(reason), .reason = ResetReasonName(reason)}, lead)) return;
-  CountEndOfRetries(*s.cluster, s.attempts, retriable);
+  if (!followed) CountEndOfRetries(*s.cluster, s.attempts, retriable);
   CountCode(s, 503);
+  const bool others = OthersAwait(s);
+  const StreamId earlier_of = s.earlier_of;
+  if (earlier_of != kNoStream) Forget(id);
+  if (others) return;
+  earlier_of == kNoStream ? TellFailure(id, reason, raw, lead) : TellFailure(earlier_of, reason, raw, lead);
+}
+
+// Envoy: router.cc, onUpstreamReset, onUpstreamAbort
+void Router::TellFailure(StreamId id, ResetReason reason, const std::string& raw, Duration lead) {
+  const Stream& s = *streams_.Get(id);
   const std::string name(ResetReasonName(reason));
   std::string details = "upstream_reset_before_response_started{" + Underscored(name);
-  if (!s.transport_failure.empty()) details += fmt::format("|{}", s.transport_failure);
+  if (!raw.empty()) details += fmt::format("|{}", Underscored(raw));
   details += "}";
   std::string body = fmt::format("upstream connect error or disconnect/reset before headers. {}reset reason: {}",
                                  s.attempts > 1 ? "retried and the latest " : "", name);
@@ -640,16 +663,22 @@ void Router::OnTimeout(StreamId id) {
   if (s == nullptr) return;
   s->timeout = kNoTimer;
   s->looped = true;
-  s->cluster->Count(ClusterStat::kRqTimeout);
+  // Each try that is under way counts; between two of them there is none. Envoy: router.cc, onResponseTimeout
+  const auto told = [](Stream& of_try) {
+    of_try.cluster->Count(ClusterStat::kRqTimeout);
+    if (of_try.begun != 0) return;
+    if (of_try.upstream != nullptr && !of_try.timeout_told) {
+      of_try.cluster->Report(*of_try.upstream_host, OutlierResult::kTimeout, 0);
+    }
+    CountCode(of_try, 504);
+  };
+  for (const StreamId earlier : s->earlier) told(*streams_.Get(earlier));
+  if (s->pool != nullptr || s->upstream != nullptr) told(*s);
   if (s->begun != 0) {
     EndTry(*s, id, /*reset=*/true);
     return BreakOff(id, kUpstreamRequestTimeout, "response_timeout");
   }
-  if (s->upstream_host != nullptr && s->upstream != nullptr) {
-    s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
-  }
   EndTry(*s, id, /*reset=*/true);
-  CountCode(*s, 504);
   Local(id, 504, kUpstreamRequestTimeout, "response_timeout", "upstream request timeout", Duration::zero());
 }
 
@@ -667,6 +696,7 @@ void Router::OnPerTryTimeout(StreamId id, ClusterStat stat, std::string_view det
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   (stat == ClusterStat::kRqPerTryTimeout ? s->per_try : s->per_try_idle) = kNoTimer;
+  if (s->hedges) return OnSoftTimeout(id);
   s->cluster->Count(stat);
   s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
   EndTry(*s, id, /*reset=*/true);
@@ -687,9 +717,16 @@ void Router::OnUpstreamDuration(StreamId id) {
   s->cluster->Count(ClusterStat::kRqMaxDurationReached);
   EndTry(*s, id, /*reset=*/true);
   if (s->begun != 0) return BreakOff(id, kMaxDurationReached, "upstream_max_stream_duration_reached");
-  const bool retriable = Retriable(*s, ResetReason::kLocalReset);
+  const bool followed = s->followed, retriable = !followed && Retriable(*s, ResetReason::kLocalReset);
   if (retriable && MaybeRetry(id, {.code = 504, .flags = kMaxDurationReached}, Duration::zero())) return;
-  CountEndOfRetries(*s->cluster, s->attempts, retriable);
+  if (!followed) CountEndOfRetries(*s->cluster, s->attempts, retriable);
+  // It ends the request even if other tries are under way.
+  if (const StreamId of = s->earlier_of; of != kNoStream) {
+    Forget(id);
+    id = of;
+    s = streams_.Get(id);
+    EndTry(*s, id, /*reset=*/true);
+  }
   Local(id, TimeoutCode(*s), kMaxDurationReached, "upstream_max_stream_duration_reached",
         "upstream max stream duration reached", Duration::zero());
 }
@@ -724,6 +761,7 @@ void Router::AbortDownstream(StreamId id, std::string_view details, ResponseFlag
   s->envoy->host().Cancel(s->silence);
   s->envoy->host().Cancel(s->overdue);
   EndTry(*s, id, /*reset=*/true);
+  EndEarlier(*s);
   if (s->retrying) --s->cluster->retries;
   if (s->downstream != nullptr) {
     s->downstream->http_stats().Uncount(HttpStat::kRqActive);

@@ -101,11 +101,20 @@ class Router final : public ExchangeOwner, public PoolUser {
     Duration per_try_timeout{};
     std::vector<uint32_t> tried_priorities;  // if the retry policy leaves priorities out
     std::vector<bool> left_priorities;       // ... which
-    Duration expected{};                     // x-envoy-expected-rq-timeout-ms; 0: none
-    bool tells_grpc_timeout = false;         // the upstream is told in gRPC's header, too
-    bool to_https = false;                   // its virtual host wants TLS: it has no route, and is told so
-    bool retrying = false;                   // holds a retry slot of the circuit breaker
-    bool counted = false;                    // in the host's active requests
+    Duration expected{};                     // x-envoy-expected-rq-timeout-ms of the first try; 0: none
+    Duration limit{};                        // of the whole request, from `complete_at` on; 0: none
+    Time complete_at{};
+    bool tells_grpc_timeout = false;  // the upstream is told in gRPC's header, too
+    bool to_https = false;            // its virtual host wants TLS: it has no route, and is told so
+    bool retrying = false;            // holds a retry slot of the circuit breaker
+    bool counted = false;             // in the host's active requests
+    // Hedging: a try that takes too long goes on beside the next one.
+    bool hedges = false;
+    bool followed = false;            // the present try is followed by another, whatever becomes of it
+    bool timeout_told = false;        // outlier detection knows that it took too long
+    std::vector<StreamId> earlier;    // tries that go on beside the present one
+    StreamId earlier_of = kNoStream;  // of such a try, which is a stream of its own: the request's
+    Time try_ends_at{};               // when `upstream_longest` does
     ResponseFlags flags = kNoFlags;
     Time start{};
     // Of an answer whose head has gone on to the client, and whose body is coming; 0: none.
@@ -178,6 +187,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   // What formats of a redirect see: the path that it leads to.
   static void RewriteRedirected(Stream* s);
   static void NumberTry(const Stream& stream, RequestEdit* edit);
+  // Stream::expected of the present try.
+  static Duration Expected(const Stream& stream);
   // Where proxies before this one say that the request came from; nothing: the connection's peer is the client.
   static std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec);
   // http_filters.cc: a stream as its filters see it, and its way through them from the next one on.
@@ -229,6 +240,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   // Why a connection that ended amid an answer has failed its request.
   static ResetReason CutOff(const Stream& stream, ResetReason reason);
   void Failed(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead);
+  // Nobody tries again; `raw`: the transport failure.
+  void TellFailure(StreamId id, ResetReason reason, const std::string& raw, Duration lead);
   // `failed`: what the try came to; kept if there is another.
   // `reset`: when the upstream says that it will answer again; nothing: it does not say.
   bool MaybeRetry(StreamId id, FailedTry failed, Duration lead, std::optional<Duration> reset = std::nullopt);
@@ -244,6 +257,21 @@ class Router final : public ExchangeOwner, public PoolUser {
   // A try may be silent for so long.
   void LimitPerTryIdle(StreamId id, Duration after);
   void OnUpstreamDuration(StreamId id);
+  // hedging.cc. The present try, which is to be followed by another, took too long.
+  void OnSoftTimeout(StreamId id);
+  // The present try goes on as a stream of its own.
+  void SetAside(StreamId id);
+  // What is known of a try, and its place at the upstream, become another stream's.
+  void MoveTry(StreamId from, StreamId to);
+  // An earlier try answers in the place of all others. Returns the request's stream.
+  StreamId Prefer(StreamId earlier);
+  // An earlier try has ended.
+  void Forget(StreamId earlier);
+  // All others than the present one end.
+  void EndEarlier(Stream& stream);
+  // Whether another try than this one may still answer, or is to come.
+  bool OthersAwait(const Stream& stream) const;
+
   // Takes the stream off its try: pool, connection, counters.
   // `by_server`: it was the upstream that broke it off.
   void EndTry(Stream& stream, StreamId id, bool reset, bool by_server = false);

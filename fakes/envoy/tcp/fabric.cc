@@ -403,6 +403,10 @@ void Fabric::SetPace(ExchangeId exchange, const BodyPace& pace) {
   if (Exchange* const x = exchanges_.Get(exchange)) x->pace = pace;
 }
 
+void Fabric::SetCookie(ExchangeId exchange, uint64_t cookie) {
+  if (Exchange* const x = exchanges_.Get(exchange)) x->cookie = cookie;
+}
+
 void Fabric::Dispatch(ExchangeId exchange, Duration lead) { Resume(exchange, lead); }
 
 void Fabric::Resume(ExchangeId exchange, Duration lead) {

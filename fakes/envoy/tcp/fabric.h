@@ -55,7 +55,9 @@ struct FirstFlight {
   std::vector<std::string> alpn;
   std::shared_ptr<const TlsClient> tls;                 // kTls: the client's side of the handshake
   std::shared_ptr<const AnnouncedAddresses> announced;  // before all else; null: no PROXY protocol
-  const Host* client = nullptr;                         // whose clock the client has; null: the server's
+  // The workload whose proxy it is, for who exchanges that (kPeerExchange); lives as long as the world.
+  const PeerInfo* peer = nullptr;
+  const Host* client = nullptr;  // whose clock the client has; null: the server's
 };
 
 // The same with another announcement, or none.
@@ -233,6 +235,8 @@ class Fabric {
   // long as the world.
   const PeerInfo* peer(ExchangeId exchange) const;
   void SetPeer(ExchangeId exchange, const PeerInfo* peer);
+  // Its owner knows it by another name from now on.
+  void SetCookie(ExchangeId exchange, uint64_t cookie);
   // May call owner->OnReply before returning, if the whole way is local.
   void Dispatch(ExchangeId exchange, Duration lead);
   // Server end that held a request back (a tcp_proxy waiting for its upstream): sends it on after Splice().

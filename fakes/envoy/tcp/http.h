@@ -35,8 +35,9 @@ struct RequestSpec {
   std::string method = "GET";
   std::string authority;  // Host / :authority
   std::string path = "/";
-  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
-  BodyPace pace;                                             // at which its client sends its body; nothing: at once
+  std::vector<std::pair<std::string, std::string>> headers;   // names in lower case
+  std::vector<std::pair<std::string, std::string>> trailers;  // what comes behind its body, the same way
+  BodyPace pace;                                              // at which its client sends its body; nothing: at once
   uint16_t depth = 0;  // how many applications' calls have led to it; nobody sees it on the wire
 
   uint64_t id() const { return id_; }

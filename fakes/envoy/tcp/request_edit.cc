@@ -52,6 +52,10 @@ void RequestEdit::Append(std::string_view name, std::string_view value) {
 
 void RequestEdit::SetProtocol(HttpProtocol protocol) { Copy().protocol = protocol; }
 
+void RequestEdit::SetTrailers(std::vector<std::pair<std::string, std::string>> trailers) {
+  Copy().trailers = std::move(trailers);
+}
+
 void RequestEdit::SetPath(std::string path) { Copy().path = std::move(path); }
 
 }  // namespace wavetank::envoysim

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "fakes/envoy/tcp/http.h"
 
@@ -23,6 +25,7 @@ class RequestEdit {
   void Append(std::string_view name, std::string_view value);
   void SetPath(std::string path);
   void SetProtocol(HttpProtocol protocol);
+  void SetTrailers(std::vector<std::pair<std::string, std::string>> trailers);
   // Null if nothing changed.
   std::shared_ptr<const RequestSpec> Take() { return std::move(copy_); }
 

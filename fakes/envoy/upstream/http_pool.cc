@@ -457,6 +457,12 @@ void UpstreamConnection::Drain() {
   Unlist();
 }
 
+void UpstreamConnection::Rename(StreamId from, StreamId to) {
+  const auto at = std::find(streams_.begin(), streams_.end(), from);
+  WAVETANK_ASSERT(at != streams_.end());
+  *at = to;
+}
+
 void UpstreamConnection::Done(StreamId stream) { Release(stream); }
 
 void UpstreamConnection::Reset(StreamId stream, bool by_server) {

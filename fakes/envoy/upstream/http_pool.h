@@ -161,6 +161,8 @@ class UpstreamConnection final : public ConnectionHandler {
   const std::string& client_identity() const { return client_identity_; }
   // The server will take no further request; it closes when the present ones are done.
   void GoAway();
+  // The stream goes by another name from now on.
+  void Rename(StreamId from, StreamId to);
   // The request was answered.
   void Done(StreamId stream);
   // The router gives the request up, or the server did; HTTP/1.1 can only close.

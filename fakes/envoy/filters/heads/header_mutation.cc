@@ -72,13 +72,14 @@ absl::StatusOr<std::vector<QueryMutation>> CompileQueryMutations(const Json& lis
 
 // What a filter's configuration and each level of routes have.
 struct MutationsOfHeads final : RouteFilterConfig {
-  HeaderMutations request, reply, reply_trailers;
+  HeaderMutations request, request_trailers, reply, reply_trailers;
   std::vector<QueryMutation> query;
 };
 
 absl::StatusOr<std::shared_ptr<MutationsOfHeads>> CompileMutations(const Json& config, const Extensions& extensions) {
   auto out = std::make_shared<MutationsOfHeads>();
   for (const auto& [field, into] : {std::pair("request_mutations", &out->request),
+                                    {"request_trailers_mutations", &out->request_trailers},
                                     {"response_mutations", &out->reply},
                                     {"response_trailers_mutations", &out->reply_trailers}}) {
     absl::StatusOr<HeaderMutations> made =
@@ -89,9 +90,6 @@ absl::StatusOr<std::shared_ptr<MutationsOfHeads>> CompileMutations(const Json& c
   auto query = CompileQueryMutations(JsonAt(config, "mutations.query_parameter_mutations"), extensions);
   if (!query.ok()) return query.status();
   out->query = *std::move(query);
-  if (!JsonAt(config, "mutations.request_trailers_mutations").is_null()) {
-    extensions.NoteWithoutEffect("header mutation", "trailers of requests");
-  }
   return out;
 }
 
@@ -112,6 +110,19 @@ class HeaderMutationFilter final : public HttpFilter {
       QueryParameters parameters = QueryParametersOf(edit.now().path);
       for (const QueryMutation& mutation : level->query) mutation.Apply(now, &parameters);
       edit.SetPath(WithQueryParameters(edit.now().path, parameters));
+    }
+    if (!edit.now().trailers.empty()) {
+      const std::shared_ptr<const RequestSpec> headed = edit.Take();
+      const RequestSpec& now = headed != nullptr ? *headed : stream.request();
+      entry.request = &now;
+      RequestEdit behind(now);
+      for (const MutationsOfHeads* const level : LevelsOf(stream)) {
+        level->request_trailers.ApplyToRequestTrailers(entry, &behind);
+      }
+      std::shared_ptr<const RequestSpec> changed = behind.Take();
+      if (changed == nullptr) changed = headed;
+      if (changed != nullptr) stream.Replace(std::move(changed));
+      return FilterStatus::kContinue;
     }
     if (std::shared_ptr<const RequestSpec> changed = edit.Take()) stream.Replace(std::move(changed));
     return FilterStatus::kContinue;

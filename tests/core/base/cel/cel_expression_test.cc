@@ -188,6 +188,69 @@ TEST(CelExpressionTest, QuantitiesAddressesAndRangesAreObjectsWithFunctions) {
   EXPECT_TRUE(Worth("quantity('1').family()", kKubernetesCel).failed());
 }
 
+// cel-go: cel/cel_test.go, TestOptionalValuesEval; README of optional types.
+TEST(CelExpressionTest, OptionalValuesAreThereOrNot) {
+  for (const char* text : {
+           R"(optional.of(1).hasValue() && optional.of(1).value() == 1 && !optional.none().hasValue())",
+           R"({'a': 1}.?a == optional.of(1) && {'a': 1}.?b == optional.none() && {'a': 1}.?b.orValue(2) == 2)",
+           R"({'a': {'b': 1}}.?a.b.orValue(0) == 1 && {'a': {}}.?a.b.orValue(5) == 5 && {}.?a.b.c == optional.none())",
+           R"([1, 2][?1].orValue(0) == 2 && [1, 2][?2].orValue(9) == 9 && {'a': [7]}.?a[?0] == optional.of(7))",
+           R"({'a': [7]}.?a[0].orValue(0) == 7 && {'k': 'v'}[?'k'].value() == 'v')",
+           R"(optional.none().or(optional.of(2)).value() == 2 && optional.of(1).or(optional.of(2)).value() == 1)",
+           R"(optional.ofNonZeroValue('') == optional.none() && optional.ofNonZeroValue('a') == optional.of('a'))",
+           R"(optional.ofNonZeroValue([]).orValue([1]) == [1] && optional.ofNonZeroValue(0).orValue(3) == 3)",
+           R"([?optional.of(1), ?optional.none(), 2] == [1, 2] && {?'a': optional.none(), 'b': 2} == {'b': 2})",
+           R"({?'a': {'x': 1}.?x} == {'a': 1})",
+           R"({'a': 2}.?a.optMap(v, v * 2).orValue(0) == 4 && {}.?a.optMap(v, v * 2) == optional.none())",
+           R"({'a': {'b': 1}}.?a.optFlatMap(v, v.?b) == optional.of(1))",
+           R"(optional.of(1) != 1 && string(type(optional.none()) == type(optional.of(1))) == 'true')",
+           R"(has({'a': {'b': 1}}.?a.b) && !has({'a': {}}.?a.b) && ip.isCanonical('10.0.0.1'))",
+           R"(ip.isCanonical('2001:db8::68') && !ip.isCanonical('2001:DB8::68') && !ip.isCanonical('2001:0db8::68'))",
+       }) {
+    EXPECT_TRUE(Holds(text, kKubernetesCel)) << text;
+  }
+  const auto why = [](std::string_view text) {
+    const CelValue value = Worth(text, kKubernetesCel);
+    return value.failed() ? std::get<CelError>(value.is).why : "";
+  };
+  EXPECT_EQ(why("optional.none().value()"), "optional.none() dereference");
+  EXPECT_EQ(why("ip.isCanonical('10.0.0.300')"), "IP Address \"10.0.0.300\" parse error during conversion from string");
+  // Envoy's expressions, and those of istiod's, have none of it.
+  EXPECT_EQ(CelExpression::Make("request.?host == optional.none()", kEnvoyCel).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(CelExpression::Make("optional.of(1).hasValue()", kEnvoyCel).ok());
+}
+
+// cel-go: ext/formatting_test.go.
+TEST(CelExpressionTest, TextsAreFormattedAsCelGoFormatsThem) {
+  const auto text = [](std::string_view expression) {
+    const CelValue value = Worth(expression, kKubernetesCel);
+    return value.failed() ? "failed: " + std::get<CelError>(value.is).why : *value.As<std::string>();
+  };
+  EXPECT_EQ(text("'%d %d, %s %s'.format([1, 2u, 'A', true])"), "1 2, A true");
+  EXPECT_EQ(text("'%%escaped %s%%'.format(['percent'])"), "%escaped percent%");
+  EXPECT_EQ(text("'%.3f %f %.0f'.format([1.2345, 2.71828, 1234567.5])"), "1.234 2.718280 1,234,568");
+  EXPECT_EQ(text("'%b %b %b %o %o'.format([5, -5, true, 11, -11])"), "101 -101 1 13 -13");
+  EXPECT_EQ(text("'%x %X %x %x %X'.format([30, 30, -30, 'Hello', b'Hel'])"), "1e 1E -1e 48656c6c6f 48656C");
+  EXPECT_EQ(text("'%.6e'.format([1052.032911275])"), "1.052033\u202f\u00d7\u202f10\u2070\u00b3");
+  EXPECT_EQ(text("'%e'.format([2.71828])"), "2.718280\u202f\u00d7\u202f10\u2070\u2070");
+  EXPECT_EQ(text("'%s'.format([2.71])"), "2.71");
+  EXPECT_EQ(text("'%s %s'.format([[2.71, 'a', null], {'b': 'x', 'a': 5}])"),
+            R"([2.710000, "a", null] {"a":5, "b":"x"})");
+  EXPECT_EQ(text("'%s'.format([[duration('1h'), 'q\"']])"), R"([duration("3600s"), "q\""])");
+  EXPECT_EQ(text("'%a'.format([1])"),
+            "failed: could not parse formatting clause: unrecognized formatting clause \"a\"");
+  EXPECT_EQ(text("'%d %d %d'.format([0, 1])"), "failed: index 2 out of range");
+  EXPECT_EQ(text("'%d'.format([duration('30m2s')])"),
+            "failed: error during formatting: decimal clause can only be used on integers, was given "
+            "google.protobuf.Duration");
+  EXPECT_EQ(text("'%x'.format([0.5])"),
+            "failed: error during formatting: only integers, byte buffers, and strings can be formatted as hex, was "
+            "given double");
+  EXPECT_EQ(text("'%e'.format([null])"),
+            "failed: error during formatting: scientific clause can only be used on doubles, was given null_type");
+}
+
 TEST(CelExpressionTest, FailuresAreToldAsCelGoTellsThem) {
   const auto why = [](std::string_view text) {
     const CelValue value = Worth(text, kKubernetesCel);

@@ -1,0 +1,149 @@
+// What requests and connections come to in Istio's metrics.
+// istio/proxy: source/extensions/filters/http/istio_stats/istio_stats.cc
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "fakes/envoy/access_log/access_log_format.h"
+#include "fakes/envoy/access_log/istio_stats.h"
+#include "fakes/envoy/http/request_body.h"
+#include "fakes/envoy/proxy/data_plane_view.h"
+#include "fakes/envoy/proxy/downstream.h"
+#include "fakes/envoy/proxy/router.h"
+#include "fakes/envoy/tcp/grpc.h"
+#include "fakes/envoy/tcp/header_lines.h"
+
+namespace wavetank::envoysim {
+namespace {
+
+// As HTTP/1.1 writes them: what the simulation carries of heads and bodies. Real requests have headers more, of traces
+// and peers.
+uint64_t RequestBytes(const RequestSpec& spec) {
+  constexpr size_t kEnds = std::string_view("  HTTP/1.1\r\nhost: \r\n\r\n").size(),
+                   kHeader = std::string_view(": \r\n").size();
+  uint64_t out = spec.method.size() + spec.path.size() + spec.authority.size() + kEnds;
+  for (const auto& [name, value] : spec.headers) out += name.size() + value.size() + kHeader;
+  return out + BodyLength(spec).value_or(0);
+}
+uint64_t ReplyBytes(const RequestRecord& record) {
+  if (record.code == 0) return 0;
+  uint64_t out = std::string_view("HTTP/1.1 200 OK\r\n\r\n").size(), body = record.body.size();
+  ForEachHeader(record.headers, [&](std::string_view name, std::string_view value) {
+    out += name.size() + value.size() + std::string_view(": \r\n").size();
+    uint64_t length = 0;
+    if (name == "content-length" && absl::SimpleAtoi(absl::string_view(value.data(), value.size()), &length))
+      body = length;
+  });
+  return out + body;
+}
+
+}  // namespace
+
+// Who is at the other end is known once bytes came, where the filter stands that asks.
+bool DownstreamConnection::CountsAsOpened(const IstioStats& stats) const {
+  const Duration interval = stats.reporting_interval();
+  if (interval <= Duration::zero() || envoy_.host().Now() - log_->start < interval) return false;
+  if (listener_->inbound) {
+    return chain_->exchanges_peers && flight_ != nullptr && flight_->kind != FirstFlight::Kind::kSilent;
+  }
+  return upstream_ready_ && log_->asks_upstream;
+}
+
+void DownstreamConnection::CountConnection(IstioStats::Metric metric, const IstioStats& stats,
+                                           IstioCounters* to) const {
+  MeasuredRequest r;
+  r.tcp = true;
+  r.inbound = listener_->inbound;
+  r.flags = CountsAsOpened(stats) ? kNoFlags : log_->flags;  // labels are as they were then
+  r.flags_of_enum = !envoy_.release().Has(EnvoyChange::kFlagsInOrderOfSetting);
+  r.own = envoy_.peer();
+  r.peer = log_->peer;
+  r.cluster = log_->cluster;
+  r.service_host = log_->service_host;
+  r.service_name = log_->service_name;
+  r.own_identity = r.inbound ? server_identity_ : log_->own_identity;
+  r.peer_identity = r.inbound ? client_identity_ : log_->peer_identity;
+  if (!r.inbound && r.peer == nullptr) r.endpoint_workload = log_->endpoint_workload;
+  AccessLogEntry entry;
+  if (stats.asks_entry()) FillLogEntry(&entry);
+  to->Count(stats.NameOf(metric, r, stats.asks_entry() ? &entry : nullptr));
+}
+
+void DownstreamConnection::Measure() const {
+  if (chain_ == nullptr || log_ == nullptr || chain_->http.has_value()) return;
+  for (const std::shared_ptr<const IstioStats>& stats : chain_->stats) {
+    CountConnection(IstioStats::Metric::kOpened, *stats, &envoy_.istio_counters());
+    CountConnection(IstioStats::Metric::kClosed, *stats, &envoy_.istio_counters());
+  }
+}
+
+void DownstreamConnection::AddOpened(std::map<std::string, uint64_t>* counters) const {
+  if (chain_ == nullptr || log_ == nullptr || chain_->http.has_value()) return;
+  IstioCounters opened;
+  for (const std::shared_ptr<const IstioStats>& stats : chain_->stats) {
+    if (CountsAsOpened(*stats)) CountConnection(IstioStats::Metric::kOpened, *stats, &opened);
+  }
+  for (const auto& [name, count] : opened.others()) (*counters)[name] += count;
+}
+
+void Router::Measure(const Stream& s, const RequestRecord& record, const PeerInfo* peer, uint16_t grpc_status,
+                     Duration lead) {
+  DataPlaneView& envoy = *s.envoy;
+  MeasuredRequest request;
+  request.inbound = s.downstream->listener().inbound;
+  request.grpc = IsGrpc(*s.spec);
+  request.code = record.code;
+  request.grpc_status = grpc_status != kNoGrpcStatus ? grpc_status : GrpcStatusOfHttp(record.code);
+  request.flags = s.flags;
+  request.flags_of_enum = !envoy.release().Has(EnvoyChange::kFlagsInOrderOfSetting);
+  request.own = envoy.peer();
+  request.peer = request.inbound ? plane_.fabric().peer(s.exchange) : peer;
+  if (request.inbound && !s.manager->exchanges_peers) request.peer = nullptr;
+  request.host = s.spec->authority;
+  if (s.route != nullptr) request.route = s.route->name;
+  if (s.cluster != nullptr) {
+    const ClusterConfig& config = s.cluster->config();
+    request.cluster = config.name;
+    request.service_host = config.istio_host;
+    request.service_name = config.istio_name;
+  }
+  if (request.inbound) {
+    request.peer_identity = plane_.configs().Keep(s.downstream->peer_identity());
+    request.own_identity = plane_.configs().Keep(s.downstream->own_identity());
+  } else {
+    request.peer_identity = s.upstream_identity;
+    request.own_identity = s.own_identity;
+    if (peer == nullptr && s.upstream_host != nullptr) request.endpoint_workload = s.upstream_host->workload;
+  }
+  const bool of_service = !request.service_host.empty();
+  const uint64_t request_size = RequestBytes(*s.spec);
+  AccessLogEntry entry;
+  std::string shown;
+  for (const std::shared_ptr<const IstioStats>& stats : s.manager->stats) {
+    IstioCounters& counters = envoy.istio_counters();
+    IstioCounters::Key key;
+    key.stats = stats->id();
+    if (s.cluster != nullptr) key.cluster = s.cluster->config().hash.low;
+    if (stats->hosts_by_header() && !of_service) key.host = HashBytes(request.host).low;
+    if (!request.endpoint_workload.empty()) key.workload = HashBytes(request.endpoint_workload).low;
+    key.peer = request.peer;
+    key.own_identity = request.own_identity.data();
+    key.peer_identity = request.peer_identity.data();
+    key.flags = request.flags;
+    const uint32_t route = request.route == "block_all" ? 1 : request.route == "allow_any" ? 2 : 0;
+    key.code = request.code | uint32_t{request.grpc} << 16 | uint32_t{request.grpc_status & 0xffU} << 17 | route << 25;
+    IstioCounters::Series* series = stats->asks_entry() ? nullptr : counters.Find(key);
+    if (series == nullptr) {
+      if (stats->asks_entry()) FillLogEntry(s, record, lead, &shown, &entry);
+      const AccessLogEntry* const asked = stats->asks_entry() ? &entry : nullptr;
+      series = &counters.Add(stats->asks_entry() ? nullptr : &key, *stats, request, asked);
+    }
+    series->Record(envoy.host().Now() + lead - s.start, request_size, ReplyBytes(record));
+    // A message passed the filter that counts them if the request was read on. Envoy: grpc_stats_filter.cc, decodeData
+    if (!request.grpc || !s.manager->counts_messages || s.attempts == 0 || !s.looped) continue;
+    series->has_messages = true;
+    ++series->request_messages;
+    if (FindHeaderLine(record.trailers, "grpc-status").has_value()) ++series->response_messages;
+  }
+}
+
+}  // namespace wavetank::envoysim
