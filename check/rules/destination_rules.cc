@@ -158,7 +158,7 @@ void FailoverPriorityThroughGateway(const Mesh& mesh, Findings& findings) {
       for (const std::string& label : policy.load_balancer->locality_lb_setting->failover_priority) {
         const std::string key = label.substr(0, label.find('='));
         if (key == pilot::kNetworkLabel || key == pilot::kClusterLabel) continue;
-        if (!AnyHasLabel(labels, cluster, rule, key)) continue;  // WT751
+        if (!AnyHasLabel(labels, cluster, rule, key)) continue;  // WT752
         findings.Add(cluster, rule.meta,
                      fmt::format("failoverPriority{} by {}: endpoints in {} are behind a gateway, which has labels of "
                                  "network and cluster alone, and end in the last priority",
@@ -734,7 +734,7 @@ const std::vector<Rule>& DestinationRuleRules() {
        "give each subset a name of its own", "istio/istio#50353", SubsetsOfOneName},
       {"WT513", "FailoverWithoutOutlierDetection", Level::kWarning, "without it every endpoint counts as healthy",
        "add outlierDetection to the same trafficPolicy", "istio/istio#33024, #19257", FailoverWithoutOutlierDetection},
-      {"WT751", "FailoverLabelOfNobody", Level::kWarning,
+      {"WT752", "FailoverLabelOfNobody", Level::kWarning,
        "endpoints differ by labels that some have and others have not",
        "name a label that pods have, or one that istiod gives them", "", FailoverLabelOfNobody},
       {"WT514", "FailoverPriorityThroughGateway", Level::kWarning,

@@ -209,7 +209,7 @@ constexpr PlantedFault kFaults[] = {
     {"gateway-secret-no-certificate", "IST0161"},
     {"gateway-secret-other-key", "IST0161"},
     {"endpoints-port-name", "WT415"},
-    {"failover-label-of-nobody", "WT751"},
+    {"failover-label-of-nobody", "WT752"},
     {"match-scheme-capitals", "WT585"},
     {"named-port-excluded", "WT603"},
     {"tag-removed-typo", "WT742"},
