@@ -208,12 +208,19 @@ void NobodyAllowed(const Mesh& mesh, Findings& findings) {
 // A gateway between networks opens no TLS: applications see the client's own identity, from whatever network.
 void GatewayAsCaller(const Mesh& mesh, Findings& findings) {
   if (!HasSeveralNetworks(mesh)) return;
+  // By their Services: injection gives pods of all gateways the network's label.
+  std::set<const sim::PodProcess*> between;
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& service : NetworkGatewayServices(mesh, *cluster)) {
+      const auto pods = Behind(mesh, *cluster, *service);
+      between.insert(pods.begin(), pods.end());
+    }
+  }
   std::set<std::string> of_gateways, of_others;
   for (const sim::PodProcess* pod : mesh.world().Pods()) {
     if (!pod->bootstrap()) continue;
-    const bool between = pod->router() && pod->pod()->meta.labels.contains("topology.istio.io/network");
     const std::string account = kube::ParsePod(*pod->pod()).service_account;
-    (between ? of_gateways : of_others)
+    (between.contains(pod) && pod->router() ? of_gateways : of_others)
         .insert(fmt::format("/ns/{}/sa/{}", pod->pod()->meta.ns, account.empty() ? "default" : account));
   }
   EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
@@ -319,12 +326,18 @@ void RefusesEverybody(const Mesh& mesh, Findings& findings) {
     refused += r.refused;
     clients[{r.ns, r.service}].insert(r.client);
   }
+  // Where another policy asks for more, other requests may pass.
+  std::set<const sim::PodProcess*> unjudged;
+  EachAuthorization(mesh, [&](const MeshCluster&, const kube::Object& policy, const auto& pods) {
+    if (!AsksPeersAlone(policy) || SpeaksOfGateways(mesh, policy)) unjudged.insert(pods.begin(), pods.end());
+  });
   std::set<std::string> told;
   EachAuthorization(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
     if (!AsksPeersAlone(policy) || SpeaksOfGateways(mesh, policy)) return;
     for (const char* code : {"WT561", "WT562", "WT563", "WT565", "WT566", "WT570", "WT576", "WT577"})
       if (findings.Has(code, cluster.name, NameOf(policy))) return;
     for (const sim::PodProcess* pod : pods) {
+      if (unjudged.contains(pod)) continue;
       for (const kube::ObjectRef& service : ServicesBefore(mesh, *pod)) {
         const auto of = by_service.find({service->meta.ns, service->meta.name});
         if (of == by_service.end() || of->second.first == 0 || of->second.second < of->second.first) continue;
