@@ -329,6 +329,21 @@ std::string PeerText(const json& peer, const std::string& own_ns) {
 
 // What it selects, whom it admits and at which ports. kubernetes: a policy holds for pods of its own namespace; a peer
 // without namespaceSelector is of it, too; ports are the pods', by number or by the name that a container gives them.
+// What was brought does not tell whether those namespaces have such pods: they have none here (kube-system), or the one
+// of that name is not there and may be in the real cluster.
+bool MayBeElsewhere(const Mesh& mesh, const MeshCluster& cluster, const json& namespaces) {
+  if (namespaces.is_null()) return false;
+  const std::string by_name = Text(At(namespaces, "matchLabels"), "kubernetes.io/metadata.name");
+  if (!by_name.empty() && mesh.Get(cluster, "Namespace", "", by_name) == nullptr) return true;
+  bool taken = false;
+  for (const kube::ObjectRef& ns : mesh.List(cluster, "Namespace")) {
+    if (!SelectorTakes(namespaces, ns->meta.labels).value_or(true)) continue;
+    if (!mesh.List(cluster, "Pod", ns->meta.name).empty()) return false;
+    taken = true;
+  }
+  return taken;
+}
+
 void NamesNobody(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     const auto pods = mesh.Pods(*cluster);
@@ -353,10 +368,7 @@ void NamesNobody(const Mesh& mesh, Findings& findings) {
         for (const json& rule : Items(At(spec, list))) {
           for (const json& peer : Items(At(rule, peers))) {
             if (!At(peer, "ipBlock").is_null()) continue;
-            // A namespace that is not among what was brought may be there in the real cluster.
-            const std::string by_name =
-                Text(At(peer, {"namespaceSelector", "matchLabels"}), "kubernetes.io/metadata.name");
-            if (!by_name.empty() && mesh.Get(*cluster, "Namespace", "", by_name) == nullptr) continue;
+            if (MayBeElsewhere(mesh, *cluster, At(peer, "namespaceSelector"))) continue;
             const bool somebody = std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
               const kube::Object& of = *pod->pod();
               const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", of.meta.ns);

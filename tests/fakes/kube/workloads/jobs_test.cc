@@ -124,5 +124,23 @@ TEST_F(JobsTest, APodWithAServerRunsOn) {
   EXPECT_THAT(Phases(), testing::ElementsAre("Running"));
 }
 
+TEST_F(JobsTest, ASidecarRunsOnUnlessTheWorkAsksItToEnd) {
+  const auto make = [&](const std::string& name, const std::string& script) {
+    const json proxy = {
+        {"name", "istio-proxy"}, {"image", "proxyv2"}, {"ports", json::array({{{"containerPort", 15090}}})}};
+    const json work = {{"name", "c"}, {"image", "busybox"}, {"command", {"sh", "-c", script}}};
+    ASSERT_TRUE(api()
+                    .Create({{"apiVersion", "v1"},
+                             {"kind", "Pod"},
+                             {"metadata", {{"name", name}, {"namespace", "default"}}},
+                             {"spec", {{"restartPolicy", "Never"}, {"containers", json::array({work, proxy})}}}})
+                    .ok());
+  };
+  make("a", "sleep 5");
+  make("b", "sleep 5; curl -X POST http://localhost:15020/quitquitquit");
+  Pass(1min);
+  EXPECT_THAT(Phases(), testing::ElementsAre("Running", "Succeeded"));
+}
+
 }  // namespace
 }  // namespace wavetank::fakekube
