@@ -10,6 +10,8 @@
 #include "core/model/gateway.h"
 #include "core/model/host_name.h"
 #include "core/model/proxy.h"
+#include "core/push/push_context.h"
+#include "core/registry/ingress_conversion.h"
 #include "core/security/credentials.h"
 #include "core/x509/x509.h"
 #include "core/xds/connection.h"
@@ -249,6 +251,28 @@ void RoutesToNobody(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istiod makes Gateways of the Ingresses of its class for the pods of certain labels, wherever they are.
+void IngressOfNobody(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    const config::MeshConfig& settings = cluster->push->mesh();
+    const kube::Labels labels = config::IngressGatewaySelector(settings);
+    const auto pods = mesh.ServedPods(*cluster);
+    const bool any = std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+      return pod->router() && Selects(labels, pod->pod()->meta.labels);
+    });
+    if (any) continue;
+    for (const kube::ObjectRef& ingress : mesh.List(*cluster, "Ingress.networking.k8s.io")) {
+      const std::string named = Text(At(ingress->body, "spec"), "ingressClassName");
+      const kube::ObjectRef of_class =
+          named.empty() ? nullptr : mesh.Get(*cluster, "IngressClass.networking.k8s.io", "", named);
+      if (!config::IsOwnIngress(settings, *ingress, of_class.get())) continue;
+      findings.Add(*cluster, *ingress,
+                   fmt::format("is for gateways with the labels {}, and none is there", LabelText(labels)));
+    }
+  }
+}
+
 // What a controller wrote into an object of the Gateway API: that it is not accepted, or refers to what is not there.
 void RefusedByController(const Mesh& mesh, Findings& findings) {
   constexpr const char* kGroup = ".gateway.networking.k8s.io";
@@ -312,6 +336,9 @@ const std::vector<Rule>& GatewayRules() {
        "join them, or give them hosts of their own", "istio/istio#23235, #27481", Conflicting},
       {"IST0161", "InvalidGatewayCredential", Level::kError, "the listener has no certificate and resets connections",
        "create the Secret in the gateway's own namespace", "istio/istio#27740", CredentialMissing},
+      {"WT753", "IngressOfNobody", Level::kWarning, "nobody serves the Ingress",
+       "install an ingress gateway with these labels, or name another by the mesh config's ingressSelector", "",
+       IngressOfNobody},
       {"IST0104", "GatewayPortNotOnWorkload", Level::kWarning, "a listener without a way to it",
        "add the port to the gateway's Service, or name one that it has", "istio/istio#7242", GatewayPortsNobodyOffers},
   };

@@ -212,6 +212,7 @@ constexpr PlantedFault kFaults[] = {
     {"failover-label-of-nobody", "WT752"},
     {"match-scheme-capitals", "WT585"},
     {"named-port-excluded", "WT603"},
+    {"ingress-without-gateway", "WT753"},
     {"tag-removed-typo", "WT742"},
     {"rule-selects-nobody", "IST0127"},
     {"external-selector-without-mtls", "WT557"},
