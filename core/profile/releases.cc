@@ -323,7 +323,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.21", "", "", "1.21", "1.24"},
       {Change::kAuthorizersByName, "authorizers-by-name",
        "rules of CUSTOM policies have the name of their provider, and the authorizer is asked where one of its own "
-       "matched",
+       "matched; several providers of a workload deny each for itself, and dry runs are enforced",
        "1.30", "", ""},
       {Change::kAuthorizersByHost, "authorizers-by-host",
        "the authority of a gRPC authorizer is its host name, not the name of its cluster", "1.20", "", ""},

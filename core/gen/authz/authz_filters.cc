@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -75,6 +76,15 @@ std::string EncodeFilter(bool tcp, const std::optional<std::string>& rules, cons
 bool IsDryRun(const config::ConfigMeta& meta) {
   const auto it = meta.annotations.find("istio.io/dry-run");
   return it != meta.annotations.end() && ParseBool(it->second).value_or(false);
+}
+
+std::string AskingFilter(const authz::ExtAuthz& authorizer, bool tcp) {
+  return tcp ? NetworkFilter("envoy.filters.network.ext_authz",
+                             "type.googleapis.com/envoy.extensions.filters.network.ext_authz.v3.ExtAuthz",
+                             authorizer.tcp)
+             : HttpFilterField("envoy.filters.http.ext_authz",
+                               "type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz",
+                               authorizer.http);
 }
 
 }  // namespace
@@ -166,9 +176,36 @@ std::string AuthzFilters::RbacFilter(const Policies& policies, Action action, bo
   return EncodeFilter(tcp, rules.enforced, rules.shadow, prefix);
 }
 
+// Since each provider has filters of its own: of several none is asked, as PILOT_ENABLE_MULTIPLE_CUSTOM_AUTHZ_PROVIDERS
+// is off, and each denies what its policies match. Dry runs are enforced, which istiod did not mean. istiod:
+// builder.go, buildHTTP, buildTCP.
+std::string AuthzFilters::FiltersOfProvider(const Policies& policies, size_t providers, bool tcp) const {
+  static const auto& nothing = *new std::string(EncodeRbac(RbacPb::DENY, {}));
+  std::optional<authz::ExtAuthz> authorizer;
+  if (providers == 1) authorizer = authz::ResolveExtAuthz(policies, push_);
+  if (!authorizer) {
+    constexpr std::string_view kDenied = "-deny-due-to-bad-CUSTOM-action";
+    const Rules rules = Encode(policies, Action::kDeny, true, tcp, kDenied);
+    return EncodeFilter(tcp, rules.enforced.value_or(nothing), std::nullopt, "");
+  }
+  if (tcp && authorizer->tcp.empty()) return "";
+  Rules rules = Encode(policies, Action::kDeny, true, tcp);
+  if (rules.shadow == nothing) rules.shadow.reset();
+  return EncodeFilter(tcp, rules.shadow, rules.enforced.value_or(nothing), authz::kExtAuthzShadowPrefix) +
+         AskingFilter(*authorizer, tcp);
+}
+
 // The RBAC filter only notes which policy matches, and the authorizer is asked where one did.
 std::string AuthzFilters::CustomFilters(bool tcp) const {
   if (policies_.custom.empty()) return "";
+  const Profile& profile = push_.profile();
+  if (profile.Has(Change::kAuthorizersByName) && profile.Has(Change::kBadAuthorizersDenyByRule)) {
+    std::map<std::string_view, Policies> of_providers;
+    for (const auto* policy : policies_.custom) of_providers[policy->spec.provider].push_back(policy);
+    std::string out;
+    for (const auto& [provider, policies] : of_providers) out += FiltersOfProvider(policies, of_providers.size(), tcp);
+    return out;
+  }
   const std::optional<authz::ExtAuthz> authorizer = authz::ResolveExtAuthz(policies_.custom, push_);
   if (!authorizer && push_.profile().Has(Change::kBadAuthorizersDenyByRule)) {
     // istiod: getBadCustomDenyRules.
@@ -183,14 +220,7 @@ std::string AuthzFilters::CustomFilters(bool tcp) const {
   if (tcp && authorizer->tcp.empty()) return "";
   // As for DENY, so that a rule of HTTP matches every connection of TCP.
   const Rules rules = Encode(policies_.custom, Action::kDeny, true, tcp);
-  std::string out = EncodeFilter(tcp, std::nullopt, rules.enforced, authz::kExtAuthzShadowPrefix);
-  out +=
-      tcp ? NetworkFilter("envoy.filters.network.ext_authz",
-                          "type.googleapis.com/envoy.extensions.filters.network.ext_authz.v3.ExtAuthz", authorizer->tcp)
-          : HttpFilterField("envoy.filters.http.ext_authz",
-                            "type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz",
-                            authorizer->http);
-  return out;
+  return EncodeFilter(tcp, std::nullopt, rules.enforced, authz::kExtAuthzShadowPrefix) + AskingFilter(*authorizer, tcp);
 }
 
 }  // namespace wavetank::pilot

@@ -37,6 +37,7 @@ class AuthzFilters {
   Rules Encode(const Policies& policies, Action action, bool custom, bool tcp, std::string_view suffix = {}) const;
   std::string RbacFilter(const Policies& policies, Action action, bool tcp) const;
   std::string CustomFilters(bool tcp) const;
+  std::string FiltersOfProvider(const Policies& policies, size_t providers, bool tcp) const;
 
   const PushContext& push_;
   const WorkloadAuthorization policies_;

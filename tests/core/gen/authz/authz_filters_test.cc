@@ -144,6 +144,42 @@ TEST_F(AuthzFiltersTest, ACustomPolicyWithoutAProviderThatIsThereDeniesAll) {
   EXPECT_THAT(Tcp(), ElementsAre("DENY enforced:default-deny-all-due-to-bad-CUSTOM-action "));
 }
 
+TEST_F(AuthzFiltersTest, SeveralProvidersOfAWorkloadDenyEachForItselfSince130) {
+  world_.profile.Set(Change::kBadAuthorizersDenyByRule);
+  Policy("c", Action::kCustom);
+  provider_ = "another";
+  Policy("d", Action::kCustom);
+  Generate();
+  EXPECT_THAT(Http(),
+              ElementsAre("DENY enforced:istio-ext-authz-ns[shop]-policy[c]-rule[0]-deny-due-to-bad-CUSTOM-action "
+                          "istio-ext-authz-ns[shop]-policy[d]-rule[0]-deny-due-to-bad-CUSTOM-action "));
+  world_.profile.Set(Change::kAuthorizersByName);
+  http_.Clear();
+  tcp_.Clear();
+  Generate();
+  const auto each =
+      ElementsAre("DENY enforced:istio-ext-authz-another-ns[shop]-policy[d]-rule[0]-deny-due-to-bad-CUSTOM-action ",
+                  "DENY enforced:istio-ext-authz-oauth-ns[shop]-policy[c]-rule[0]-deny-due-to-bad-CUSTOM-action ");
+  EXPECT_THAT(Http(), each);
+  EXPECT_THAT(Tcp(), each);
+}
+
+TEST_F(AuthzFiltersTest, ADryRunOfAnAuthorizerIsEnforcedSince130) {
+  world_.AddService("authz", "infra", {"grpc", 9000, Protocol::kGrpc});
+  config::ExtensionProvider oauth{.name = "oauth"};
+  oauth.ext_authz_grpc = config::ExtensionProvider::ExtAuthz();
+  oauth.ext_authz_grpc->service = GenWorld::Host("authz", "infra");
+  oauth.ext_authz_grpc->port = 9000;
+  world_.mesh.extension_providers = {oauth};
+  world_.profile.Set(Change::kBadAuthorizersDenyByRule);
+  world_.profile.Set(Change::kAuthorizersByName);
+  Policy("c", Action::kCustom, "GET", {{"istio.io/dry-run", "true"}});
+  Generate();
+  EXPECT_THAT(Http(), ElementsAre("DENY enforced:istio-ext-authz-oauth-ns[shop]-policy[c]-rule[0] DENY shadow:"
+                                  "istio_ext_authz_",
+                                  kHttpExtAuthz));
+}
+
 TEST_F(AuthzFiltersTest, AnAuthorizerOfHttpIsNotAskedForConnections) {
   world_.AddService("authz", "infra");
   config::ExtensionProvider oauth{.name = "oauth"};
