@@ -9,6 +9,7 @@
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
 #include "fakes/kube/control/pod_template.h"
+#include "fakes/kube/objects/conditions.h"
 #include "fakes/kube/store/event_store.h"
 
 namespace wavetank::fakekube {
@@ -35,6 +36,23 @@ json HandedOn(const kube::Object& deployment) {
       out[key] = value;
   }
   return out;
+}
+
+// Go leaves a count of none out.
+json SomeOrNone(int64_t count) { return count == 0 ? json() : json(count); }
+
+// One that says the same stays as it is, times and all (kubernetes: pkg/controller/deployment/util,
+// SetDeploymentCondition()).
+json ConditionSaying(const json& before, const char* type, bool holds, const char* reason, std::string message,
+                     const std::string& now) {
+  const json& old = ConditionOf(before, type);
+  json list = old.is_null() ? json::array() : json::array({old});
+  if (At(old, "status") == (holds ? "True" : "False") && At(old, "reason") == reason) return old;
+  SetCondition(list,
+               JsonObject("type", type, "status", holds ? "True" : "False", "reason", reason, "message",
+                          std::move(message), "lastUpdateTime", now),
+               now);
+  return list[0];
 }
 
 bool HasTemplate(const kube::Object& set, std::string_view hash) {
@@ -298,8 +316,9 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
       if (api_.Delete("Pod", {name.ns, pod}).ok()) TellDeleted(api_, *set, pod);
     }
   }
-  json status = JsonObject("replicas", pods.size(), "readyReplicas", ready, "availableReplicas", available,
-                           "observedGeneration", set->meta.generation);
+  json status = JsonObject("replicas", pods.size(), "fullyLabeledReplicas", SomeOrNone(pods.size()), "readyReplicas",
+                           SomeOrNone(ready), "availableReplicas", SomeOrNone(available), "observedGeneration",
+                           set->meta.generation);
   api_.Patch("ReplicaSet", name, JsonObject("status", std::move(status))).IgnoreError();
   const kube::OwnerReference* owner = ControllerOf(*set);
   if (owner == nullptr) return;
@@ -309,11 +328,12 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
 void DeploymentController::WriteDeploymentStatus(const NamespacedName& name) {
   const ObjectRef deployment = api_.Get("Deployment", name);
   if (deployment == nullptr) return;
-  int64_t all = 0, all_ready = 0, all_available = 0, updated = 0, revision = 0;
+  int64_t all = 0, all_ready = 0, all_available = 0, updated = 0, revision = 0, sets_want = 0;
   const Rollout rollout = Look(deployment);
   const std::string& hash = rollout.hash;
   for (const ObjectRef& sibling : ReplicaSetsOf(*deployment)) {
     const json& sibling_status = At(sibling->body, "status");
+    sets_want += Replicas(*sibling);
     all += Number(sibling_status, "replicas");
     if (HasTemplate(*sibling, hash)) {
       updated += Number(sibling_status, "replicas");
@@ -326,14 +346,22 @@ void DeploymentController::WriteDeploymentStatus(const NamespacedName& name) {
   const int64_t all_wanted = Replicas(*deployment);
   const bool available = all_available >= all_wanted - rollout.unavailable,
              complete = all_available == all_wanted && updated == all_wanted && all == all_wanted;
+  const json& before = At(deployment->body, {"status", "conditions"});
+  const std::string now = api_.DateNow();
+  const std::string current = rollout.current == nullptr ? name.name : rollout.current->meta.name;
   json conditions = json::array();
-  conditions.push_back(JsonObject("type", "Available", "status", available ? "True" : "False", "reason",
-                                  available ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable"));
-  conditions.push_back(JsonObject("type", "Progressing", "status", "True", "reason",
-                                  complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated"));
+  conditions.push_back(ConditionSaying(
+      before, "Available", available, available ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
+      available ? "Deployment has minimum availability." : "Deployment does not have minimum availability.", now));
+  conditions.push_back(ConditionSaying(
+      before, "Progressing", true, complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated",
+      fmt::format("ReplicaSet \"{}\" {}", current, complete ? "has successfully progressed." : "is progressing."),
+      now));
   json status =
-      JsonObject("replicas", all, "readyReplicas", all_ready, "availableReplicas", all_available, "updatedReplicas",
-                 updated, "observedGeneration", deployment->meta.generation, "conditions", std::move(conditions));
+      JsonObject("replicas", SomeOrNone(all), "readyReplicas", SomeOrNone(all_ready), "availableReplicas",
+                 SomeOrNone(all_available), "unavailableReplicas",
+                 SomeOrNone(std::max<int64_t>(0, sets_want - all_available)), "updatedReplicas", SomeOrNone(updated),
+                 "observedGeneration", deployment->meta.generation, "conditions", std::move(conditions));
   json change = JsonObject("status", std::move(status));
   // `kubectl rollout undo` replaces the annotations, and so wants some.
   if (revision > 0 && RevisionOf(*deployment) != revision)
