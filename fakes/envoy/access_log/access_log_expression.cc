@@ -211,7 +211,9 @@ CelValue UpstreamField(std::string_view name, const AccessLogEntry& entry) {
 
 CelValue XdsField(std::string_view name, const AccessLogEntry& entry) {
   if (name == "cluster_name") return CelTextOrMissing(entry.cluster);
-  if (name == "route_name") return CelText(entry.route);
+  // A route may have no name; where there is none there is nothing. Envoy: expr/context.cc, XDSWrapper
+  const bool routed = !entry.virtual_host.empty() && (entry.flags & kNoRouteFound) == 0;
+  if (name == "route_name") return entry.route.empty() && !routed ? CelValue{} : CelText(entry.route);
   if (name == "virtual_host_name") return CelTextOrMissing(entry.virtual_host);
   if (name == "filter_chain_name") return CelText(entry.filter_chain);
   return {};
