@@ -41,21 +41,8 @@ constexpr std::string_view kNotSimulated[] = {
     "response.total_size",
     "response.backend_latency",
     "connection.id",
-    "connection.subject_local_certificate",
-    "connection.subject_peer_certificate",
-    "connection.dns_san_local_certificate",
-    "connection.dns_san_peer_certificate",
-    "connection.sha256_peer_certificate_digest",
     "connection.peer_certificate",
     "connection.transport_failure_reason",
-    "upstream.tls_version",
-    "upstream.subject_local_certificate",
-    "upstream.subject_peer_certificate",
-    "upstream.dns_san_local_certificate",
-    "upstream.dns_san_peer_certificate",
-    "upstream.uri_san_local_certificate",
-    "upstream.uri_san_peer_certificate",
-    "upstream.sha256_peer_certificate_digest",
     "upstream.peer_certificate",
     "upstream.locality",
     "upstream.cx_pool_ready_duration",
@@ -171,6 +158,28 @@ CelValue ResponseField(std::string_view name, const AccessLogEntry& entry) {
   return {};
 }
 
+// What a session's certificates say, of either side of the proxy. Envoy:
+// source/extensions/filters/common/expr/context.cc, SslExtractorsValues: of several names the first
+CelValue SessionField(std::string_view name, const LoggedSession& session) {
+  constexpr std::pair<std::string_view, CertificatePart> kParts[] = {{"subject", CertificatePart::kSubject},
+                                                                     {"uri_san", CertificatePart::kUris},
+                                                                     {"dns_san", CertificatePart::kDnsNames}};
+  if (name == "tls_version") return CelTextOrMissing(session.version);
+  if (name == "sha256_peer_certificate_digest") {
+    return CelTextOrMissing(PartOfCertificate(session.peer, CertificatePart::kSha256));
+  }
+  for (const auto& [part, which] : kParts) {
+    if (!name.starts_with(part)) continue;
+    const std::string_view whose = name.substr(part.size());
+    if (whose != "_local_certificate" && whose != "_peer_certificate") continue;
+    const std::string said = PartOfCertificate(whose == "_local_certificate" ? session.own : session.peer, which);
+    // A session has a subject, if an empty one.
+    if (which == CertificatePart::kSubject) return session.version.empty() ? CelValue{} : CelText(said);
+    return CelTextOrMissing(said.substr(0, said.find(',')));
+  }
+  return {};
+}
+
 CelValue ConnectionField(std::string_view name, const AccessLogEntry& entry) {
   if (name == "mtls") return {entry.client_certificate};
   if (name == "requested_server_name") return CelText(absl::AsciiStrToLower(std::string(entry.server_name)));
@@ -178,7 +187,7 @@ CelValue ConnectionField(std::string_view name, const AccessLogEntry& entry) {
   if (name == "uri_san_peer_certificate") return CelTextOrMissing(entry.client_uri);
   if (name == "uri_san_local_certificate") return CelTextOrMissing(entry.server_uri);
   if (name == "termination_details") return CelTextOrMissing(entry.termination);
-  return {};
+  return SessionField(name, entry.session);
 }
 
 CelValue SourceField(std::string_view name, const AccessLogEntry& entry) {
@@ -195,13 +204,16 @@ CelValue UpstreamField(std::string_view name, const AccessLogEntry& entry) {
   if (name == "port") return CelPort(entry.upstream_host);
   if (name == "local_address") return CelAddress(entry.upstream_local);
   if (name == "request_attempt_count") return {uint64_t{entry.attempts}};
-  if (name != "transport_failure_reason" || entry.attempts == 0) return {};
+  if (name != "transport_failure_reason") return SessionField(name, entry.upstream_session);
+  if (entry.attempts == 0) return {};
   return CelText(entry.transport_failure);
 }
 
 CelValue XdsField(std::string_view name, const AccessLogEntry& entry) {
   if (name == "cluster_name") return CelTextOrMissing(entry.cluster);
-  if (name == "route_name") return CelText(entry.route);
+  // A route may have no name; where there is none there is nothing. Envoy: expr/context.cc, XDSWrapper
+  const bool routed = !entry.virtual_host.empty() && (entry.flags & kNoRouteFound) == 0;
+  if (name == "route_name") return entry.route.empty() && !routed ? CelValue{} : CelText(entry.route);
   if (name == "virtual_host_name") return CelTextOrMissing(entry.virtual_host);
   if (name == "filter_chain_name") return CelText(entry.filter_chain);
   return {};

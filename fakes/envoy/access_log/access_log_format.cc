@@ -1,17 +1,21 @@
 #include "fakes/envoy/access_log/access_log_format.h"
 
+#include <openssl/sha.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
 #include "core/base/text/token_text.h"
 #include "core/x509/calendar.h"
+#include "core/x509/x509.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/match/query_parameters.h"
 #include "fakes/envoy/tcp/grpc.h"
@@ -74,14 +78,24 @@ enum class LogCommand : uint8_t {
   kPath,
   kQueryParam,
   kLocalReplyBody,
+  kTlsCipher,
+  kCertificate,
+  kUpstreamProtocol,
+  kUpstreamTlsVersion,
+  kUpstreamTlsCipher,
+  kUpstreamName,
 };
 
 enum class LogPart : uint8_t { kWhole, kAddress, kPort };  // of a socket address
+// Which certificate of a connection.
+enum class LogParty : uint8_t { kClient, kOwn, kUpstream, kOwnUpstream };
 
 struct KnownLogCommand {
   std::string_view name;
   LogCommand command;
   LogPart part = LogPart::kWhole;
+  LogParty party = LogParty::kClient;
+  CertificatePart certificate = CertificatePart::kSubject;
 };
 
 // Envoy: stream_info_formatter.cc, getKnownStreamInfoFormatterProviders; http_specific_formatter.cc, getKnownFormatters
@@ -138,6 +152,30 @@ constexpr KnownLogCommand kLogCommands[] = {
     {"PATH", LogCommand::kPath},
     {"QUERY_PARAM", LogCommand::kQueryParam},
     {"LOCAL_REPLY_BODY", LogCommand::kLocalReplyBody},
+    {"DOWNSTREAM_TLS_CIPHER", LogCommand::kTlsCipher},
+    {"UPSTREAM_PROTOCOL", LogCommand::kUpstreamProtocol},
+    {"UPSTREAM_TLS_VERSION", LogCommand::kUpstreamTlsVersion},
+    {"UPSTREAM_TLS_CIPHER", LogCommand::kUpstreamTlsCipher},
+    {"UPSTREAM_HOST_NAME", LogCommand::kUpstreamName},
+    {"UPSTREAM_HOST_NAME_WITHOUT_PORT", LogCommand::kUpstreamName, LogPart::kAddress},
+    {"DOWNSTREAM_PEER_SUBJECT", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kSubject},
+    {"DOWNSTREAM_PEER_ISSUER", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kIssuer},
+    {"DOWNSTREAM_PEER_SERIAL", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kSerial},
+    {"DOWNSTREAM_PEER_DNS_SAN", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kDnsNames},
+    {"DOWNSTREAM_PEER_FINGERPRINT_256", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kSha256},
+    {"DOWNSTREAM_PEER_FINGERPRINT_1", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kSha1},
+    {"DOWNSTREAM_PEER_CERT_V_START", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kBegins},
+    {"DOWNSTREAM_PEER_CERT_V_END", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kEnds},
+    {"DOWNSTREAM_LOCAL_SUBJECT", LogCommand::kCertificate, {}, LogParty::kOwn, CertificatePart::kSubject},
+    {"DOWNSTREAM_LOCAL_DNS_SAN", LogCommand::kCertificate, {}, LogParty::kOwn, CertificatePart::kDnsNames},
+    {"UPSTREAM_PEER_SUBJECT", LogCommand::kCertificate, {}, LogParty::kUpstream, CertificatePart::kSubject},
+    {"UPSTREAM_PEER_ISSUER", LogCommand::kCertificate, {}, LogParty::kUpstream, CertificatePart::kIssuer},
+    {"UPSTREAM_PEER_URI_SAN", LogCommand::kCertificate, {}, LogParty::kUpstream, CertificatePart::kUris},
+    {"UPSTREAM_PEER_DNS_SAN", LogCommand::kCertificate, {}, LogParty::kUpstream, CertificatePart::kDnsNames},
+    {"UPSTREAM_PEER_CERT_V_START", LogCommand::kCertificate, {}, LogParty::kUpstream, CertificatePart::kBegins},
+    {"UPSTREAM_PEER_CERT_V_END", LogCommand::kCertificate, {}, LogParty::kUpstream, CertificatePart::kEnds},
+    {"UPSTREAM_LOCAL_URI_SAN", LogCommand::kCertificate, {}, LogParty::kOwnUpstream, CertificatePart::kUris},
+    {"UPSTREAM_LOCAL_DNS_SAN", LogCommand::kCertificate, {}, LogParty::kOwnUpstream, CertificatePart::kDnsNames},
 };
 
 // That Envoy has and the simulation has nothing to say about.
@@ -151,27 +189,16 @@ constexpr std::string_view kUnmodelledLogCommands[] = {
     "DOWNSTREAM_HEADER_BYTES_RECEIVED",
     "DOWNSTREAM_HEADER_BYTES_SENT",
     "DOWNSTREAM_LOCAL_CLOSE_REASON",
-    "DOWNSTREAM_LOCAL_DNS_SAN",
     "DOWNSTREAM_LOCAL_EMAIL_SAN",
     "DOWNSTREAM_LOCAL_IP_SAN",
     "DOWNSTREAM_LOCAL_OTHERNAME_SAN",
-    "DOWNSTREAM_LOCAL_SUBJECT",
     "DOWNSTREAM_PEER_CERT",
-    "DOWNSTREAM_PEER_CERT_V_END",
-    "DOWNSTREAM_PEER_CERT_V_START",
     "DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_1",
     "DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_256",
     "DOWNSTREAM_PEER_CHAIN_SERIALS",
-    "DOWNSTREAM_PEER_DNS_SAN",
     "DOWNSTREAM_PEER_EMAIL_SAN",
-    "DOWNSTREAM_PEER_FINGERPRINT_1",
-    "DOWNSTREAM_PEER_FINGERPRINT_256",
     "DOWNSTREAM_PEER_IP_SAN",
-    "DOWNSTREAM_PEER_ISSUER",
     "DOWNSTREAM_PEER_OTHERNAME_SAN",
-    "DOWNSTREAM_PEER_SERIAL",
-    "DOWNSTREAM_PEER_SUBJECT",
-    "DOWNSTREAM_TLS_CIPHER",
     "DOWNSTREAM_TLS_SESSION_ID",
     "DOWNSTREAM_TRANSPORT_FAILURE_REASON",
     "DOWNSTREAM_WIRE_BYTES_RECEIVED",
@@ -196,24 +223,10 @@ constexpr std::string_view kUnmodelledLogCommands[] = {
     "UPSTREAM_FILTER_STATE",
     "UPSTREAM_HEADER_BYTES_RECEIVED",
     "UPSTREAM_HEADER_BYTES_SENT",
-    "UPSTREAM_HOST_NAME",
-    "UPSTREAM_HOST_NAME_WITHOUT_PORT",
     "UPSTREAM_LOCAL_CLOSE_REASON",
-    "UPSTREAM_LOCAL_DNS_SAN",
-    "UPSTREAM_LOCAL_SUBJECT",
-    "UPSTREAM_LOCAL_URI_SAN",
     "UPSTREAM_METADATA",
     "UPSTREAM_PEER_CERT",
-    "UPSTREAM_PEER_CERT_V_END",
-    "UPSTREAM_PEER_CERT_V_START",
-    "UPSTREAM_PEER_DNS_SAN",
-    "UPSTREAM_PEER_ISSUER",
-    "UPSTREAM_PEER_SUBJECT",
-    "UPSTREAM_PEER_URI_SAN",
-    "UPSTREAM_PROTOCOL",
-    "UPSTREAM_TLS_CIPHER",
     "UPSTREAM_TLS_SESSION_ID",
-    "UPSTREAM_TLS_VERSION",
     "UPSTREAM_WIRE_BYTES_RECEIVED",
     "UPSTREAM_WIRE_BYTES_SENT",
     "VIRTUAL_CLUSTER_NAME",
@@ -226,6 +239,8 @@ constexpr std::string_view kMask = "redacted";
 struct LogOperator {
   LogCommand command = LogCommand::kLiteral;
   LogPart part = LogPart::kWhole;
+  LogParty party = LogParty::kClient;
+  CertificatePart certificate = CertificatePart::kSubject;
   std::string text;               // a literal, a header, a time format, a metadata namespace
   std::string other;              // the header in its absence
   std::vector<std::string> path;  // in dynamic metadata
@@ -428,6 +443,22 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
       return LogText(entry.request != nullptr ? "DownstreamEnd" : "TcpConnectionEnd");
     case LogCommand::kDynamicMetadata:
       return LogMetadata(op, entry, kept);
+    case LogCommand::kTlsCipher:
+      return LogText(entry.session.cipher);
+    case LogCommand::kCertificate: {
+      const x509::Certificate* const of[] = {entry.session.peer, entry.session.own, entry.upstream_session.peer,
+                                             entry.upstream_session.own};
+      return LogText(*kept = PartOfCertificate(of[static_cast<size_t>(op.party)], op.certificate, op.text));
+    }
+    case LogCommand::kUpstreamProtocol:
+      return LogText(entry.upstream_protocol);
+    case LogCommand::kUpstreamTlsVersion:
+      return LogText(entry.upstream_session.version);
+    case LogCommand::kUpstreamTlsCipher:
+      return LogText(entry.upstream_session.cipher);
+    case LogCommand::kUpstreamName:
+      if (entry.upstream_name.empty()) return LogAddress(entry.upstream_host, op.part, kept);
+      return LogText(entry.upstream_host.empty() ? std::string_view() : entry.upstream_name);
   }
   return {};
 }
@@ -464,6 +495,8 @@ absl::StatusOr<LogOperator> ParseLogCommand(std::string_view token, const Extens
   }
   out.command = known->command;
   out.part = known->part;
+  out.party = known->party;
+  out.certificate = known->certificate;
   switch (out.command) {
     case LogCommand::kRequestHeader:
     case LogCommand::kRequestHeaderWithoutQuery:
@@ -478,8 +511,7 @@ absl::StatusOr<LogOperator> ParseLogCommand(std::string_view token, const Extens
     }
     case LogCommand::kStartTime:
     case LogCommand::kEmitTime:
-      out.text = argument;
-      break;
+    case LogCommand::kCertificate:
     case LogCommand::kQueryParam:
       out.text = argument;
       break;
@@ -587,6 +619,47 @@ std::optional<std::string_view> LoggedResponseHeader(const AccessLogEntry& entry
   const std::optional<std::string_view> found = FindHeaderLine(entry.response_headers, name);
   if (!found && name == "content-type" && entry.text_body) return "text/plain";
   return found;
+}
+
+std::string PartOfCertificate(const x509::Certificate* certificate, CertificatePart part,
+                              std::string_view time_format) {
+  if (certificate == nullptr) return {};
+  // RFC 2253: the last part of a name first.
+  const auto name = [](const std::string& text) {
+    std::vector<std::string> parts = absl::StrSplit(text, ", ");
+    std::reverse(parts.begin(), parts.end());
+    return absl::StrJoin(parts, ",");
+  };
+  const auto hex = [](const unsigned char* bytes, size_t count) {
+    std::string out;
+    for (size_t i = 0; i < count; ++i) out += fmt::format("{:02x}", bytes[i]);
+    return out;
+  };
+  const auto* const der = reinterpret_cast<const unsigned char*>(certificate->der().data());
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
+  switch (part) {
+    case CertificatePart::kSubject:
+      return name(certificate->subject());
+    case CertificatePart::kIssuer:
+      return name(certificate->issuer());
+    case CertificatePart::kSerial:
+      return (certificate->serial().size() % 2 == 0 ? "" : "0") + certificate->serial();
+    case CertificatePart::kUris:
+      return absl::StrJoin(certificate->sans().uris, ",");
+    case CertificatePart::kDnsNames:
+      return absl::StrJoin(certificate->sans().dns_names, ",");
+    case CertificatePart::kSha256:
+      SHA256(der, certificate->der().size(), digest.data());
+      return hex(digest.data(), SHA256_DIGEST_LENGTH);
+    case CertificatePart::kSha1:
+      SHA1(der, certificate->der().size(), digest.data());
+      return hex(digest.data(), SHA_DIGEST_LENGTH);
+    case CertificatePart::kBegins:
+      return FormatLogTime(certificate->not_before(), time_format);
+    case CertificatePart::kEnds:
+      return FormatLogTime(certificate->not_after(), time_format);
+  }
+  return {};
 }
 
 std::string FormatLogTime(Time time, std::string_view format) {

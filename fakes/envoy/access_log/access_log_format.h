@@ -19,11 +19,20 @@
 namespace google::protobuf {
 class Struct;
 }
+namespace wavetank::x509 {
+class Certificate;
+}
 
 namespace wavetank::envoysim {
 
 struct RequestSpec;
 class Extensions;
+
+// One side's view of a TLS session: static words, empty without one, and certificates, null where none was shown.
+struct LoggedSession {
+  std::string_view version, cipher;
+  const x509::Certificate *peer = nullptr, *own = nullptr;
+};
 
 // What is known at the end of a request, or of a connection that carries none for its proxy. Views and pointers are
 // valid while lines are written.
@@ -54,6 +63,9 @@ struct AccessLogEntry {
   SocketAddress downstream_local, downstream_remote, downstream_peer;
   bool tls = false, tls13 = false, client_certificate = false;
   std::string_view client_uri, server_uri;  // SANs of the downstream session
+  LoggedSession session, upstream_session;
+  std::string_view upstream_protocol;  // of HTTP; empty: none was reached
+  std::string_view upstream_name;      // of the host; empty: its address
   const DynamicMetadata* notes = nullptr;
   std::string_view hostname;
 };
@@ -63,6 +75,11 @@ std::optional<std::string_view> LoggedRequestHeader(const AccessLogEntry& entry,
                                                     std::string* kept);
 std::optional<std::string_view> LoggedResponseHeader(const AccessLogEntry& entry, std::string_view name,
                                                      std::string* kept);
+
+// What a certificate says, as Envoy prints it; empty: nothing. Envoy: source/common/tls/utility.cc
+enum class CertificatePart : uint8_t { kSubject, kIssuer, kSerial, kUris, kDnsNames, kSha256, kSha1, kBegins, kEnds };
+std::string PartOfCertificate(const x509::Certificate* certificate, CertificatePart part,
+                              std::string_view time_format = {});
 
 // strftime's specifiers, and %s, %f, %1f to %9f and %E3S as Envoy and absl have them. An empty format is Envoy's own.
 std::string FormatLogTime(Time time, std::string_view format);

@@ -21,6 +21,18 @@ SocketAddress ConnectingEnd(const Fabric& fabric, ConnectionId connection) {
   return out;
 }
 
+namespace {
+
+const x509::Certificate* Leaf(const std::shared_ptr<const CertificateChain>& chain) {
+  return chain == nullptr || chain->certificates.empty() ? nullptr : chain->certificates.front().get();
+}
+
+LoggedSession SessionOf(const UpstreamSession& session) {
+  return {session.terms.version, session.terms.cipher, Leaf(session.server), Leaf(session.own)};
+}
+
+}  // namespace
+
 void DownstreamConnection::Describe(AccessLogEntry* entry) const {
   // The Fabric has forgotten a connection that the other side has closed.
   if (log_ != nullptr) {
@@ -43,6 +55,9 @@ void DownstreamConnection::Describe(AccessLogEntry* entry) const {
   entry->client_certificate = !client_identity_.empty();
   entry->client_uri = client_identity_;
   entry->server_uri = server_identity_;
+  const bool shown = !terms_.client_signature.empty();
+  entry->session = {terms_.version, terms_.cipher, shown ? peer_certificate().get() : nullptr,
+                    Leaf(server_certificate_)};
 }
 
 void DownstreamConnection::NoteFailure(ResponseFlags flags, std::string_view failure) {
@@ -83,6 +98,8 @@ void DownstreamConnection::FillLogEntry(AccessLogEntry* out) const {
   entry.upstream_host = log_->host;
   entry.upstream_remote = log_->remote;
   entry.upstream_local = log_->local;
+  entry.upstream_name = log_->name;
+  entry.upstream_session = SessionOf(log_->session);
   entry.cluster = log_->cluster;
   entry.cluster_stat_name = log_->cluster_stat_name;
   entry.notes = &notes_;
@@ -143,6 +160,9 @@ void Router::FillLogEntry(const Stream& s, const RequestRecord& record, Duration
   entry.upstream_host = s.log->host;
   entry.upstream_remote = s.log->remote;
   entry.upstream_local = s.log->local;
+  entry.upstream_name = s.log->name;
+  entry.upstream_session = SessionOf(s.log->session);
+  entry.upstream_protocol = s.log->protocol;
 }
 
 void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration lead) {

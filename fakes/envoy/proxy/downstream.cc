@@ -47,6 +47,10 @@ class TcpUpstream final : public ConnectionHandler, public HostUser {
   const HostRuntime& host() const { return host_; }
   std::string_view cluster_name() const { return cluster_.config().name; }
   const TlsOutcome& tls() const { return tls_; }
+  UpstreamSession session() const {
+    const bool shown = !tls_.terms.client_signature.empty();
+    return {tls_.terms, tls_.server_certificate, shown ? flight_->tls->certificate : nullptr};
+  }
 
   // The downstream side goes; this closes and deletes itself.
   void Close(CloseKind kind) {
@@ -359,6 +363,13 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
   client_verified_ = result.client_verified;
   server_verified_ = result.server_verified;
   alpn_ = result.client.alpn;
+  terms_ = result.client.terms;
+  server_certificate_ = server.certificate;
+  result.client.server_certificate = server.certificate;
+  if (chain_->exchanges_peers && alpn_ == kPeerExchange) {
+    result.client.peer = envoy_.peer();
+    if (log_ != nullptr) log_->peer = flight.peer;
+  }
   if (envoy_.plane().options().trace_connections) {
     const bool ok = result.server_ok && result.client.ok;
     envoy_.host().Emit({TraceKind::kHandshake, envoy_.trace_name(), envoy_.host().Intern(client_identity_), ok ? 1 : 0,
@@ -587,7 +598,16 @@ void DownstreamConnection::TcpConnect(Duration lead) {
         AnnouncedAddresses{socket.proxy_protocol, remote(), original_destination()});
     if (flight != nullptr) flight = WithAnnouncement(*flight, announcing_);
   }
-  if (log_ != nullptr) log_->tried = host->address;
+  if (log_ != nullptr) {
+    log_->tried = host->address;
+    log_->name = host->hostname;
+    if (!chain_->stats.empty()) log_->endpoint_workload = host->workload;
+  }
+  if (flight != nullptr && cluster->config().exchanges_peers && envoy_.peer() != nullptr) {
+    auto told = std::make_shared<FirstFlight>(*flight);
+    told->peer = envoy_.peer();
+    flight = std::move(told);
+  }
   tried_ = host->address;
   upstream_ = new TcpUpstream(*this, *cluster, *host, std::move(flight));
   upstream_->Start(lead);
@@ -600,6 +620,14 @@ void DownstreamConnection::TcpUpstreamReady() {
   if (log_ != nullptr) {
     log_->host = log_->remote = log_->tried;
     log_->local = ConnectingEnd(envoy_.fabric(), upstream_->id());
+    if (upstream_->tls().ok) log_->session = upstream_->session();
+    if (!chain_->stats.empty() && upstream_->tls().ok) {
+      log_->peer_identity = upstream_->tls().server_identity;
+      log_->own_identity = upstream_->tls().client_identity;
+      if (!listener_->inbound && log_->asks_upstream && upstream_->tls().alpn == kPeerExchange) {
+        log_->peer = upstream_->tls().peer;
+      }
+    }
   }
   if (envoy_.plane().options().trace_connections) {
     const bool gateway =

@@ -35,6 +35,8 @@ struct ConnectionLog {
   std::string details, termination, transport_failure, cluster, cluster_stat_name;
   SocketAddress tried;  // the host of the last try; `host` once that has succeeded or failed
   SocketAddress host, remote, local;
+  std::string name;                     // of the host
+  UpstreamSession session;              // of the upstream's connection
   bool heard = false, spliced = false;  // bytes came; went on
   // Only of those that Istio's metrics are about.
   std::string service_host, service_name, endpoint_workload;
@@ -186,6 +188,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   std::shared_ptr<const AnnouncedAddresses> announcing_;  // to a tcp_proxy's upstream
   bool garbled_ = false;                                  // it begins with a PROXY protocol that nobody reads
   std::string client_identity_, server_identity_, alpn_;
+  TlsTerms terms_;
+  std::shared_ptr<const CertificateChain> server_certificate_;
   bool tls_ = false;
   bool refused_ = false;  // TlsOutcome::refused
   bool client_verified_ = false;

@@ -337,7 +337,12 @@ void Router::Try(StreamId id, Duration lead) {
     return;
   }
   s.upstream_host = host;
-  if (s.log != nullptr) s.log->host = s.log->remote = s.log->local = {};
+  if (s.log != nullptr) {
+    s.log->host = s.log->remote = s.log->local = {};
+    s.log->session = {};
+    s.log->protocol = {};
+    s.log->name = host->hostname;
+  }
   const HttpProtocol protocol = UpstreamProtocolOf(s.cluster->config(), *s.spec);
   const std::vector<std::string>* alpn = &kNoAlpn;
   uint64_t alpn_id = 0;
@@ -429,6 +434,8 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   if (s.log != nullptr) {
     s.log->host = s.log->remote = s.upstream_host->address;
     s.log->local = ConnectingEnd(plane_.fabric(), connection->id());
+    s.log->session = connection->session();
+    s.log->protocol = HttpProtocolName(connection->multiplexes() ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11);
   }
   // A filter took what no request can do without. Envoy: header_utility.cc, checkRequiredRequestHeaders;
   // upstream_codec_filter.cc, decodeHeaders

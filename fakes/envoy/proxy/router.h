@@ -48,6 +48,9 @@ struct RequestLog {
   Time routed{};                // when the router began
   SocketAddress host;           // of the last try, once its connection stood or failed
   SocketAddress remote, local;  // of that connection
+  UpstreamSession session;      // likewise
+  std::string_view protocol;
+  std::string name;  // of the host
 };
 
 class Router final : public ExchangeOwner, public PoolUser {

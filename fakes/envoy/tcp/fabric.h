@@ -27,6 +27,7 @@
 
 namespace wavetank::envoysim {
 
+struct CertificateChain;
 class TlsClient;
 class TlsServer;
 struct PeerInfo;
@@ -93,7 +94,9 @@ struct TlsOutcome {
   bool san_mismatch = false;
   std::string_view counter;  // static: what its cluster counts, "fail_verify_san"; empty: nothing was found wrong
   TlsTerms terms;            // of one that came so far
-  bool refused = false;      // TLS 1.3: ok as far as the client knows, but the server hangs up on what it says next
+  std::shared_ptr<const CertificateChain> server_certificate;  // of one that stands
+  const PeerInfo* peer = nullptr;                              // FirstFlight::peer of the server
+  bool refused = false;  // TLS 1.3: ok as far as the client knows, but the server hangs up on what it says next
   // What was wrong with a certificate for which either side refused, in plain words (tls/findings.h). It does not go
   // over the wire: it is told to whoever asks what happened.
   std::string finding;

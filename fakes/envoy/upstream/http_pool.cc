@@ -362,6 +362,8 @@ void UpstreamConnection::OnTls(ConnectionId connection, const TlsOutcome& outcom
     if (outcome.refused) finding_ = outcome.finding;
     server_identity_ = outcome.server_identity;
     client_identity_ = outcome.client_identity;
+    session_ = {outcome.terms, outcome.server_certificate, nullptr};
+    if (!outcome.terms.client_signature.empty()) session_.own = pool_.Flight()->tls->certificate;
     dial_.Settle(connection);
     Ready();
     return;

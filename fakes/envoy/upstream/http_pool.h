@@ -56,6 +56,12 @@ class PoolUser {
   ~PoolUser() = default;
 };
 
+// What logs say of a connection's TLS session; empty without one.
+struct UpstreamSession {
+  TlsTerms terms;
+  std::shared_ptr<const CertificateChain> server, own;
+};
+
 // What differs between connections to one host. Envoy: TransportSocketOptions
 struct SocketOptions {
   std::shared_ptr<const AnnouncedAddresses> announced;  // for whom they are, if the PROXY protocol is to say so
@@ -159,6 +165,7 @@ class UpstreamConnection final : public ConnectionHandler {
   // URI SANs of its TLS session, the server's and its own; empty without one.
   const std::string& server_identity() const { return server_identity_; }
   const std::string& client_identity() const { return client_identity_; }
+  const UpstreamSession& session() const { return session_; }
   // The server will take no further request; it closes when the present ones are done.
   void GoAway();
   // The stream goes by another name from now on.
@@ -208,6 +215,7 @@ class UpstreamConnection final : public ConnectionHandler {
   std::vector<StreamId> streams_;
   std::string finding_;  // the server will hang up on what is said: why
   std::string server_identity_, client_identity_;
+  UpstreamSession session_;
 };
 
 }  // namespace wavetank::envoysim
