@@ -69,7 +69,8 @@ void RegisterSplit(std::vector<ExpectationKind>& table) {
                                       row::Other("confidence", FieldType::kShare,
                                                  "Of the chi-squared test; 99.9% if left out (50% or 0.5)")})},
                    .example = "{flow: f, by: version, is: {v1: 50%, v2: 50%}, confidence: 99.9%}",
-                   .what = "a chi-squared test does not refuse it; also `by: cluster`, `by: pod`",
+                   .what = "a chi-squared test does not refuse it; by label `version`, else "
+                           "`app.kubernetes.io/version`; also `by: cluster`, `by: pod`",
                    .eventually = true,
                    .read = ReadSplit,
                    .describe = DescribeSplit,

@@ -118,12 +118,12 @@ std::optional<ContainerRun> RunOf(const kube::Object& pod) {
   const kube::OwnerReference* owner = ControllerOf(pod);
   const bool of_job = owner != nullptr && owner->kind == "Job";
   const json& containers = Items(At(spec, "containers"));
-  // The work tells its sidecar to end, too (pilot-agent: cmd/pilot-agent/status/server.go, handleQuit()).
+  // The work tells what runs beside it to end, too.
   const bool quits = std::any_of(containers.begin(), containers.end(), SaysQuit);
   ContainerRun out;
   for (const json& container : containers) {
-    if (quits && Text(container, "name") == "istio-proxy") continue;
     const std::optional<ContainerRun> run = RunOfContainer(container, of_job);
+    if (!run && quits && !SaysQuit(container)) continue;
     if (!run) return std::nullopt;
     out.time = std::max(out.time, run->time);
     if (out.exit_code == 0) out.exit_code = run->exit_code;

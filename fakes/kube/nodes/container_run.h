@@ -18,8 +18,8 @@ struct ContainerRun {
 // The run of a pod with restartPolicy Never or OnFailure, until the last of its containers has ended; its exit code is
 // the first that is not 0. nullopt: the pod runs on. A container runs on if it has a port or a probe, or its command
 // never ends (`pause`, `tail -f`, `sleep infinity`, `while true`), or it has none and no Job controls its pod. Of any
-// other command `sleep N` takes its time, `exit N` and `false` give the exit code, and all else takes a second. A
-// sidecar (istio-proxy) ends with the others if one of their commands asks its agent to (/quitquitquit).
+// other command `sleep N` takes its time, `exit N` and `false` give the exit code, and all else takes a second.
+// Containers that run on end with one whose command asks for that (a POST to /quitquitquit, as proxies have it).
 std::optional<ContainerRun> RunOf(const kube::Object& pod);
 
 }  // namespace wavetank::fakekube

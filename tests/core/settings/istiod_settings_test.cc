@@ -94,7 +94,7 @@ TEST(IstiodVariables, OfFeaturesAreEachTheirOwn) {
     EXPECT_EQ(std::count(seen.begin(), seen.end(), turned), 0) << variable.name;
     seen.push_back(turned);
   }
-  EXPECT_EQ(seen.size(), 31u);
+  EXPECT_EQ(seen.size(), 32u);
 }
 
 TEST(IstiodSettings, AreReadFromTheEnvironment) {
