@@ -21,7 +21,7 @@ class CelOptional final : public CelMap {
 
  private:
   const bool has_ = false;
-  const CelValue value_;
+  const CelValue value_{};
 };
 
 CelValue MakeOptional(CelValue value);
