@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/json_access.h"
 #include "core/base/text/go_regexp.h"
+#include "core/profile/changes.h"
 #include "fmt/format.h"
 
 namespace wavetank::gatewayapi {
