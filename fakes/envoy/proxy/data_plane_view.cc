@@ -22,9 +22,6 @@ void DataPlaneView::Begin() {
 }
 
 void DataPlaneView::End(StopKind kind) {
-  filter_states_.clear();
-  http_stats_.clear();
-  listener_stats_.clear();
   while (connections_ != nullptr) connections_->Abort(kind);
   // Sockets close in an order that does not depend on a hash.
   std::vector<std::pair<std::string_view, ClusterRuntime*>> runtimes;
@@ -35,6 +32,10 @@ void DataPlaneView::End(StopKind kind) {
   runtimes_.clear();
   retired_.clear();
   ready_.clear();
+  // What streams were counted in, or kept, outlives them.
+  filter_states_.clear();
+  http_stats_.clear();
+  listener_stats_.clear();
   route_cache_.slots.reset();
   active_ = {};
   listening_.reset();
