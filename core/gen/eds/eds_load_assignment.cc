@@ -145,6 +145,7 @@ void LoadAssignment::Clear() {
   shapes.clear();
   owned_labels.clear();
   owned_metadata.clear();
+  owned_addresses.clear();
 }
 
 std::vector<LbEndpoint> LoadAssignment::TakeSpare() {

@@ -46,9 +46,10 @@ struct LocalityLbEndpoints {
 struct LoadAssignment {
   std::vector<EndpointShape> shapes;
   std::vector<LocalityLbEndpoints> localities;
-  std::vector<std::unique_ptr<const Labels>> owned_labels;         // of shapes that are no workload's
-  std::vector<std::unique_ptr<const std::string>> owned_metadata;  // the same
-  std::vector<std::vector<LbEndpoint>> spare;                      // memory for localities to come
+  std::vector<std::unique_ptr<const Labels>> owned_labels;          // of shapes that are no workload's
+  std::vector<std::unique_ptr<const std::string>> owned_metadata;   // the same
+  std::vector<std::unique_ptr<const std::string>> owned_addresses;  // of gateways that were chosen for one proxy
+  std::vector<std::vector<LbEndpoint>> spare;                       // memory for localities to come
 
   size_t EndpointCount() const;
   // A serialised envoy.config.endpoint.v3.ClusterLoadAssignment, in `buffer` until its next use.

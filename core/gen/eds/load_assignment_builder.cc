@@ -491,11 +491,17 @@ class LoadAssignmentBuilder::Grouping {
     return gateway_shape_;
   }
 
+  // Gateways of one family are this grouping's own, and the assignment outlives it.
+  const std::string* AddressOf(const NetworkGateway& gateway) {
+    if (of_family_.empty()) return &gateway.addr;
+    return out_.owned_addresses.emplace_back(std::make_unique<const std::string>(gateway.addr)).get();
+  }
+
   void AddGateways(const GatewayWeights& weights, LocalityLbEndpoints& group) {
     for (const auto& [gateway, weight] : weights) {
       if (b_.sni_dnat_ && by_address_ && disabled_.count(HostOf(gateway->addr, gateway->port)) != 0) continue;
       group.endpoints.push_back(
-          {&gateway->addr, gateway->port, std::max<uint32_t>(weight, 1), MakeGatewayShape(*gateway), 0});
+          {AddressOf(*gateway), gateway->port, std::max<uint32_t>(weight, 1), MakeGatewayShape(*gateway), 0});
     }
   }
 
