@@ -640,7 +640,7 @@ void Router::Failed(StreamId id, ResetReason reason, const TransportFailure& fai
   const StreamId earlier_of = s.earlier_of;
   if (earlier_of != kNoStream) Forget(id);
   if (others) return;
-  earlier_of == kNoStream ? TellFailure(id, reason, raw, lead) : TellFailure(earlier_of, reason, raw, lead);
+  TellFailure(earlier_of == kNoStream ? id : earlier_of, reason, raw, lead);
 }
 
 // Envoy: router.cc, onUpstreamReset, onUpstreamAbort

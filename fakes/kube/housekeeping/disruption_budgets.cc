@@ -11,6 +11,7 @@
 #include "core/kube/label_selector.h"
 #include "fakes/kube/control/owned.h"
 #include "fakes/kube/control/pod_template.h"
+#include "fakes/kube/objects/conditions.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -91,13 +92,12 @@ void DisruptionBudgetController::Sync(const NamespacedName& name) {
   const int64_t allowed = expected > 0 ? std::max<int64_t>(healthy - desired, 0) : 0;
   WAVETANK_ASSERT(healthy <= static_cast<int64_t>(pods.size()), healthy, pods.size());
   WAVETANK_ASSERT(allowed <= healthy, allowed, healthy);  // no more may go than are well
-  json condition = JsonObject("type", "DisruptionAllowed", "status", allowed > 0 ? "True" : "False", "reason",
-                              allowed > 0 ? "SufficientPods" : "InsufficientPods", "message", "", "observedGeneration",
-                              budget->meta.generation, "lastTransitionTime", api_.DateNow());
-  for (const json& before : Items(At(budget->body, {"status", "conditions"}))) {
-    if (Text(before, "type") == "DisruptionAllowed" && Text(before, "status") == Text(condition, "status"))
-      condition["lastTransitionTime"] = Text(before, "lastTransitionTime");
-  }
+  const char* const type = "DisruptionAllowed";
+  const char* const status = allowed > 0 ? "True" : "False";
+  json condition =
+      JsonObject("type", type, "status", status, "reason", allowed > 0 ? "SufficientPods" : "InsufficientPods",
+                 "message", "", "observedGeneration", budget->meta.generation, "lastTransitionTime",
+                 SinceWhen(ConditionOf(At(budget->body, {"status", "conditions"}), type), status, api_.DateNow()));
   json body = budget->body;
   body["status"] = JsonObject("currentHealthy", healthy, "desiredHealthy", desired, "disruptionsAllowed", allowed,
                               "expectedPods", expected, "observedGeneration", budget->meta.generation, "conditions",

@@ -28,16 +28,10 @@ constexpr char kInitialized[] = "Initialized", kReady[] = "Ready", kContainersRe
                kPodScheduled[] = "PodScheduled";
 constexpr std::string_view kOwn[] = {kInitialized, kReady, kContainersReady, kPodScheduled};
 
-bool IsOf(const json& condition, std::string_view type) {
-  const auto* const its = At(condition, "type").get_ptr<const std::string*>();
-  return its != nullptr && *its == type;
-}
-
 // A condition keeps the time at which it became what it is.
 json Condition(const kube::Object& pod, const char* type, bool holds, const std::string& now) {
   const char* status = holds ? "True" : "False";
-  const json& before = ConditionOf(At(pod.body, {"status", "conditions"}), type);
-  std::string since = Text(before, "status") == status ? Text(before, "lastTransitionTime", now) : now;
+  std::string since = SinceWhen(ConditionOf(At(pod.body, {"status", "conditions"}), type), status, now);
   return JsonObject("type", type, "status", status, "lastProbeTime", nullptr, "lastTransitionTime", std::move(since));
 }
 
@@ -67,7 +61,8 @@ json Conditions(const kube::Object& pod, bool ready, const std::string& now) {
   if (!shut.empty()) own[1].update(JsonObject("reason", "ReadinessGatesNotReady", "message", shut));
   json out = json::array();
   for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
-    if (std::none_of(std::begin(kOwn), std::end(kOwn), [&](std::string_view type) { return IsOf(condition, type); }))
+    if (std::none_of(std::begin(kOwn), std::end(kOwn),
+                     [&](std::string_view type) { return IsOfType(condition, type); }))
       out.push_back(condition);
   }
   if (out.empty()) return own;
@@ -424,7 +419,7 @@ void Kubelet::End(const NamespacedName& name, const std::string& uid, const Cont
   starting_.erase(name);
   json conditions = Conditions(*pod, false, now);
   for (json& condition : conditions) {
-    if (IsOf(condition, kInitialized) || IsOf(condition, kReady) || IsOf(condition, kContainersReady))
+    if (IsOfType(condition, kInitialized) || IsOfType(condition, kReady) || IsOfType(condition, kContainersReady))
       condition["reason"] = "PodCompleted";
   }
   json status = JsonObject("phase", run.exit_code == 0 ? "Succeeded" : "Failed", "conditions", std::move(conditions),

@@ -8,30 +8,29 @@ namespace wavetank::fakekube {
 
 using nlohmann::json;
 
-namespace {
-
-bool IsOf(const json& condition, std::string_view type) {
+bool IsOfType(const json& condition, std::string_view type) {
   const auto* const its = At(condition, "type").get_ptr<const std::string*>();
   return its != nullptr && *its == type;
 }
 
-}  // namespace
-
 const json& ConditionOf(const json& conditions, std::string_view type) {
   for (const json& condition : Items(conditions)) {
-    if (IsOf(condition, type)) return condition;
+    if (IsOfType(condition, type)) return condition;
   }
   static const json kNone;
   return kNone;
+}
+
+std::string SinceWhen(const json& before, std::string_view status, const std::string& now) {
+  return Text(before, "status") == status ? Text(before, "lastTransitionTime", now) : now;
 }
 
 void SetCondition(json& conditions, json condition, const std::string& now) {
   if (!conditions.is_array()) conditions = json::array();
   const std::string type = Text(condition, "type");
   for (json& old : conditions) {
-    if (!IsOf(old, type)) continue;
-    const bool same = At(old, "status") == At(condition, "status");
-    condition["lastTransitionTime"] = same ? Text(old, "lastTransitionTime", now) : now;
+    if (!IsOfType(old, type)) continue;
+    condition["lastTransitionTime"] = SinceWhen(old, Text(condition, "status"), now);
     old = std::move(condition);
     return;
   }

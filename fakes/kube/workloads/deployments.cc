@@ -46,13 +46,10 @@ json SomeOrNone(int64_t count) { return count == 0 ? json() : json(count); }
 json ConditionSaying(const json& before, const char* type, bool holds, const char* reason, std::string message,
                      const std::string& now) {
   const json& old = ConditionOf(before, type);
-  json list = old.is_null() ? json::array() : json::array({old});
-  if (At(old, "status") == (holds ? "True" : "False") && At(old, "reason") == reason) return old;
-  SetCondition(list,
-               JsonObject("type", type, "status", holds ? "True" : "False", "reason", reason, "message",
-                          std::move(message), "lastUpdateTime", now),
-               now);
-  return list[0];
+  const char* const status = holds ? "True" : "False";
+  if (At(old, "status") == status && At(old, "reason") == reason) return old;
+  return JsonObject("type", type, "status", status, "reason", reason, "message", std::move(message), "lastUpdateTime",
+                    now, "lastTransitionTime", SinceWhen(old, status, now));
 }
 
 bool HasTemplate(const kube::Object& set, std::string_view hash) {

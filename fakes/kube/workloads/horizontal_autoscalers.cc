@@ -7,6 +7,7 @@
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
 #include "fakes/kube/control/pod_template.h"
+#include "fakes/kube/objects/conditions.h"
 #include "fakes/kube/store/event_store.h"
 #include "fmt/format.h"
 
@@ -120,11 +121,8 @@ void HorizontalAutoscaler::WriteStatus(const kube::Object& autoscaler, const Obj
   const json& ref = At(autoscaler.body, {"spec", "scaleTargetRef"});
   json conditions = AutoscalerConditions(target, fmt::format("{} \"{}\"", Text(ref, "kind"), Text(ref, "name")));
   for (json& condition : conditions) {
-    condition["lastTransitionTime"] = api_.DateNow();
-    for (const json& before : Items(At(autoscaler.body, {"status", "conditions"}))) {
-      if (Text(before, "type") == Text(condition, "type") && Text(before, "status") == Text(condition, "status"))
-        condition["lastTransitionTime"] = Text(before, "lastTransitionTime");
-    }
+    const json& before = ConditionOf(At(autoscaler.body, {"status", "conditions"}), Text(condition, "type"));
+    condition["lastTransitionTime"] = SinceWhen(before, Text(condition, "status"), api_.DateNow());
   }
   json body = autoscaler.body;
   json& status = body["status"];
