@@ -116,6 +116,10 @@ absl::StatusOr<SettledMesh> FromScenario(const MeshSource& source) {
   absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(source.scenario);
   if (!scenario.ok()) return scenario.status();
   if (absl::Status status = AddOverlays(source, &*scenario); !status.ok()) return status;
+  // A finding (WT701): what else is wrong is told beside it.
+  for (scenario::ClusterSpec& cluster : scenario->clusters) {
+    for (scenario::ManifestSpec& spec : cluster.manifests) spec.unmatched_left_out = true;
+  }
   absl::StatusOr<scenario::StartPhases> start = scenario::MakeStart(*scenario);
   if (!start.ok()) return start.status();
   scenario::DateByCertificates(*start, &*scenario, &start->notes);
@@ -126,6 +130,7 @@ absl::StatusOr<SettledMesh> FromManifests(const MeshSource& source) {
   scenario::SurveyOptions options;
   options.clusters = source.clusters;
   options.seed = source.seed;
+  options.unmatched_left_out = true;
   if (!source.profile.empty()) options.profile = source.profile;
   for (const auto& [name, path] : source.with) {
     bool found = false;

@@ -17,6 +17,7 @@
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "scenarios/mesh/known_resources.h"
 #include "scenarios/mesh/unheeded.h"
 #include "sim/world_site.h"
 
@@ -25,51 +26,15 @@ namespace {
 
 using nlohmann::json;
 
-// Versions that Kubernetes 1.27 or Istio 1.18 no longer serve, with what took their place.
-const std::map<std::string, std::string, std::less<>>& RemovedVersions() {
-  static const auto* const removed = new std::map<std::string, std::string, std::less<>>{
-      {"extensions/v1beta1", "networking.k8s.io/v1 or apps/v1"},
-      {"apps/v1beta1", "apps/v1"},
-      {"apps/v1beta2", "apps/v1"},
-      {"networking.k8s.io/v1beta1", "networking.k8s.io/v1"},
-      {"policy/v1beta1", "policy/v1"},
-      {"batch/v1beta1", "batch/v1"},
-      {"autoscaling/v2beta1", "autoscaling/v2"},
-      {"autoscaling/v2beta2", "autoscaling/v2"},
-      {"rbac.authorization.k8s.io/v1beta1", "rbac.authorization.k8s.io/v1"},
-      {"admissionregistration.k8s.io/v1beta1", "admissionregistration.k8s.io/v1"},
-      {"apiextensions.k8s.io/v1beta1", "apiextensions.k8s.io/v1"},
-      {"discovery.k8s.io/v1beta1", "discovery.k8s.io/v1"},
-  };
-  return *removed;
-}
-
-// Istio's API groups at 1.18, and the versions that its CRDs serve.
-const std::map<std::string, std::set<std::string>, std::less<>>& IstioVersions() {
-  static const auto* const versions = new std::map<std::string, std::set<std::string>, std::less<>>{
-      {"networking.istio.io", {"v1alpha3", "v1beta1"}},
-      {"security.istio.io", {"v1", "v1beta1"}},
-      {"telemetry.istio.io", {"v1alpha1"}},
-      {"extensions.istio.io", {"v1alpha1"}},
-      {"install.istio.io", {"v1alpha1"}},
-  };
-  return *versions;
-}
-
+// What an API server has no match for is not stored; a dump holds what one has stored.
 void UnknownVersion(const Mesh& mesh, Findings& findings) {
   for (const BroughtObject& b : mesh.brought()) {
-    const std::string api = Text(b.object, "apiVersion"), name = NameOf(b);
-    const std::string group = api.substr(0, api.find('/')), version = api.substr(api.find('/') + 1);
-    const auto istio = IstioVersions().find(group);
-    if (istio != IstioVersions().end() && !istio->second.contains(version))
-      findings.Add(b.cluster, name, {b.file, b.line}, fmt::format("{} is no version that Istio 1.18 serves", api));
-    if (Text(b.object, "kind") == "PodSecurityPolicy") {
-      findings.Add(b.cluster, name, {b.file, b.line},
-                   fmt::format("Kubernetes no longer serves {} PodSecurityPolicy, since 1.25", api));
-      findings.Explain({}, "leave it out; labels pod-security.kubernetes.io/enforce of namespaces took its place");
-    } else if (const auto removed = RemovedVersions().find(api); removed != RemovedVersions().end()) {
-      findings.Add(b.cluster, name, {b.file, b.line},
-                   fmt::format("Kubernetes no longer serves {}; {} took its place", api, removed->second));
+    if (b.dumped) continue;
+    if (const std::string complaint = scenario::NoMatch(b.object); !complaint.empty()) {
+      findings.Add(b.cluster, NameOf(b), {b.file, b.line}, complaint);
+    } else if (const std::string later = scenario::NotServedYet(b.object, mesh.world().profile().istio);
+               !later.empty()) {
+      findings.Add(b.cluster, NameOf(b), {b.file, b.line}, later);
     }
   }
 }
@@ -144,7 +109,7 @@ void NotRead(const Mesh& mesh, Findings& findings) {
     if (cluster->primary) continue;
     for (const BroughtObject& b : mesh.brought()) {
       const std::string api = Text(b.object, "apiVersion");
-      if (b.cluster != cluster->name || !IstioVersions().contains(api.substr(0, api.find('/')))) continue;
+      if (b.cluster != cluster->name || !scenario::OfIstio(b.object)) continue;
       const std::string ns = Text(At(b.object, "metadata"), "namespace"), name = Text(At(b.object, "metadata"), "name");
       // Applied on both sides by habit, as guides do: then nothing is missed.
       const MeshCluster* primary = mesh.Find(cluster->control_plane);
@@ -525,8 +490,8 @@ void PriorityClassMissing(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& VersionRules() {
   static const auto* const rules = new std::vector<Rule>{
-      {"WT701", "ApiVersionUnknown", Level::kError, "an API server refuses it", "write it for a version that is served",
-       "istio/istio#43482", UnknownVersion},
+      {"WT701", "ApiVersionUnknown", Level::kError, "an API server has no such kind in that version, and refuses it",
+       "write the kind and the version that are served", "istio/istio#43482", UnknownVersion},
       {"WT712", "DefinedTwice", Level::kWarning, "the later one takes the place of the earlier one",
        "write it once, with what both say", "helm/helm#10045", DefinedTwice},
       {"IST0002", "Deprecated", Level::kWarning, "it has no effect", "leave it out, or write it as its successor", "",

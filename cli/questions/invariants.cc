@@ -29,9 +29,9 @@ int PrintInvariants(bool as_json) {
                     std::string(i.cost)});
   }
   PrintTable(rows);
-  std::cout
-      << "\nWhat istiod 1.18.2 itself does wrong; a breach that one of these explains is told with its name, and is "
-         "no failure of a run.\n";
+  std::cout << "\nWhat istiod itself does wrong, 1.18.2 where no release is named; a breach that one of these explains "
+               "is told with its name, and is "
+               "no failure of a run.\n";
   rows = {{"BUG", "WHAT", "MENDED BY"}};
   for (const sim::KnownBug& bug : sim::KnownBugs()) {
     rows.push_back({std::string(bug.id), std::string(bug.what),

@@ -17,6 +17,7 @@
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/reader/read_scenario.h"
 #include "sim/inputs/kinds/buggify.h"
+#include "sim/invariants/look.h"
 #include "sim/invariants/watch.h"
 
 namespace wavetank::swarm {
@@ -105,6 +106,11 @@ class Life {
     }
     for (const std::string& id : background_) (void)live_.FinishTraffic(id, 60s);
     if (std::optional<Breach> wrong = Safety()) return wrong;
+    if (rests && LostBySwap()) {
+      known_.insert(std::string(sim::kSwapBug));
+      if (std::optional<Breach> wrong = RestartIstiods()) return wrong;
+      rests = live_.Recover(kBound);
+    }
     if (!rests) {
       std::vector<std::string> why = live_.AtWork();
       for (std::string& proxy : live_.Disconnected()) why.push_back(proxy + " has no istiod");
@@ -133,6 +139,30 @@ class Life {
     for (const sim::Violation& each : invariants_->violations()) {
       if (each.known.empty() && !TookAddress(each))
         return Breach{each.invariant, fmt::format("{}: {}", each.subject, each.what)};
+    }
+    return std::nullopt;
+  }
+
+  // Endpoints or gateways are missing after a remote Secret was changed, in a release that loses them then: there they
+  // come back when istiod starts again.
+  bool LostBySwap() const {
+    return sim::LosesBySwap(live_.world()) && std::any_of(happened_.begin(), happened_.end(), OfSecret) &&
+           !session::CheckEndpoints(live_).empty();
+  }
+  static bool OfSecret(const Event& event) { return event.action.kind == "remoteSecret"; }
+
+  // All of them, in every cluster that has some.
+  std::optional<Breach> RestartIstiods() {
+    for (const sim::WorldCluster& cluster : live_.world().options().clusters) {
+      const auto& api = live_.world().cluster(cluster.name).api();
+      const std::vector<kube::ObjectRef> pods = api.List("Pod", "istio-system");
+      if (std::none_of(pods.begin(), pods.end(), [](const kube::ObjectRef& pod) {
+            const auto app = pod->meta.labels.find("app");
+            return app != pod->meta.labels.end() && app->second == "istiod";
+          }))
+        continue;
+      const Action kill{"kill", {{"cluster", cluster.name}, {"namespace", "istio-system"}, {"app", "istiod"}}};
+      if (absl::Status status = live_.Do(JsonOf(kill.ToValue())); !status.ok()) return Refused(kill, status);
     }
     return std::nullopt;
   }
@@ -274,6 +304,9 @@ class Life {
   }
 
  public:
+  // Bugs of the simulated release that were met besides what invariants told of.
+  const std::set<std::string>& known() const { return known_; }
+
   std::function<void(const sim::TrafficRecord&)> on_request;
 
  private:
@@ -286,6 +319,7 @@ class Life {
   sim::InvariantWatch* const invariants_;  // null: none was asked for
   std::vector<std::string> background_;
   std::optional<Breach> wrong_;
+  std::set<std::string> known_;
 };
 
 // As FoundationDB does it: many runs have none, the others some, so that one does not hide what another shows.
@@ -367,6 +401,7 @@ Verdict Try(const Trial& trial, const std::string& log) {
     for (const BuggifyRow& row : BuggifyRows())
       if (buggify->fired(row.point) > 0) out.fired.emplace(row.name, buggify->fired(row.point));
   }
+  out.known = life.known();
   if (*invariants != nullptr) {
     for (const sim::Violation& each : (*invariants)->violations()) {
       if (!each.known.empty()) out.known.insert(each.known);

@@ -33,6 +33,8 @@ struct ManifestSpec {
   // PATH=VALUE as of `istioctl install --set`: laid over each IstioOperator of the path. Without path and objects, over
   // the default profile.
   std::vector<std::string> set = {};
+  // What no API server has a match for is left out, as one would leave it, and not refused: who asks for this tells it.
+  bool unmatched_left_out = false;
   bool OfNoFile() const { return path.empty() && objects.is_null(); }
 };
 

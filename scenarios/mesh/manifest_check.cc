@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "absl/strings/str_join.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/base/text/go_url.h"
-#include "core/config/schema/istio_definitions.h"
 #include "core/config/store/store.h"
 #include "core/kube/object.h"
 #include "core/kube/object_head.h"
@@ -23,7 +21,7 @@
 #include "fakes/kube/validation/defaults.h"
 #include "fakes/kube/validation/validation.h"
 #include "scenarios/mesh/field_hints.h"
-#include "scenarios/mesh/metal_lb_kinds.h"
+#include "scenarios/mesh/known_resources.h"
 #include "scenarios/mesh/unheeded.h"
 #include "sim/network/corefile.h"
 
@@ -34,36 +32,6 @@ using fakekube::http::Resource;
 using nlohmann::json;
 
 namespace {
-
-// Kubernetes', Istio's and MetalLB's. `later`: Istio's kinds with the fields that came after 1.18.
-const fakekube::http::ResourceTable& KnownResources(bool later) {
-  static const auto* const kTables = [] {
-    auto* tables = new std::array<fakekube::http::ResourceTable, 2>;
-    for (const bool of_today : {false, true}) {
-      for (json& definition : of_today ? pilot::IstioDefinitionsWithV1() : pilot::IstioDefinitions()) {
-        if (const auto object = kube::Object::FromJson(std::move(definition)); object.ok())
-          (*tables)[of_today ? 1 : 0].Define(**object);
-      }
-      for (json& definition : MetalLbDefinitions()) {
-        if (const auto object = kube::Object::FromJson(std::move(definition)); object.ok())
-          (*tables)[of_today ? 1 : 0].Define(**object);
-      }
-    }
-    return tables;
-  }();
-  return (*kTables)[later ? 1 : 0];
-}
-
-// Null: nobody here knows the kind. One of Istio's is known in versions that came later, too.
-const Resource* ResourceOf(const json& object, bool later) {
-  const std::string api_version = Text(object, "apiVersion"), kind = Text(object, "kind");
-  if (const Resource* exact = KnownResources(later).FindKind(api_version, kind)) return exact;
-  const Resource* found = nullptr;
-  KnownResources(later).ForEach([&](const Resource& each) {
-    if (each.custom && each.kind == kind && api_version.starts_with(each.group + "/")) found = &each;
-  });
-  return found;
-}
 
 // Of Istio's kinds `object` is only looked at as a whole, of Kubernetes' own field by field.
 absl::Status Readable(const Resource& resource, const ApiType* type, const json& object, const std::string& name) {
@@ -153,6 +121,8 @@ absl::Status CheckManifest(const std::string& file, int line, const json& object
   };
   // Kind, names and labels have their types from here on; objects that stand in a scenario come here first.
   if (const auto head = kube::ReadHead(object); !head.ok()) return refused(head.status());
+  if (const std::string complaint = NoMatch(object); !complaint.empty())
+    return refused(absl::InvalidArgumentError(complaint));
   const std::string name = Text(At(object, "metadata"), "name");
   if (const Resource* resource = ResourceOf(object, true)) {
     const ApiType* type = fakekube::http::ApiTypeOf(*resource);

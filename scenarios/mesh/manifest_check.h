@@ -9,9 +9,9 @@
 
 namespace wavetank::scenario {
 
-// InvalidArgument with "FILE:LINE: ..." for what every API server refuses: a value of another type than its field's, in
-// Go's words; a value that may not be, for Kubernetes' kinds (fakes/kube/validation/validation.h) and for Istio's
-// (core/config/schema/istio_schemas.h).
+// InvalidArgument with "FILE:LINE: ..." for what every API server refuses: a kind that none of the groups known here
+// has (known_resources.h); a value of another type than its field's, in Go's words; a value that may not be, for
+// Kubernetes' kinds (fakes/kube/validation/validation.h) and for Istio's (core/config/schema/istio_schemas.h).
 //
 // A field that belongs to no type is kept, as manifests may be newer than the kinds here, but has no effect: `notes`
 // gets a line for each object with such fields, and for what istiod cannot read though an API server takes it (a

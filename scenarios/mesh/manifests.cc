@@ -8,6 +8,7 @@
 #include "fakes/kube/objects/kinds.h"
 #include "fakes/kube/objects/manifest.h"
 #include "scenarios/mesh/installer_files.h"
+#include "scenarios/mesh/known_resources.h"
 #include "scenarios/mesh/manifest_check.h"
 #include "sim/inputs/input.h"
 #include "sim/inputs/kinds/objects.h"
@@ -43,7 +44,10 @@ absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, 
   absl::StatusOr<kube::LabelSelector> selector = kube::LabelSelector::Parse(spec.selector);
   if (!selector.ok()) return selector.status();
   if (!spec.objects.is_null()) {
-    absl::StatusOr<std::vector<json>> objects = CheckInlineObjects(spec.file, spec.line, spec.objects, spec.ns, notes);
+    json matched = json::array();
+    for (const json& object : Items(spec.objects))
+      if (!spec.unmatched_left_out || NoMatch(object).empty()) matched.push_back(object);
+    absl::StatusOr<std::vector<json>> objects = CheckInlineObjects(spec.file, spec.line, matched, spec.ns, notes);
     if (!objects.ok() || selector->empty()) return objects;
     std::erase_if(*objects, [&](const json& object) { return !selector->Matches(LabelsOf(object)); });
     return objects;
@@ -53,6 +57,7 @@ absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, 
   std::vector<json> out;
   for (fakekube::Manifest& manifest : *manifests) {
     if (!selector->empty() && !selector->Matches(LabelsOf(manifest.object))) continue;
+    if (spec.unmatched_left_out && !NoMatch(manifest.object).empty()) continue;
     SetNamespace(manifest.object, spec.ns);
     absl::Status status = CheckManifest(manifest.file, manifest.line, manifest.object, notes);
     if (!status.ok()) return status;

@@ -10,12 +10,14 @@
 
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
+#include "core/profile/profile.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "scenarios/actions/action.h"
 #include "scenarios/mesh/gaps.h"
 #include "scenarios/mesh/installer_files.h"
+#include "scenarios/mesh/known_resources.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/system_namespaces.h"
 #include "sim/inputs/kinds/install.h"
@@ -69,6 +71,17 @@ std::vector<RemoteSecretSpec> MissingSecrets(const Scenario& scenario, const std
   return out;
 }
 
+// Versions that the simulated release does not serve yet, each once: a world reads them all the same.
+void NoteLaterVersions(const std::vector<json>& objects, const pilot::Profile& profile,
+                       std::vector<std::string>* notes) {
+  for (const json& object : objects) {
+    const std::string later = NotServedYet(object, profile.istio);
+    if (later.empty()) continue;
+    std::string note = fmt::format("{}: an API server there refuses it, here it is read", later);
+    if (std::find(notes->begin(), notes->end(), note) == notes->end()) notes->push_back(std::move(note));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
@@ -81,9 +94,11 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   std::map<std::pair<std::string, std::string>, std::string> brought_secrets;  // cluster and name: where it stands
   bool brings_control_plane = false;
   std::vector<ClusterRanges> files;
+  const absl::StatusOr<pilot::Profile> profile = pilot::ParseProfile(scenario.profile);  // else the world refuses it
   for (const ClusterSpec& cluster : scenario.clusters) {
     absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster, &out.notes);
     if (!objects.ok()) return objects.status();
+    if (profile.ok()) NoteLaterVersions(*objects, *profile, &out.notes);
     absl::StatusOr<ClusterRanges> ranges = ReadRanges(cluster);
     if (!ranges.ok()) return ranges.status();
     files.push_back(*ranges);

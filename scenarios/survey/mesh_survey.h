@@ -37,11 +37,12 @@ struct SurveyOptions {
   std::string profile = "istio-1.18";
   bool remote_secrets = true;  // between all clusters, where the manifests bring none, if they are mended
   sim::Mending mending;
-  bool strict = false;          // what a manifest says without effect is an error
-  bool calendar = false;        // its clock is the present's, whatever the certificates say
-  std::optional<Time> date;     // where the clock begins; else where the manifests' certificates hold
-  std::optional<int> requests;  // per client, Service and port; nullopt: 20, fewer where all would be too many
-  int64_t too_many = 200000;    // requests of all clients together
+  bool unmatched_left_out = false;  // see ManifestSpec
+  bool strict = false;              // what a manifest says without effect is an error
+  bool calendar = false;            // its clock is the present's, whatever the certificates say
+  std::optional<Time> date;         // where the clock begins; else where the manifests' certificates hold
+  std::optional<int> requests;      // per client, Service and port; nullopt: 20, fewer where all would be too many
+  int64_t too_many = 200000;        // requests of all clients together
   std::function<void(std::string_view)> progress;
 };
 

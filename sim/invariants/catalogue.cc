@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "sim/invariants/checkers.h"
 #include "sim/invariants/invariant.h"
+#include "sim/invariants/look.h"
 
 namespace wavetank::sim {
 namespace {
@@ -80,6 +81,11 @@ constexpr KnownBug kBugs[] = {
     {"kept-address", "a gateway Service that loses its last address keeps it, until istiod starts anew", ""},
     {"early-pod", "an endpoint that is read before its pod has a node stays without a place until it changes", ""},
     {"L8", "SortGateways is no order, so replicas may differ", ""},
+    {kSwapBug,
+     "istio#61043, of 1.30 until 1.30.4: the clean-up after the old registry of a changed remote Secret removes the "
+     "new "
+     "one's endpoints, and its gateways stay unknown, until istiod starts again",
+     ""},
 };
 
 }  // namespace

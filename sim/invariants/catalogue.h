@@ -28,10 +28,10 @@ const Invariant* FindInvariant(std::string_view name);
 // there, and those that are near.
 absl::StatusOr<std::vector<std::string>> ParseInvariants(std::string_view text);
 
-// A bug of istiod 1.18.2 by which it breaks an invariant on its own.
+// A bug of istiod by which it breaks an invariant on its own; of 1.18.2 where it names no release.
 struct KnownBug {
   std::string_view id, what;
-  std::string_view mended_by;  // the profile's switch; empty: none has it
+  std::string_view mended_by;  // the switch of profile istio-1.18; empty: none has it
 };
 std::span<const KnownBug> KnownBugs();
 const KnownBug* FindKnownBug(std::string_view id);

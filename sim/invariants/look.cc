@@ -187,4 +187,9 @@ bool Mends(const World& world, pilot::Change change) {
   return profile.ok() && profile->Has(change);
 }
 
+bool LosesBySwap(const World& world) {
+  return Mends(world, pilot::Change::kSwapLosesEndpoints) || Mends(world, pilot::Change::kSwapLosesGateways) ||
+         Mends(world, pilot::Change::kSwapWaitsForItself);
+}
+
 }  // namespace wavetank::sim

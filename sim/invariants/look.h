@@ -78,4 +78,9 @@ ObjectName ReadObjectName(std::string_view text);
 // Whether the simulated release has a change by which it does right what 1.18.2 does wrong.
 bool Mends(const World& world, pilot::Change change);
 
+// A known bug by its name (catalogue.h): whether the simulated release loses endpoints and gateways of a cluster whose
+// remote Secret changes, until istiod starts again.
+inline constexpr std::string_view kSwapBug = "swap-loses-endpoints";
+bool LosesBySwap(const World& world);
+
 }  // namespace wavetank::sim

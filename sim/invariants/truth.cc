@@ -23,6 +23,8 @@ class Changes {
  public:
   void See(const World& world, const TraceEvent& event, std::initializer_list<std::string_view> kinds) {
     const NameTable& names = const_cast<World&>(world).kernel().names();
+    if (event.record.kind == TraceKind::kClusterAdded && event.record.a == 1 && LosesBySwap(world))
+      swapped_.insert(names.Text(event.record.object));
     switch (event.record.kind) {
       case TraceKind::kObjectApplied:
       case TraceKind::kObjectDeleted: {
@@ -44,9 +46,12 @@ class Changes {
   }
   using ByCluster = std::map<std::string, std::map<std::string, CauseId>>;
   ByCluster Take() { return std::exchange(changed_, {}); }
+  // The bug by which what is known of a cluster may be less than what is there; empty: there is none.
+  std::string_view WhyLess(const std::string& cluster) const { return swapped_.contains(cluster) ? kSwapBug : ""; }
 
  private:
   ByCluster changed_;
+  std::set<std::string> swapped_;  // whose remote Secret was changed
 };
 
 class TrueEndpoints final : public Checker {
@@ -111,8 +116,9 @@ class TrueEndpoints final : public Checker {
       breach.subject = istiod.name;
       breach.cause = cause;
       for (const std::string& address : addresses) {
-        if (!known.contains(address))
-          breach.what = fmt::format("does not know {} of {} in {}", address, host, registry.cluster().str());
+        if (known.contains(address)) continue;
+        breach.what = fmt::format("does not know {} of {} in {}", address, host, registry.cluster().str());
+        breach.known = changes_.WhyLess(registry.cluster().str());
       }
       for (const std::string& address : known) {
         if (breach.what.empty() && !entries && !addresses.contains(address))
@@ -166,6 +172,7 @@ class TrueGateways final : public Checker {
         breach.subject = istiod.name;
         breach.what = fmt::format("{} {} of network {} in {}", what, address, network, registry.cluster().str());
         if (&from == &known && bereft.contains(network)) breach.known = "kept-address";
+        if (&from == &truth) breach.known = changes_.WhyLess(registry.cluster().str());
         breaches.push_back(std::move(breach));
       }
     };

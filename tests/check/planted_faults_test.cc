@@ -107,6 +107,8 @@ constexpr PlantedFault kFaults[] = {
     {"not-injected", "IST0102"},
     {"injection-labels", "IST0123"},
     {"version-unknown", "WT701"},
+    {"version-of-later-release", "WT701"},
+    {"kind-misspelt", "WT701"},
     {"removed-kind", "IST0002"},
     {"unknown-field", "IST0133"},
     {"authorization-of-nobody", "WT561"},

@@ -47,6 +47,19 @@ TEST_F(Swarm, NamedInvariantsAreWatchedAndBugsOfTheReleaseAreExpected) {
             "{}");
 }
 
+// 1.30.3 loses what it knew of a cluster whose remote Secret changes, until it starts again; then everything must hold.
+TEST_F(Swarm, AReleaseThatLosesEndpointsIsStartedAgainBeforeMoreIsDemanded) {
+  for (const char* watched : {"", " --invariants all"}) {
+    const Ran ran = Call(std::string("swarm --profile istio-1.30 --seeds 3400031 --twice 0") + watched);
+    EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 2000);
+    EXPECT_THAT(ran.output, HasSubstr("expected: swap-loses-endpoints in 1 seed ("));
+  }
+  const Ran mended =
+      Call("swarm --profile istio-1.30-swap-loses-endpoints-swap-loses-gateways --seeds 3400031 --twice 0");
+  EXPECT_EQ(mended.code, 0) << mended.output.substr(0, 2000);
+  EXPECT_THAT(mended.output, Not(HasSubstr("expected:")));
+}
+
 // What these seeds once broke was demanded too early: behind an API server that had answered from the past, and whose
 // clients waited to try again; across a line that was cut; of pods that had really gone and come again; of a pod that
 // started while the remote Secret of another cluster was deleted, whose endpoints it was to lose.

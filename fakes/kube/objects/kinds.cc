@@ -80,7 +80,8 @@ std::string_view GroupOf(std::string_view api_version) {
 
 bool VersionServed(const GroupKind& kind, std::string_view version) {
   if (!KubernetesOwn(kind)) return true;
-  if (kind.group == "flowcontrol.apiserver.k8s.io") return version == "v1beta3";
+  // v1 since 1.29, which manifests of newer clusters name.
+  if (kind.group == "flowcontrol.apiserver.k8s.io") return version == "v1beta3" || version == "v1";
   return version == "v1" || (kind.kind == "HorizontalPodAutoscaler" && version == "v2");
 }
 

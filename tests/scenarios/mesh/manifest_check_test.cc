@@ -142,6 +142,53 @@ TEST(ManifestCheck, AValueOutOfItsBoundsIsRefused) {
                 "and 65535, inclusive"));
 }
 
+// kubectl's words, and what was meant.
+TEST(ManifestCheck, AKindThatItsGroupDoesNotHaveIsRefused) {
+  const auto refusal = [](const char* api_version, const char* kind) {
+    return SaidOf({{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", "a"}, {"namespace", "b"}}}})
+        .refusal;
+  };
+  EXPECT_EQ(refusal("v1", "Servce"),
+            "mesh.yaml:7: no matches for kind \"Servce\" in version \"v1\": did you mean 'Service'?");
+  EXPECT_EQ(refusal("networking.istio.io/v1beta1", "virtualservice"),
+            "mesh.yaml:7: no matches for kind \"virtualservice\" in version \"networking.istio.io/v1beta1\": did you "
+            "mean 'VirtualService'?");
+  EXPECT_EQ(refusal("gateway.networking.k8s.io/v1", "HttpRoute"),
+            "mesh.yaml:7: no matches for kind \"HttpRoute\" in version \"gateway.networking.k8s.io/v1\": did you mean "
+            "'HTTPRoute'?");
+  EXPECT_EQ(refusal("apps/v1", "Service"),
+            "mesh.yaml:7: no matches for kind \"Service\" in version \"apps/v1\": Service is of v1");
+  EXPECT_EQ(refusal("v1", "Xyzzy"), "mesh.yaml:7: no matches for kind \"Xyzzy\" in version \"v1\"");
+}
+
+TEST(ManifestCheck, AVersionThatNothingServesIsRefused) {
+  const auto refusal = [](const char* api_version, const char* kind) {
+    return SaidOf({{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", "a"}, {"namespace", "b"}}}})
+        .refusal;
+  };
+  EXPECT_EQ(refusal("policy/v1beta1", "PodDisruptionBudget"),
+            "mesh.yaml:7: no matches for kind \"PodDisruptionBudget\" in version \"policy/v1beta1\": policy/v1 is "
+            "served");
+  EXPECT_EQ(refusal("extensions/v1beta1", "Ingress"),
+            "mesh.yaml:7: no matches for kind \"Ingress\" in version \"extensions/v1beta1\": Kubernetes no longer "
+            "serves that group, since 1.22; Ingress is of networking.k8s.io/v1");
+  EXPECT_THAT(refusal("policy/v1beta1", "PodSecurityPolicy"), HasSubstr("since 1.25"));
+  EXPECT_THAT(refusal("networking.istio.io/v1beta7", "VirtualService"),
+              HasSubstr("networking.istio.io/v1 and networking.istio.io/v1alpha3 and networking.istio.io/v1beta1 are "
+                        "served"));
+}
+
+TEST(ManifestCheck, KindsThatNothingModelsAreNoMistake) {
+  for (const auto& [api_version, kind] : {std::pair{"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"},
+                                          {"resource.k8s.io/v1beta1", "ResourceClaim"},
+                                          {"gateway.networking.k8s.io/v1alpha2", "TCPRoute"},
+                                          {"flowcontrol.apiserver.k8s.io/v1", "FlowSchema"},
+                                          {"storage.k8s.io/v1", "StorageClass"},
+                                          {"example.k8s.io/v1", "Servce"}}) {
+    EXPECT_EQ(SaidOf({{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", "a"}}}}).refusal, "") << kind;
+  }
+}
+
 TEST(ManifestCheck, OfAKindThatNobodyKnowsNothingIsSaid) {
   const Said said = SaidOf({{"apiVersion", "example.org/v1"},
                             {"kind", "Thing"},
