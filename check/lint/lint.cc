@@ -24,6 +24,7 @@ absl::StatusOr<LintResult> Lint(const Mesh& mesh, const LintOptions& options) {
   const std::vector<RequestOutcome>& requests = sent.outcomes;
   std::vector<Finding> all;
   for (const Rule* rule : AllRules()) {
+    if (!rule->IsAskedIn(mesh.world().profile().istio)) continue;
     Findings findings(mesh, *rule, options.unix_now, requests, &all);
     rule->find(mesh, findings);
   }

@@ -39,6 +39,7 @@ constexpr std::string_view kOfAny[] = {
     "install.operator.istio.io/version",      "install.operator.istio.io/owner-generation",
     "topology.istio.io/controlPlaneClusters", "istio.io/dry-run",
     "ambient.istio.io/redirection",           "ambient.istio.io/bypass-inbound-capture",
+    "ambient.istio.io/dns-capture",           "ambient.istio.io/waypoint-inbound-binding",
     "istio.io/reroute-virtual-interfaces"};
 constexpr std::string_view kOfServices[] = {"alpha.istio.io/canonical-serviceaccounts",
                                             "alpha.istio.io/kubernetes-serviceaccounts",
@@ -79,6 +80,8 @@ constexpr std::string_view kOfPods[] = {"alpha.istio.io/identity",
                                         "sidecar.istio.io/rewriteAppHTTPProbers",
                                         "sidecar.istio.io/statsCompression",
                                         "sidecar.istio.io/statsEvictionInterval",
+                                        "sidecar.istio.io/statsFlushInterval",
+                                        "sidecar.istio.io/statsHistogramBins",
                                         "sidecar.istio.io/statsHistogramBuckets",
                                         "sidecar.istio.io/statsInclusionPrefixes",
                                         "sidecar.istio.io/statsInclusionRegexps",
@@ -198,6 +201,9 @@ void Misplaced(const Mesh& mesh, Findings& findings) {
         findings.Add(cluster, object,
                      fmt::format("annotation {} stands at the {} and not in its spec.template.metadata: no pod has it",
                                  name, object.kind));
+      } else if (name == "networking.istio.io/traffic-distribution" && object.kind == "Namespace" &&
+                 Has(cluster, pilot::Change::kTrafficDistributionOfNamespaces)) {
+        continue;  // of all its Services
       } else if ((!service && IsOneOf(kOfServices, name)) || (service && IsOneOf(kOfPods, name))) {
         findings.Add(cluster, object,
                      fmt::format("annotation {} is of {} and has no effect here", name, service ? "pods" : "Services"));
@@ -260,6 +266,10 @@ void ProbesMeetNobody(const Mesh& mesh, Findings& findings) {
         names.insert(Text(port, "name"));
         numbers.insert(Number(port, "containerPort"));
       }
+      // Who declares ports for metrics alone leaves the others out (istio-cni's).
+      const bool metrics_alone = std::all_of(names.begin(), names.end(), [](const std::string& name) {
+        return name.find("metrics") != std::string::npos || name.find("prom") != std::string::npos;
+      });
       const bool proxy = Text(container, "name") == "istio-proxy";
       // A port that two probes agree on is one for health, which many do not declare.
       std::map<int64_t, int> probed;
@@ -274,8 +284,8 @@ void ProbesMeetNobody(const Mesh& mesh, Findings& findings) {
           if (port.is_string() && number == 0 && !names.contains(TextOf(port))) {
             findings.Add(cluster, object,
                          fmt::format("{}'{}', and no port of the container has that name", said, TextOf(port)));
-          } else if (number != 0 && !numbers.empty() && !numbers.contains(number) && !IsProxysHealthPort(number) &&
-                     (proxy || probed[number] < 2)) {
+          } else if (number != 0 && !numbers.empty() && !metrics_alone && !numbers.contains(number) &&
+                     !IsProxysHealthPort(number) && (proxy || probed[number] < 2)) {
             findings.Add(cluster, object,
                          fmt::format("{}{}, and the container declares {}{}", said, number, fmt::join(numbers, ", "),
                                      proxy ? "; a proxy answers /healthz/ready at 15021" : ""));

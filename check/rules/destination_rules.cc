@@ -178,10 +178,12 @@ void TlsModeCutsGateways(const Mesh& mesh, Findings& findings) {
       const char* mode = tls.mode == ClientTlsSettings::Mode::kDisable  ? "DISABLE"
                          : tls.mode == ClientTlsSettings::Mode::kSimple ? "SIMPLE"
                                                                         : "MUTUAL";
-      findings.Add(
-          cluster, rule.meta,
-          fmt::format("tls mode {}{}: endpoints in {} are behind a gateway that knows mesh TLS only, and {}", mode, of,
-                      far, tls.mode == ClientTlsSettings::Mode::kDisable ? "are left out" : "requests there fail"));
+      const bool left_out =
+          tls.mode == ClientTlsSettings::Mode::kDisable || Has(cluster, pilot::Change::kMtlsByClusterPolicy) ||
+          (tls.mode == ClientTlsSettings::Mode::kSimple && Has(cluster, pilot::Change::kTlsSimpleDropsCrossNetwork));
+      findings.Add(cluster, rule.meta,
+                   fmt::format("tls mode {}{}: endpoints in {} are behind a gateway that knows mesh TLS only, and {}",
+                               mode, of, far, left_out ? "are left out" : "requests there fail"));
     };
     EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
       if (policy.tls) look(*policy.tls, of);
@@ -308,16 +310,25 @@ void FilesNobodyMounts(const Mesh& mesh, Findings& findings) {
   });
 }
 
-bool LacksRoots(const ClientTlsSettings& tls) {
+// istiod: pilot/pkg/networking/core, ConstructUpstreamTLSContext: without roots of its own a rule's servers are checked
+// by the system's since 1.20 (VERIFY_CERTIFICATE_AT_CLIENT), not at all before.
+bool BelievesAnyServer(const MeshCluster& cluster, const ClientTlsSettings& tls) {
   const bool original = tls.mode == ClientTlsSettings::Mode::kSimple || tls.mode == ClientTlsSettings::Mode::kMutual;
-  return original && tls.ca_certificates.empty() && tls.credential_name.empty();
+  if (!original) return false;
+  if (tls.insecure_skip_verify.value_or(false) && Has(cluster, pilot::Change::kInsecureSkipVerify)) return true;
+  return tls.ca_certificates.empty() && tls.credential_name.empty() &&
+         !Has(cluster, pilot::Change::kSystemRootByDefault);
+}
+const char* WhyAnyServer(const ClientTlsSettings& tls) {
+  return tls.ca_certificates.empty() && tls.credential_name.empty() ? "names no caCertificates"
+                                                                    : "says insecureSkipVerify";
 }
 
 void NoRoots(const Mesh& mesh, Findings& findings) {
   EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
     EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
-      if (policy.tls && LacksRoots(*policy.tls))
-        findings.Add(cluster, rule.meta, fmt::format("tls{} names no caCertificates: any server is believed", of));
+      if (!policy.tls || !BelievesAnyServer(cluster, *policy.tls)) return;
+      findings.Add(cluster, rule.meta, fmt::format("tls{} {}: any server is believed", of, WhyAnyServer(*policy.tls)));
     });
   });
 }
@@ -326,9 +337,10 @@ void NoRootsOfPort(const Mesh& mesh, Findings& findings) {
   EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
     EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
       for (const auto& port : policy.port_level_settings) {
-        if (!port.tls || !LacksRoots(*port.tls)) continue;
-        findings.Add(cluster, rule.meta,
-                     fmt::format("tls of port {}{} names no caCertificates: any server is believed", port.port, of));
+        if (!port.tls || !BelievesAnyServer(cluster, *port.tls)) continue;
+        findings.Add(
+            cluster, rule.meta,
+            fmt::format("tls of port {}{} {}: any server is believed", port.port, of, WhyAnyServer(*port.tls)));
       }
     });
   });

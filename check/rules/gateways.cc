@@ -7,6 +7,7 @@
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/config/schema/protocol.h"
+#include "core/gateway_api/classes.h"
 #include "core/model/gateway.h"
 #include "core/model/host_name.h"
 #include "core/model/proxy.h"
@@ -306,6 +307,8 @@ void RefusedByController(const Mesh& mesh, Findings& findings) {
         }
         look(At(status, "conditions"), "");
         const std::string of_class = Text(At(object->body, "spec"), "gatewayClassName");
+        // Of ambient mode, which a note names.
+        if (gatewayapi::IsRefusedClass(of_class)) continue;
         if (of_class.empty() || mesh.Get(*cluster, std::string("GatewayClass") + kGroup, "", of_class) != nullptr)
           continue;
         findings.Add(*cluster, *object,
@@ -340,7 +343,11 @@ const std::vector<Rule>& GatewayRules() {
        "install an ingress gateway with these labels, or name another by the mesh config's ingressSelector", "",
        IngressOfNobody},
       {"IST0104", "GatewayPortNotOnWorkload", Level::kWarning, "a listener without a way to it",
-       "add the port to the gateway's Service, or name one that it has", "istio/istio#7242", GatewayPortsNobodyOffers},
+       "add the port to the gateway's Service, or name one that it has", "istio/istio#7242", GatewayPortsNobodyOffers,
+       true, "", "1.20"},
+      {"IST0162", "GatewayPortNotDefinedOnService", Level::kWarning, "a listener without a way to it",
+       "add the port to the gateway's Service, or name one that it has", "istio/istio#7242", GatewayPortsNobodyOffers,
+       true, "1.20"},
   };
   return *rules;
 }

@@ -50,6 +50,9 @@ void NotInjected(const Mesh& mesh, Findings& findings) {
     for (const auto& [name, pods] : outside) {
       const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", name);
       if (ns == nullptr || Injects(*ns) || ns->meta.labels.contains("istio-injection")) continue;
+      // istio: pkg/config/analysis/analyzers/injection/injection.go: ambient mode needs no sidecars.
+      const auto mode = ns->meta.labels.find("istio.io/dataplane-mode");
+      if (mode != ns->meta.labels.end() && mode->second == "ambient") continue;
       findings.Add(*cluster, *ns,
                    fmt::format("{} pods run without a sidecar; label it istio-injection=enabled, or =disabled", pods));
     }

@@ -40,6 +40,10 @@ kube::ObjectRef MeshConfigMap(const Mesh& mesh, const MeshCluster& cluster) {
   return mesh.Get(cluster, "ConfigMap", cluster.system_namespace, "istio");
 }
 
+bool Has(const MeshCluster& cluster, pilot::Change change) {
+  return cluster.istiod != nullptr && cluster.istiod->options().profile.Has(change);
+}
+
 bool Selects(const kube::Labels& selector, const kube::Labels& labels) {
   for (const auto& [key, value] : selector) {
     const auto it = labels.find(key);

@@ -12,6 +12,7 @@
 #include "check/mesh/mesh.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/types.h"
+#include "core/profile/changes.h"
 #include "sim/network/mesh_network.h"
 
 namespace wavetank::sim {
@@ -28,6 +29,9 @@ bool IsSystemNamespace(const Mesh& mesh, std::string_view ns);
 // The namespace of a cluster's control plane, and the mesh's ConfigMap in it; null: it is not there.
 kube::ObjectRef SystemNamespace(const Mesh& mesh, const MeshCluster& cluster);
 kube::ObjectRef MeshConfigMap(const Mesh& mesh, const MeshCluster& cluster);
+
+// Whether the cluster's istiod, of the profile's release with its own variables, has a change.
+bool Has(const MeshCluster& cluster, pilot::Change change);
 
 // All labels of `selector` are among `labels`.
 bool Selects(const kube::Labels& selector, const kube::Labels& labels);

@@ -461,7 +461,7 @@ const std::vector<Rule>& NetworkRules() {
       {"IST0126", "UnknownMeshNetworksServiceRegistry", Level::kError, "no endpoint will ever belong to that network",
        "name a cluster ID of the mesh in fromRegistry", "", UnknownMeshNetworksRegistry},
       {"WT114", "ZonesBehindOneGateway", Level::kWarning,
-       "istiod 1.18 sends a gateway once per locality of the pods behind it, and Envoy keeps the first",
+       "istiod sends a gateway once per locality of the pods behind it, and Envoy keeps the first",
        "give the remote pods one zone, or set the split by DestinationRule", "istio/istio#56355, #53767",
        ZonesBehindOneGateway, false},
   };

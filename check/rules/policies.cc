@@ -141,7 +141,9 @@ void StarWithin(const Mesh& mesh, Findings& findings) {
       for (const char* field : {"paths", "notPaths", "hosts", "notHosts", "methods", "notMethods"}) {
         for (const json& each : Items(At(operation, field))) {
           const std::string text = TextOf(each);
-          if (text.size() < 2 || text.find("{*") != std::string::npos) continue;
+          const bool takes_templates =
+              std::string_view(field).ends_with("aths") && Has(cluster, pilot::Change::kPathTemplates);
+          if (text.size() < 2 || (takes_templates && text.find("{*") != std::string::npos)) continue;
           const bool ends = text.starts_with('*') && text.ends_with('*');
           if (text.find('*', 1) >= text.size() - 1 && !ends) continue;
           findings.Add(
@@ -362,6 +364,33 @@ void ProbesMeetMtls(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istio: pkg/config/analysis/analyzers/authn/blockedcidrs.go, since 1.30: whoever may write a RequestAuthentication has
+// istiod ask for any address that istiod reaches.
+void KeySetsFromAnywhere(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const std::vector<kube::ObjectRef> all = mesh.List(*cluster, "RequestAuthentication.security.istio.io");
+    if (!cluster->primary || all.empty()) continue;
+    for (const kube::ObjectRef& deployment : mesh.List(*cluster, "Deployment.apps", cluster->system_namespace)) {
+      const auto app = deployment->meta.labels.find("app");
+      if (app == deployment->meta.labels.end() || app->second != "istiod") continue;
+      // One that was installed for the user says nothing of the user's own.
+      if (mesh.Where(cluster->name, *deployment).file.empty()) continue;
+      bool blocks = false;
+      for (const json& container : Items(At(deployment->body, {"spec", "template", "spec", "containers"}))) {
+        for (const json& variable : Items(At(container, "env"))) {
+          blocks =
+              blocks || (Text(variable, "name") == "BLOCKED_CIDRS_IN_JWKS_URIS" && !Text(variable, "value").empty());
+        }
+      }
+      if (blocks) continue;
+      findings.Add(*cluster, *deployment,
+                   fmt::format("BLOCKED_CIDRS_IN_JWKS_URIS is not set, and {} RequestAuthentication{} may name any "
+                               "address as jwksUri",
+                               all.size(), all.size() == 1 ? "" : "s"));
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& PolicyRules() {
@@ -390,6 +419,9 @@ const std::vector<Rule>& PolicyRules() {
       {"WT575", "TokensOptional", Level::kInfo, "RequestAuthentication alone refuses bad tokens, not missing ones",
        "add an AuthorizationPolicy with requestPrincipals, if tokens shall be shown", "istio/istio#43982",
        TokensOptional},
+      {"IST0175", "JwksUriFetchUnrestricted", Level::kWarning, "istiod asks for whatever a jwksUri names",
+       "set BLOCKED_CIDRS_IN_JWKS_URIS to the ranges that nobody is to reach by it", "", KeySetsFromAnywhere, false,
+       "1.30"},
       {"IST0159", "ConflictingTelemetryWorkloadSelectors", Level::kError, "which of them holds is not defined",
        "join them into one", "istio/istio#43705", TelemetriesOfOnePod},
       {"IST0160", "MultipleTelemetriesWithoutWorkloadSelectors", Level::kError, "which of them holds is not defined",

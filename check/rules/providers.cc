@@ -120,6 +120,18 @@ std::string ProviderTrouble(const MeshCluster& cluster, const std::string& name,
         provider == nullptr ? "is none of meshConfig.extensionProviders" : "is of another kind",
         names.empty() ? "is none" : fmt::format("{} {}", names.size() == 1 ? "is" : "are", fmt::join(names, ", ")));
   }
+  if (purpose == Purpose::kTracing && Has(cluster, pilot::Change::kTracersGone)) {
+    const auto* const tracer = std::get_if<ExtensionProvider::Tracer>(&provider->telemetry);
+    const bool stackdriver = std::holds_alternative<ExtensionProvider::Stackdriver>(provider->telemetry);
+    if (stackdriver || (tracer != nullptr && tracer->kind == ExtensionProvider::Tracer::Kind::kOpenCensus)) {
+      return fmt::format("{}: provider {} is of kind {}, of which istiod makes nothing since 1.23", Wanting(purpose),
+                         name, stackdriver ? "stackdriver" : "opencensus");
+    }
+  }
+  if (purpose != Purpose::kTracing && Has(cluster, pilot::Change::kStackdriverGone) &&
+      std::holds_alternative<ExtensionProvider::Stackdriver>(provider->telemetry))
+    return fmt::format("{}: provider {} is of kind stackdriver, of which istiod makes nothing since 1.23",
+                       Wanting(purpose), name);
   const auto [service, port] = ServerOf(*provider);
   if (service.empty()) return {};
   const std::string host = service.substr(service.find('/') == std::string::npos ? 0 : service.find('/') + 1);

@@ -187,13 +187,17 @@ void IdMismatch(const Mesh& mesh, Findings& findings) {
 void Unreadable(const Mesh& mesh, Findings& findings) {
   EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
     if (!IsRemoteSecret(cluster, secret)) return;
+    const auto add = [&](std::string message) {
+      findings.Add(cluster, secret, std::move(message));
+      if (Has(cluster, pilot::Change::kGracefulSecretUpdate))
+        findings.Explain("istiod reads that cluster as it did before, and one that starts does not read it", {});
+    };
     const auto data = kube::ReadSecretData(secret);
-    if (!data.ok() || data->empty()) {
-      return findings.Add(cluster, secret, data.ok() ? "holds no kubeconfig" : std::string(Message(data.status())));
-    }
+    if (!data.ok() || data->empty())
+      return add(data.ok() ? "holds no kubeconfig" : std::string(Message(data.status())));
     for (const auto& [id, text] : *data) {
       const auto config = kube::ParseKubeConfig(text, fmt::format("kubeconfig of {}", id));
-      if (!config.ok()) findings.Add(cluster, secret, std::string(Message(config.status())));
+      if (!config.ok()) add(std::string(Message(config.status())));
     }
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/profile/releases.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -42,6 +43,10 @@ bool Findings::Has(std::string_view code, std::string_view cluster, std::string_
   return std::any_of(out_.begin(), out_.end(), [&](const Finding& f) {
     return f.rule->code == code && f.cluster == cluster && (object.empty() || f.object == object);
   });
+}
+
+bool Rule::IsAskedIn(std::string_view istio) const {
+  return (since.empty() || pilot::HoldsIn(istio, since)) && !pilot::HoldsIn(istio, until);
 }
 
 const std::vector<const Rule*>& AllRules() {

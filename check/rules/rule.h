@@ -25,6 +25,9 @@ struct Rule {
   std::string_view incident;  // the public issue that paid for it; empty: none is known
   void (*find)(const Mesh& mesh, Findings& findings) = nullptr;
   bool fails_requests = true;  // false: what it finds is no reason for failed requests (WT801)
+  // The releases in which it is asked: from `since` (empty: the first), before `until` (empty: all later ones).
+  std::string_view since = {}, until = {};
+  bool IsAskedIn(std::string_view istio) const;
 };
 
 // What became of an application's requests to a Service, sent in a copy of the settled mesh.

@@ -283,20 +283,39 @@ void NetworkOfDnsEntry(const Mesh& mesh, Findings& findings) {
     if (entry.spec.resolution != ServiceEntry::Resolution::kDns &&
         entry.spec.resolution != ServiceEntry::Resolution::kDnsRoundRobin)
       return;
+    if (Has(cluster, pilot::Change::kDnsEndpointsInShards)) return;
     for (const auto& endpoint : entry.spec.endpoints) {
       if (endpoint.network.empty() || endpoint.network == cluster.label) continue;
       findings.Add(
           cluster, entry.meta,
-          fmt::format(
-              "endpoint {} of a DNS entry is in network {}: istiod 1.18 sends its own address, not the gateway's",
-              endpoint.address, endpoint.network));
+          fmt::format("endpoint {} of a DNS entry is in network {}: istiod sends its own address, not the gateway's",
+                      endpoint.address, endpoint.network));
     }
+  });
+}
+
+// istiod: nodeUsesAutoallocatedIPs: the sidecar's agent answers DNS with the addresses that istiod allocates.
+bool HasAllocatedAddresses(const MeshCluster& cluster, const sim::PodProcess& pod) {
+  const json& metadata = pod.bootstrap()->metadata;
+  return Text(metadata, "DNS_CAPTURE") == "true" &&
+         (Text(metadata, "DNS_AUTO_ALLOCATE") == "true" || Has(cluster, pilot::Change::kAddressesByController));
+}
+
+// Every sidecar that istiod serves has an address for the entry, which istiod has allocated to each of its hosts.
+bool AddressesAllocated(const Mesh& mesh, const MeshCluster& cluster, const config::ServiceEntry& entry) {
+  for (const std::string& host : entry.hosts) {
+    const pilot::ServiceRef service = ServiceOf(cluster, host);
+    if (service == nullptr || service->auto_allocated_ipv4.empty()) return false;
+  }
+  const auto pods = mesh.ServedPods(cluster);
+  return std::all_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+    return pod->router() || !pod->bootstrap() || HasAllocatedAddresses(cluster, *pod);
   });
 }
 
 void AddressesRequired(const Mesh& mesh, Findings& findings) {
   EachEntry(mesh, [&](const MeshCluster& cluster, const auto& entry) {
-    if (!entry.spec.addresses.empty()) return;
+    if (!entry.spec.addresses.empty() || AddressesAllocated(mesh, cluster, entry.spec)) return;
     for (const config::PortSpec& port : entry.spec.ports) {
       const pilot::Protocol protocol = pilot::ParseProtocol(port.protocol);
       if (protocol != pilot::Protocol::kTcp && protocol != pilot::Protocol::kUnsupported) continue;
@@ -511,6 +530,8 @@ bool NobodyElseKnows(const std::string& name) {
 void NamesThatDoNotResolve(const Mesh& mesh, Findings& findings, bool of_nobody) {
   for (const LookedUp& each : NamesOf(mesh)) {
     if (NobodyElseKnows(each.name) != of_nobody) continue;
+    // In releases where an ExternalName is another name of its target no proxy has a cluster of it: applications ask.
+    const bool asks = each.object->kind == "Service" && Has(*each.cluster, pilot::Change::kExternalNameAliases);
     const sim::PodProcess* asking = nullptr;
     size_t proxies = 0;
     for (const sim::PodProcess* pod : mesh.ServedPods(*each.cluster)) {
@@ -520,16 +541,23 @@ void NamesThatDoNotResolve(const Mesh& mesh, Findings& findings, bool of_nobody)
         return std::find(clusters.begin(), clusters.end(), fmt::format("outbound|{}||{}", port, each.host)) !=
                clusters.end();
       });
-      if (!has || pod->ResolveName(each.name).ok()) continue;
+      if ((!has && !asks) || pod->ResolveName(each.name).ok()) continue;
       if (asking == nullptr) asking = pod;
       ++proxies;
     }
     if (asking == nullptr) continue;
+    const std::string more = proxies > 1 ? fmt::format(" and {} more", proxies - 1) : "";
+    if (asks) {
+      findings.Add(
+          *each.cluster, *each.object,
+          fmt::format("{} does not resolve: {}{} get no address for {}", each.name, asking->name(), more, each.host));
+      findings.Explain("the Service is another name of one that is not there", {});
+      continue;
+    }
     findings.Add(*each.cluster, *each.object,
                  fmt::format("{} does not resolve: requests for {}:{} from {}{} find no endpoint (503 UH, or a "
                              "connection that is closed)",
-                             each.name, each.host, fmt::join(each.ports, ","), asking->name(),
-                             proxies > 1 ? fmt::format(" and {} more", proxies - 1) : ""));
+                             each.name, each.host, fmt::join(each.ports, ","), asking->name(), more));
   }
 }
 

@@ -367,7 +367,7 @@ void NoWorkloads(const Mesh& mesh, Findings& findings) {
 void IstiodSaysNothing(const Mesh& mesh, Findings& findings) {
   EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
     if (object.meta.ns != cluster.system_namespace) return;
-    for (const std::string& text : pilot::VariablesIstiodIgnores(pod))
+    for (const std::string& text : pilot::VariablesIstiodIgnores(pod, mesh.world().profile().istio))
       findings.Add(cluster, object, fmt::format("{}, is as if it were not there", text));
   });
 }

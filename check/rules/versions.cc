@@ -32,8 +32,7 @@ void UnknownVersion(const Mesh& mesh, Findings& findings) {
     if (b.dumped) continue;
     if (const std::string complaint = scenario::NoMatch(b.object); !complaint.empty()) {
       findings.Add(b.cluster, NameOf(b), {b.file, b.line}, complaint);
-    } else if (const std::string later = scenario::NotServedYet(b.object, mesh.world().profile().istio);
-               !later.empty()) {
+    } else if (const std::string later = scenario::NotServedYet(b.object, mesh.world().profile()); !later.empty()) {
       findings.Add(b.cluster, NameOf(b), {b.file, b.line}, later);
     }
   }

@@ -26,6 +26,11 @@ struct VariableArguments {
   bool json = false, page = false;
 };
 
+// "1.19..1.24", "..1.26"; empty: all know it.
+std::string Releases(const pilot::IstiodVariable& v) {
+  return v.since.empty() && v.until.empty() ? std::string() : fmt::format("{}..{}", v.since, v.until);
+}
+
 void PrintPage() {
   std::cout
       << "# istiod's environment\n\n"
@@ -35,12 +40,14 @@ void PrintPage() {
          "*acts*, or the simulation is *so anyway*\nwhatever it says, or it has *no effect*, which `run`, `apply` "
          "and `check` note by name when a manifest sets another value than\nthe default (`--strict`: an error). "
          "A value that cannot be read leaves the default, as in istiod, and is noted. Where a scenario's\n`timing:` "
-         "names the same quantity, it holds instead.\n\n"
-         "| variable | type | default | effect here | |\n| --- | --- | --- | --- | --- |\n";
+         "names the same quantity, it holds instead.\nA variable that only some releases know (the last column: from "
+         "the first, to the first that knows it no more) does something in their profiles alone, and is noted\nin "
+         "others.\n\n"
+         "| variable | type | default | effect here | | releases |\n| --- | --- | --- | --- | --- | --- |\n";
   for (const pilot::IstiodVariable& v : pilot::IstiodVariables()) {
-    std::cout << fmt::format("| `{}` | {} | {} | {} | {} |\n", v.name, pilot::VariableTypeName(v.type),
+    std::cout << fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", v.name, pilot::VariableTypeName(v.type),
                              v.default_value.empty() ? "" : fmt::format("`{}`", v.default_value), EffectName(v.effect),
-                             v.meaning);
+                             v.meaning, Releases(v));
   }
   std::cout << "\nOf the arguments of `pilot-discovery discovery`, `--clusterID`, `--clusterAliases`, `--domain`, "
                "`--namespace`, `--registries`,\n`--meshConfig`, `--networksConfig`, `--configDir`, `--caCertFile`, "
@@ -60,15 +67,17 @@ int PrintVariables(const VariableArguments& a) {
                      {"type", pilot::VariableTypeName(v.type)},
                      {"default", v.default_value},
                      {"effect", EffectName(v.effect)},
-                     {"meaning", v.meaning}});
+                     {"meaning", v.meaning},
+                     {"since", v.since},
+                     {"until", v.until}});
     }
     std::cout << JsonText(out, 1) << "\n";
     return kOk;
   }
-  Rows rows = {{"VARIABLE", "DEFAULT", "EFFECT", "HERE"}};
+  Rows rows = {{"VARIABLE", "DEFAULT", "EFFECT", "RELEASES", "HERE"}};
   for (const pilot::IstiodVariable& v : pilot::IstiodVariables()) {
-    rows.push_back(
-        {std::string(v.name), std::string(v.default_value), std::string(EffectName(v.effect)), std::string(v.meaning)});
+    rows.push_back({std::string(v.name), std::string(v.default_value), std::string(EffectName(v.effect)), Releases(v),
+                    std::string(v.meaning)});
   }
   PrintTable(rows);
   return kOk;

@@ -30,10 +30,12 @@ struct CheckArguments {
 
 // A rule for each line, for who writes a silence or asks what is looked at.
 void PrintRules() {
-  Rows rows{{"CODE", "LEVEL", "NAME", "SEEN IN"}};
+  Rows rows{{"CODE", "LEVEL", "NAME", "RELEASES", "SEEN IN"}};
   for (const check::Rule* rule : check::AllRules()) {
-    rows.push_back({std::string(rule->code), std::string(check::LevelName(rule->level)), std::string(rule->name),
-                    rule->incident.empty() ? "-" : std::string(rule->incident)});
+    rows.push_back(
+        {std::string(rule->code), std::string(check::LevelName(rule->level)), std::string(rule->name),
+         rule->since.empty() && rule->until.empty() ? "all" : fmt::format("{}..{}", rule->since, rule->until),
+         rule->incident.empty() ? "-" : std::string(rule->incident)});
   }
   PrintTable(rows);
 }

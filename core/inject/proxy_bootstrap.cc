@@ -384,7 +384,8 @@ bool HasProxy(const json& pod) {
     if (Text(variable, "name") == "DISABLE_ENVOY" && Text(variable, "value") == "true") return false;
   }
   const json& args = At(*container, "args");
-  return args.is_array() && args.size() >= 2 && args[0] == "proxy";
+  // Of ambient mode, whose program is another (istio: manifests/charts/ztunnel).
+  return args.is_array() && args.size() >= 2 && args[0] == "proxy" && args[1] != "ztunnel";
 }
 
 int NodeCpus(const json& node) {

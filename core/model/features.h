@@ -44,6 +44,9 @@ struct Features {
   std::optional<Duration> inbound_detection;  // PILOT_INBOUND_PROTOCOL_DETECTION_TIMEOUT
   double trace_sampling = 1;                  // PILOT_TRACE_SAMPLING, per cent
   Duration request_timeout{};                 // ISTIO_DEFAULT_REQUEST_TIMEOUT
+  // Where the release has them (Change::kDnsJitter, kDnsQueriesPerPort).
+  Duration dns_jitter = 100ms;         // PILOT_DNS_JITTER_DURATION
+  int64_t dns_queries_per_port = 100;  // PILOT_DNS_CARES_UDP_MAX_QUERIES
 
   friend bool operator==(const Features&, const Features&) = default;
 };

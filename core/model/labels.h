@@ -19,6 +19,7 @@ inline constexpr std::string_view kDrainingLabel = "istio.io/draining";
 inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 inline constexpr std::string_view kMcsServiceNameLabel = "multicluster.kubernetes.io/service-name";
 inline constexpr std::string_view kNodeSelectorAnnotation = "traffic.istio.io/nodeSelector";
+inline constexpr std::string_view kConnectStrategyAnnotation = "istio.io/connect-strategy";
 inline constexpr std::string_view kTrafficDistributionAnnotation = "networking.istio.io/traffic-distribution";
 
 }  // namespace wavetank::pilot

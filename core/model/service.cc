@@ -96,7 +96,8 @@ bool SameService(const Service& a, const Service& b) {
          x.export_to == y.export_to && x.cluster_external_addresses == y.cluster_external_addresses &&
          x.cluster_external_ports.size() == y.cluster_external_ports.size() &&
          x.kubernetes_service_type == y.kubernetes_service_type && x.external_name == y.external_name &&
-         x.node_local == y.node_local && x.traffic_distribution == y.traffic_distribution && x.aliases == y.aliases;
+         x.node_local == y.node_local && x.traffic_distribution == y.traffic_distribution &&
+         x.races_addresses == y.races_addresses && x.aliases == y.aliases;
 }
 
 }  // namespace wavetank::pilot

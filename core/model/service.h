@@ -66,6 +66,7 @@ struct ServiceAttributes {
   std::map<uint32_t, uint32_t> passthrough_target_ports;  // of a ServiceEntry without resolution, where they are given
   bool node_local = false;                                // internalTrafficPolicy: Local
   TrafficDistribution traffic_distribution = TrafficDistribution::kAny;
+  bool races_addresses = false;  // names have addresses of both IP families, and the first connection counts
   std::vector<kube::NamespacedName> aliases;  // namespaces and host names, sorted; a push context fills them in
 };
 

@@ -217,6 +217,7 @@ enum class Change : uint8_t {
   kSidecarsOwnRoutesFirst,
   kDnsPortsByNumber,
   kNamesNotInEds,
+  kDnsConnectStrategy,
   kEntriesWithoutAddress,
   kGatewayApiAddressesJudged,
   kGatewayApiAddressTypes,

@@ -610,6 +610,10 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.22", "", ""},
       {Change::kNamesNotInEds, "names-not-in-eds",
        "endpoints of ServiceEntries that are host names are not sent by EDS", "1.22", "", ""},
+      {Change::kDnsConnectStrategy, "dns-connect-strategy",
+       "annotation istio.io/connect-strategy RACE_FIRST_TCP_CONNECT of ServiceEntries that DNS resolves: addresses of "
+       "both IP families",
+       "1.30", "", "https://github.com/istio/istio/pull/59083"},
       {Change::kEntriesWithoutAddress, "entries-without-address",
        "a WorkloadEntry of a network needs no address: it stands behind the network's gateways", "1.19", "", ""},
       {Change::kGatewayApiAddressesJudged, "gateway-api-addresses-judged",

@@ -414,7 +414,7 @@ absl::StatusOr<ContainerSettings> ReadContainerSettings(const json& pod, std::st
 absl::Status Apply(const ContainerSettings& said, IstiodSettings* settings) {
   for (const auto& [name, text] : said.variables) {
     const IstiodVariable* const row = FindVariable(name);
-    if (row == nullptr || row->apply == nullptr) continue;
+    if (row == nullptr || row->apply == nullptr || !row->KnownIn(settings->options.profile.istio)) continue;
     std::string_view expected;
     if (const std::optional<VariableValue> value = Parse(row->type, text, &expected)) {
       row->apply(*value, settings);
@@ -428,18 +428,26 @@ absl::Status Apply(const ContainerSettings& said, IstiodSettings* settings) {
 
 namespace {
 
-enum class Unheeded : uint8_t { kUnknown, kUnreadable, kWithoutEffect };
+enum class Unheeded : uint8_t { kUnknown, kOfAnotherRelease, kUnreadable, kWithoutEffect };
 
-// `tell`(Unheeded, text) for each variable of istiod's container that changes nothing.
+// `tell`(Unheeded, text) for each variable of istiod's container that changes nothing. `istio`: the release; empty: any
+// of those known here.
 template <typename Tell>
-void EachUnheededVariable(const json& pod, const Tell& tell) {
+void EachUnheededVariable(const json& pod, std::string_view istio, const Tell& tell) {
   const json& container = ContainerNamed(pod, "discovery");
   for (const json& variable : Items(At(container, "env"))) {
     const std::string name = Text(variable, "name");
     if (std::find(std::begin(kOfTheManifests), std::end(kOfTheManifests), name) != std::end(kOfTheManifests)) continue;
     const IstiodVariable* const row = FindVariable(name);
     if (row == nullptr) {
-      tell(Unheeded::kUnknown, fmt::format("variable {}, which pilot-discovery 1.18.2 does not know", name));
+      tell(Unheeded::kUnknown, istio.empty()
+                                   ? fmt::format("variable {}, which no release of pilot-discovery knows", name)
+                                   : fmt::format("variable {}, which pilot-discovery {} does not know", name, istio));
+      continue;
+    }
+    if (!istio.empty() && !row->KnownIn(istio)) {
+      tell(Unheeded::kOfAnotherRelease,
+           fmt::format("variable {}, which pilot-discovery {} does not know", name, istio));
       continue;
     }
     const json& value = At(variable, "value");
@@ -458,10 +466,19 @@ void EachUnheededVariable(const json& pod, const Tell& tell) {
 
 }  // namespace
 
-std::vector<std::string> VariablesIstiodIgnores(const json& pod) {
+std::vector<std::string> VariablesIstiodIgnores(const json& pod, std::string_view istio) {
   std::vector<std::string> out;
-  EachUnheededVariable(pod, [&](Unheeded why, std::string text) {
+  EachUnheededVariable(pod, istio, [&](Unheeded why, std::string text) {
     if (why != Unheeded::kWithoutEffect) out.push_back(std::move(text));
+  });
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::string> VariablesOfOtherReleases(const json& pod, std::string_view istio) {
+  std::vector<std::string> out;
+  EachUnheededVariable(pod, istio, [&](Unheeded why, std::string text) {
+    if (why == Unheeded::kOfAnotherRelease) out.push_back(std::move(text));
   });
   std::sort(out.begin(), out.end());
   return out;
@@ -469,8 +486,9 @@ std::vector<std::string> VariablesIstiodIgnores(const json& pod) {
 
 std::vector<std::string> UnheededSettings(const json& pod) {
   std::vector<std::string> out;
-  EachUnheededVariable(
-      pod, [&](Unheeded why, std::string text) { out.push_back(text + (why == Unheeded::kUnreadable ? "," : "")); });
+  EachUnheededVariable(pod, {}, [&](Unheeded why, std::string text) {
+    out.push_back(text + (why == Unheeded::kUnreadable ? "," : ""));
+  });
   const absl::StatusOr<ContainerSettings> said = ReadContainerSettings(pod, "discovery", nullptr);
   if (said.ok()) {
     for (const auto& [name, value] : TakeApart(said->arguments).flags) {

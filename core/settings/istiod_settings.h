@@ -57,7 +57,11 @@ struct IstiodVariable {
   std::string_view default_value;
   VariableEffect effect;
   std::string_view meaning;  // here; empty without effect
+  // The releases whose pilot-discovery knows it: from `since` (empty: the first), before `until` (empty: all later).
+  std::string_view since, until;
   void (*apply)(const VariableValue& value, IstiodSettings* settings);
+
+  bool KnownIn(std::string_view istio) const;  // "1.30.3"
 };
 
 // By name.
@@ -80,16 +84,18 @@ using KeySource =
 absl::StatusOr<ContainerSettings> ReadContainerSettings(const nlohmann::json& pod, std::string_view container,
                                                         const KeySource& keys);
 
-// Unreadable values of variables leave the default and a line in `log`. InvalidArgument: the process ends at once, in
-// the words of its command line.
+// Variables that the release of the options' profile does not know do nothing. Unreadable values of others leave the
+// default and a line in `log`. InvalidArgument: the process ends at once, in the words of its command line.
 absl::Status Apply(const ContainerSettings& said, IstiodSettings* settings);
 
 // What container `discovery` of a pod, or of a pod's template, says without effect here: "variable
 // PILOT_ENABLE_REDIS_FILTER=true", "argument --profile". In order of name.
 std::vector<std::string> UnheededSettings(const nlohmann::json& pod);
 
-// Of these the variables that istiod itself passes over: it does not know them, or cannot read what they say
+// The variables that istiod of a release ("1.30.3") passes over: it does not know them, or cannot read what they say
 // (istiod: pkg/env/var.go).
-std::vector<std::string> VariablesIstiodIgnores(const nlohmann::json& pod);
+std::vector<std::string> VariablesIstiodIgnores(const nlohmann::json& pod, std::string_view istio);
+// Of these those that another release knows: "variable ENABLE_AUTO_SNI, which pilot-discovery 1.30.3 does not know".
+std::vector<std::string> VariablesOfOtherReleases(const nlohmann::json& pod, std::string_view istio);
 
 }  // namespace wavetank::pilot

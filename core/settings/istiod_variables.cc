@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/assert.h"
 #include "core/profile/changes.h"
+#include "core/profile/releases.h"
 #include "core/settings/istiod_settings.h"
 #include "core/settings/istiod_variables_text.h"
 #include "fmt/format.h"
@@ -37,10 +38,14 @@ template <bool Features::*kFlag>
 void SetFeature(const Value& value, Settings* settings) {
   settings->options.features.*kFlag = value.flag;
 }
-// What a later release does unasked.
+// What releases do unasked, or did before it.
 template <Change kChange>
 void SetChange(const Value& value, Settings* settings) {
-  if (value.flag) settings->options.profile.Set(kChange);
+  settings->options.profile.Set(kChange, value.flag);
+}
+template <Change kChange>
+void UnsetChange(const Value& value, Settings* settings) {
+  settings->options.profile.Set(kChange, !value.flag);
 }
 
 // By name.
@@ -73,17 +78,29 @@ constexpr Setter kSetters[] = {
      }},
     {"DEFAULT_WORKLOAD_CERT_TTL",
      [](const Value& v, Settings* s) { s->options.ca.ca.default_workload_ttl = v.duration; }},
+    {"DISABLE_SHADOW_HOST_SUFFIX", SetChange<Change::kMirrorsKeepHost>},
+    {"DISABLE_TRACK_REMAINING_CB_METRICS", SetChange<Change::kNoRemainingCircuitBreakerMetrics>},
+    {"ENABLE_100_CONTINUE_HEADERS", SetChange<Change::kProxies100Continue>},
     {"ENABLE_AUTO_MTLS_CHECK_POLICIES", SetFeature<&Features::auto_mtls_checks>},
     {"ENABLE_AUTO_SNI", SetChange<Change::kAutoSni>},
     {"ENABLE_CA_SERVER", [](const Value& v, Settings* s) { s->options.enable_ca = v.flag; }},
+    {"ENABLE_DELIMITED_STATS_TAG_REGEX", SetChange<Change::kDelimitedStatNames>},
+    {"ENABLE_ENHANCED_DESTINATIONRULE_MERGE", SetChange<Change::kRulesMergedByExport>},
+    {"ENABLE_EXTERNAL_NAME_ALIAS", SetChange<Change::kExternalNameAliases>},
+    {"ENABLE_INBOUND_RETRY_POLICY", SetChange<Change::kInboundRetries>},
     {"ENABLE_LEADER_ELECTION", [](const Value& v, Settings* s) { s->options.leader_election = v.flag; }},
     {"ENABLE_LEGACY_LB_ALGORITHM_DEFAULT", SetFeature<&Features::round_robin>},
+    {"ENABLE_LOCALITY_WEIGHTED_LB_CONFIG", UnsetChange<Change::kLocalityWeightsWhenNeeded>},
     {"ENABLE_MCS_AUTO_EXPORT", [](const Value& v, Settings* s) { s->options.mcs.auto_export = v.flag; }},
     {"ENABLE_MCS_CLUSTER_LOCAL", [](const Value& v, Settings* s) { s->options.mcs.cluster_local = v.flag; }},
     {"ENABLE_MCS_HOST", [](const Value& v, Settings* s) { s->options.mcs.host = v.flag; }},
     {"ENABLE_MCS_SERVICE_DISCOVERY", [](const Value& v, Settings* s) { s->options.mcs.discovery = v.flag; }},
     {"ENABLE_MULTICLUSTER_HEADLESS", SetFeature<&Features::headless_across_clusters>},
     {"ENABLE_NATIVE_SIDECARS", [](const Value& v, Settings* s) { s->options.native_sidecars = v.text; }},
+    {"ENABLE_OTEL_BUILTIN_RESOURCE_LABELS", UnsetChange<Change::kOtelNoBuiltinLabels>},
+    {"ENABLE_PROXY_FIND_POD_BY_IP", UnsetChange<Change::kPodByNameAlone>},
+    {"ENABLE_RESOLUTION_NONE_TARGET_PORT", SetChange<Change::kPassthroughTargetPorts>},
+    {"EXCLUDE_UNSAFE_503_FROM_DEFAULT_RETRY", SetChange<Change::kNoRetriesOf503>},
     {"EXTERNAL_CA", [](const Value& v, Settings* s) { s->options.external_ca = v.text; }},
     {"EXTERNAL_ISTIOD",
      [](const Value& v, Settings* s) {
@@ -106,9 +123,14 @@ constexpr Setter kSetters[] = {
     {"MAX_WORKLOAD_CERT_TTL", [](const Value& v, Settings* s) { s->options.ca.ca.max_workload_ttl = v.duration; }},
     {"MCS_API_GROUP", [](const Value& v, Settings* s) { s->options.mcs.group = v.text; }},
     {"MCS_API_VERSION", [](const Value& v, Settings* s) { s->options.mcs.version = v.text; }},
+    {"NATIVE_METADATA_EXCHANGE", SetChange<Change::kPeerMetadataFilter>},
+    {"PERSIST_OLDEST_FIRST_HEURISTIC_FOR_VIRTUAL_SERVICE_HOST_MATCHING", UnsetChange<Change::kMostSpecificWildcard>},
     {"PILOT_CERT_PROVIDER", [](const Value& v, Settings* s) { s->options.cert_provider = v.text; }},
     {"PILOT_DEBOUNCE_AFTER", [](const Value& v, Settings* s) { s->options.debounce_after = v.duration; }},
     {"PILOT_DEBOUNCE_MAX", [](const Value& v, Settings* s) { s->options.debounce_max = v.duration; }},
+    {"PILOT_DNS_CARES_UDP_MAX_QUERIES", [](const Value& v, Settings* s) { s->options.features.dns_queries_per_port = std::clamp<int64_t>(v.integer, 0, UINT32_MAX); }},
+    {"PILOT_DNS_JITTER_DURATION", [](const Value& v, Settings* s) { s->options.features.dns_jitter = v.duration; }},
+    {"PILOT_ENABLE_ABSOLUTE_FQDN_VHOST_DOMAIN", SetChange<Change::kAbsoluteDomains>},
     {"PILOT_ENABLE_ALPN_FILTER", SetFeature<&Features::alpn_filter>},
     {"PILOT_ENABLE_CDS_CACHE", SetFeature<&Features::cds_cache>},
     {"PILOT_ENABLE_CONFIG_DISTRIBUTION_TRACKING",
@@ -121,6 +143,7 @@ constexpr Setter kSetters[] = {
     {"PILOT_ENABLE_GATEWAY_API_STATUS", SetFeature<&Features::gateway_api_status>},
     {"PILOT_ENABLE_HEADLESS_SERVICE_POD_LISTENERS", SetFeature<&Features::headless_listeners>},
     {"PILOT_ENABLE_INBOUND_PASSTHROUGH", SetFeature<&Features::inbound_passthrough>},
+    {"PILOT_ENABLE_IP_AUTOALLOCATE", SetChange<Change::kAddressesByController>},
     {"PILOT_ENABLE_ISTIO_TAGS", SetFeature<&Features::istio_tags>},
     {"PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES", SetFeature<&Features::services_select_entries>},
     {"PILOT_ENABLE_LEGACY_AUTO_PASSTHROUGH", SetFeature<&Features::legacy_auto_passthrough>},
@@ -156,8 +179,10 @@ constexpr Setter kSetters[] = {
     {"PILOT_REMOTE_CLUSTER_TIMEOUT",
      [](const Value& v, Settings* s) { s->options.remote_cluster_timeout = v.duration; }},
     {"PILOT_SCOPE_GATEWAY_TO_NAMESPACE", SetFeature<&Features::gateways_by_namespace>},
+    {"PILOT_SIDECAR_PICK_BEST_SERVICE_NAMESPACE", SetChange<Change::kBestNamespace>},
     {"PILOT_SIDECAR_USE_REMOTE_ADDRESS", SetFeature<&Features::sidecar_remote_address>},
     {"PILOT_SKIP_VALIDATE_TRUST_DOMAIN", [](const Value& v, Settings* s) { s->options.features.validates_trust_domains = !v.flag; }},
+    {"PILOT_SPAWN_UPSTREAM_SPAN_FOR_GATEWAY", SetChange<Change::kGatewaysMakeSpans>},
     {"PILOT_STATUS_UPDATE_INTERVAL",
      [](const Value& v, Settings* s) { s->options.status_update_interval = std::max<Duration>(v.duration, 1ms); }},
     // istiod: pilot/pkg/features/pilot.go, TraceSampling
@@ -167,9 +192,11 @@ constexpr Setter kSetters[] = {
        s->options.features.trace_sampling = of_range ? v.number : 1;
        if (!of_range) s->log.push_back(fmt::format("PILOT_TRACE_SAMPLING out of range: {}", v.text));
      }},
+    {"PILOT_UNIFIED_SIDECAR_SCOPE", SetChange<Change::kOneScope>},
     {"PILOT_USE_ENDPOINT_SLICE", [](const Value& v, Settings* s) { s->options.endpoints_only = !v.flag; }},
     {"PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", [](const Value& v, Settings* s) { s->options.entry_grace = v.duration; }},
     {"POD_NAMESPACE", [](const Value& v, Settings* s) { s->options.system_namespace = v.text; }},
+    {"PREFER_DESTINATIONRULE_TLS_FOR_EXTERNAL_SERVICES", SetChange<Change::kRulesTlsForExternals>},
     {"PRIORITIZED_LEADER_ELECTION", [](const Value& v, Settings* s) { s->options.prioritized_election = v.flag; }},
     {"REQUIRE_3P_TOKEN", [](const Value& v, Settings* s) { s->options.tokens.require_third_party = v.flag; }},
     {"RESOLVE_HOSTNAME_GATEWAYS", [](const Value& v, Settings* s) { s->resolves_gateways = v.flag; }},
@@ -220,12 +247,15 @@ std::vector<IstiodVariable> ReadTable() {
   for (const std::string_view line : Split(IstiodVariablesText(), '\n')) {
     if (line.empty() || line.front() == '#') continue;
     const std::vector<std::string_view> cells = Split(line, '\t');
-    WAVETANK_ASSERT(cells.size() == 4 || cells.size() == 5, line);
+    WAVETANK_ASSERT(cells.size() >= 4 && cells.size() <= 6, line);
+    const std::string_view releases = cells.size() == 6 ? cells[5] : std::string_view("..");
+    const size_t dots = releases.find("..");
+    WAVETANK_ASSERT(dots != releases.npos, line);
     const auto* const setter = std::find_if(std::begin(kSetters), std::end(kSetters),
                                             [&](const Setter& each) { return each.name == cells[0]; });
     out.push_back({cells[0], Named(kTypes, cells[1]), cells[2], Named(kEffects, cells[3]),
-                   cells.size() == 5 ? cells[4] : std::string_view(),
-                   setter == std::end(kSetters) ? nullptr : setter->apply});
+                   cells.size() >= 5 ? cells[4] : std::string_view(), releases.substr(0, dots),
+                   releases.substr(dots + 2), setter == std::end(kSetters) ? nullptr : setter->apply});
     acting += setter == std::end(kSetters) ? 0 : 1;
   }
   WAVETANK_ASSERT(acting == std::size(kSetters), acting);  // none sets what no row names
@@ -233,6 +263,10 @@ std::vector<IstiodVariable> ReadTable() {
 }
 
 }  // namespace
+
+bool IstiodVariable::KnownIn(std::string_view istio) const {
+  return (since.empty() || HoldsIn(istio, since)) && !HoldsIn(istio, until);
+}
 
 absl::Span<const IstiodVariable> IstiodVariables() {
   static const auto* const table = new std::vector<IstiodVariable>(ReadTable());

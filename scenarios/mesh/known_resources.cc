@@ -12,7 +12,8 @@
 #include "core/base/json_access.h"
 #include "core/config/schema/istio_definitions.h"
 #include "core/kube/object.h"
-#include "core/profile/releases.h"
+#include "core/profile/changes.h"
+#include "core/profile/profile.h"
 #include "fakes/kube/objects/kinds.h"
 #include "scenarios/mesh/field_hints.h"
 #include "scenarios/mesh/metal_lb_kinds.h"
@@ -180,9 +181,9 @@ std::string NoMatch(const json& object) {
   return complaint(Meant(group, kind));
 }
 
-std::string NotServedYet(const json& object, std::string_view istio) {
-  // istio: manifests/charts/base/crds, which serve v1 of networking, security and telemetry since 1.22.
-  if (pilot::HoldsIn(istio, "1.22")) return {};
+std::string NotServedYet(const json& object, const pilot::Profile& profile) {
+  // istio: manifests/charts/base/crds, which serve v1 of networking, security and telemetry since 1.22; as serve's do.
+  if (profile.Has(pilot::Change::kConfigPathsOfV1)) return {};
   const std::string api_version = Text(object, "apiVersion"), kind = Text(object, "kind");
   const Resource* const resource = KnownResources(true).FindKind(api_version, kind);
   if (resource == nullptr || !resource->custom || KnownResources(false).FindKind(api_version, kind) != nullptr)
@@ -191,7 +192,7 @@ std::string NotServedYet(const json& object, std::string_view istio) {
   KnownResources(false).ForEach([&](const Resource& each) {
     if (each.group == resource->group && each.kind == kind) served.insert(each.ApiVersion());
   });
-  return fmt::format("{} came with Istio 1.22; {} serves {}", api_version, istio, fmt::join(served, " and "));
+  return fmt::format("{} came with Istio 1.22; {} serves {}", api_version, profile.istio, fmt::join(served, " and "));
 }
 
 }  // namespace wavetank::scenario

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
+#include "core/profile/profile.h"
 #include "fakes/kube/http/api/resources.h"
 #include "nlohmann/json.hpp"
 
@@ -23,9 +23,9 @@ bool OfIstio(const nlohmann::json& object);
 // O(kinds) where there is no match.
 std::string NoMatch(const nlohmann::json& object);
 
-// Of an object of a version that Istio's definitions serve in later releases, and not in `istio` ("1.18.2"):
+// Of an object of a version that Istio's definitions serve in later releases, and not in the profile's:
 // "networking.istio.io/v1 came with Istio 1.22; 1.18.2 serves networking.istio.io/v1alpha3 and
 // networking.istio.io/v1beta1". Empty: it is served.
-std::string NotServedYet(const nlohmann::json& object, std::string_view istio);
+std::string NotServedYet(const nlohmann::json& object, const pilot::Profile& profile);
 
 }  // namespace wavetank::scenario

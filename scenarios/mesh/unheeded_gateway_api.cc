@@ -22,7 +22,7 @@ namespace {
 void AddOfGateway(const json& object, std::vector<std::string>* out) {
   const json& spec = At(object, "spec");
   if (const std::string name = Text(spec, "gatewayClassName"); gatewayapi::IsRefusedClass(name)) {
-    out->push_back(fmt::format("{}: class {} has no effect here, as nothing of ambient mode has", Named(object), name));
+    out->push_back(fmt::format("{}: class {} is of ambient mode, and has no effect here", Named(object), name));
   }
   if (Text(spec, "gatewayClassName") == gatewayapi::kRemoteClass) {
     out->push_back(fmt::format("{}: class {} makes it no gateway of its network here; name it in meshNetworks",
@@ -95,16 +95,16 @@ std::vector<std::string> UnheededOfAmbient(const json& object) {
   const json& labels = At(object, {"metadata", "labels"});
   const std::string mode = Text(labels, "istio.io/dataplane-mode"), waypoint = Text(labels, "istio.io/use-waypoint");
   if (mode == "ambient") {
-    out.push_back(
-        fmt::format("{}: label istio.io/dataplane-mode=ambient has no effect here: its pods are in no mesh "
-                    "without a sidecar",
-                    Named(object)));
+    out.push_back(fmt::format(
+        "{}: its pods are in no mesh without a sidecar: label istio.io/dataplane-mode=ambient has no effect "
+        "here",
+        Named(object)));
   }
   if (!waypoint.empty() && waypoint != "none") {
     out.push_back(fmt::format("{}: label istio.io/use-waypoint has no effect here", Named(object)));
   }
   if (Text(object, "kind") == "DaemonSet" && Text(At(object, "metadata"), "name") == "ztunnel") {
-    out.push_back(fmt::format("{} runs here without effect, as nothing of ambient mode has one", Named(object)));
+    out.push_back(fmt::format("{} is of ambient mode, and has no effect here", Named(object)));
   }
   return out;
 }

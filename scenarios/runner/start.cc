@@ -11,6 +11,7 @@
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
 #include "core/profile/profile.h"
+#include "core/settings/istiod_settings.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -75,10 +76,23 @@ std::vector<RemoteSecretSpec> MissingSecrets(const Scenario& scenario, const std
 void NoteLaterVersions(const std::vector<json>& objects, const pilot::Profile& profile,
                        std::vector<std::string>* notes) {
   for (const json& object : objects) {
-    const std::string later = NotServedYet(object, profile.istio);
+    const std::string later = NotServedYet(object, profile);
     if (later.empty()) continue;
     std::string note = fmt::format("{}: an API server there refuses it, here it is read", later);
     if (std::find(notes->begin(), notes->end(), note) == notes->end()) notes->push_back(std::move(note));
+  }
+}
+
+// Variables of istiods that other releases know, as one may have kept over an upgrade.
+void NoteVariablesOfOtherReleases(const std::vector<json>& objects, const pilot::Profile& profile,
+                                  std::vector<std::string>* notes) {
+  for (const json& object : objects) {
+    const json& pod = At(object, {"spec", "template"});
+    if (At(pod, {"metadata", "labels", "app"}) != "istiod") continue;
+    const json& meta = At(object, "metadata");
+    for (const std::string& what : pilot::VariablesOfOtherReleases(pod, profile.istio))
+      notes->push_back(fmt::format("{} {}/{}: {}, has no effect here", Text(object, "kind"), Text(meta, "namespace"),
+                                   Text(meta, "name"), what));
   }
 }
 
@@ -98,7 +112,10 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   for (const ClusterSpec& cluster : scenario.clusters) {
     absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster, &out.notes);
     if (!objects.ok()) return objects.status();
-    if (profile.ok()) NoteLaterVersions(*objects, *profile, &out.notes);
+    if (profile.ok()) {
+      NoteLaterVersions(*objects, *profile, &out.notes);
+      NoteVariablesOfOtherReleases(*objects, *profile, &out.notes);
+    }
     absl::StatusOr<ClusterRanges> ranges = ReadRanges(cluster);
     if (!ranges.ok()) return ranges.status();
     files.push_back(*ranges);

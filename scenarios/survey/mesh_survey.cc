@@ -99,6 +99,7 @@ class Surveyor {
     for (const sim::PodProcess* pod : world_->Pods()) {
       if (pod->app().empty() || pod->app() == "istiod" || pilot::HasProxy(pod->pod()->body)) continue;
       if (!world_->WhyLeftOut(*pod).empty()) continue;  // LeftOut() says why it has none
+      if (IsAgentOfNodes(*pod) || IsOfAmbient(*pod)) continue;
       apps[{pod->site().name, pod->pod()->meta.ns}].insert(pod->app());
     }
     for (const auto& [where, names] : apps) {
@@ -112,6 +113,21 @@ class Surveyor {
   }
 
   bool OfTheSystem(const std::string& ns) const { return ns == "kube-system" || system_.contains(ns); }
+
+  // In a namespace without sidecars by its label, which a note names.
+  bool IsOfAmbient(const sim::PodProcess& pod) const {
+    const kube::ObjectRef ns = world_->cluster(pod.site().name).api().Get("Namespace", {"", pod.pod()->meta.ns});
+    const auto mode = ns == nullptr ? kube::Labels::const_iterator() : ns->meta.labels.find("istio.io/dataplane-mode");
+    return ns != nullptr && mode != ns->meta.labels.end() && mode->second == "ambient";
+  }
+
+  // Of the system, on each node: istio-cni, ztunnel, kube-proxy.
+  bool IsAgentOfNodes(const sim::PodProcess& pod) const {
+    const json& owners = Items(At(pod.pod()->body, {"metadata", "ownerReferences"}));
+    return OfTheSystem(pod.pod()->meta.ns) && std::any_of(owners.begin(), owners.end(), [](const json& owner) {
+             return Text(owner, "kind") == "DaemonSet";
+           });
+  }
 
   // Simulated applications listen on the ports that their containers declare; real ones may on others.
   void TellOfUndeclaredPorts() {
@@ -154,7 +170,7 @@ class Surveyor {
   absl::Status SendRequests() {
     std::set<std::tuple<std::string, std::string, std::string>> clients;  // cluster, namespace, app
     for (const sim::PodProcess* pod : world_->Pods()) {
-      if (pod->app().empty() || pod->app() == "istiod" || pod->router()) continue;
+      if (pod->app().empty() || pod->app() == "istiod" || pod->router() || IsAgentOfNodes(*pod)) continue;
       clients.insert({pod->site().name, pod->pod()->meta.ns, pod->app()});
     }
     std::set<std::tuple<std::string, std::string, int>> targets;  // namespace, Service, port

@@ -26,18 +26,10 @@ bool Holds(const json& list, std::initializer_list<std::string_view> any_of) {
   return false;
 }
 
-// The resource of one of Istio's kinds.
-std::string PluralOf(const std::string& kind) {
-  std::string out = absl::AsciiStrToLower(kind);
-  if (!out.ends_with('y') || out.ends_with("ay")) return out + "s";
-  out.pop_back();
-  return out + "ies";
-}
-
 // A webhook without rules is none in Kubernetes; manifests that leave them out mean all of Istio's.
 bool RulesTake(const json& rules, const std::string& group, const std::string& kind) {
   if (!rules.is_array() || rules.empty()) return true;
-  const std::string plural = PluralOf(kind);
+  const std::string plural = fakekube::PluralOf(kind);
   return std::any_of(rules.begin(), rules.end(), [&](const json& rule) {
     // Whatever its version, it is the same object (matchPolicy: Equivalent, the default).
     return Holds(At(rule, "apiGroups"), {"*", group}) && Holds(At(rule, "resources"), {"*", "*/*", plural}) &&

@@ -55,10 +55,10 @@ void SetAddress(std::string_view address, uint32_t port, envoy_core::Address* ou
 }
 
 // Deprecated in Envoy's API in favour of typed DNS clusters, and what istiod fills.
-void SetDnsRefresh(const config::MeshConfig& mesh, bool jitter, Cluster& cluster) {
+void SetDnsRefresh(const config::MeshConfig& mesh, std::optional<Duration> jitter, Cluster& cluster) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  if (jitter) SetDuration(100ms, cluster.mutable_dns_jitter());
+  if (jitter) SetDuration(*jitter, cluster.mutable_dns_jitter());
   if (mesh.dns_refresh_rate) SetDuration(*mesh.dns_refresh_rate, cluster.mutable_dns_refresh_rate());
   cluster.set_respect_dns_ttl(true);
 #pragma GCC diagnostic pop
@@ -66,14 +66,16 @@ void SetDnsRefresh(const config::MeshConfig& mesh, bool jitter, Cluster& cluster
 
 // c-ares asks anew from another port after so many questions. Encoded by hand: nothing else here knows the message
 // (Envoy: extensions/network/dns_resolver/cares/v3/cares_dns_resolver.proto).
-std::string MakeDnsResolver() {
-  constexpr int kUdpMaxQueries = 5, kMostQueries = 100;
+std::string MakeDnsResolver(int64_t most_queries) {
+  constexpr int kUdpMaxQueries = 5;
   return wire::Encode([&](wire::Writer& out) {
     out.Message(Cluster::kTypedDnsResolverConfigFieldNumber, [&] {
       out.Bytes(envoy_core::TypedExtensionConfig::kNameFieldNumber, "envoy.network.dns_resolver.cares");
       out.Any(envoy_core::TypedExtensionConfig::kTypedConfigFieldNumber,
               "type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",
-              wire::Encode([&](wire::Writer& config) { config.UInt32Value(kUdpMaxQueries, kMostQueries); }));
+              wire::Encode([&](wire::Writer& config) {
+                config.UInt32Value(kUdpMaxQueries, static_cast<uint64_t>(most_queries));
+              }));
     });
   });
 }
@@ -193,12 +195,14 @@ std::unique_ptr<ClusterDraft> ClusterBuilder::NewOutbound(std::string name, Clus
       draft->endpoints = DnsEndpoints(service, port.port, subset_labels);
     }
     if (draft->endpoints->assignment.localities.empty()) return nullptr;
-    cluster.set_dns_lookup_family(IsDualStack() ? Cluster::ALL : supports_ipv4_ ? Cluster::V4_ONLY : Cluster::V6_ONLY);
-    SetDnsRefresh(mesh_, push_.profile().Has(Change::kDnsJitter), cluster);
-    if (push_.profile().Has(Change::kDnsQueriesPerPort)) {
-      static const std::string* const kResolver = new std::string(MakeDnsResolver());
-      draft->encoded.append(*kResolver);
-    }
+    cluster.set_dns_lookup_family(IsDualStack() || service.attributes.races_addresses ? Cluster::ALL
+                                  : supports_ipv4_                                    ? Cluster::V4_ONLY
+                                                                                      : Cluster::V6_ONLY);
+    const Features& features = push_.env().features;
+    SetDnsRefresh(mesh_, push_.profile().Has(Change::kDnsJitter) ? std::optional(features.dns_jitter) : std::nullopt,
+                  cluster);
+    if (push_.profile().Has(Change::kDnsQueriesPerPort))
+      draft->encoded.append(MakeDnsResolver(features.dns_queries_per_port));
   }
   cluster.set_name(std::move(name));
   NameStats(cluster.name(), cluster);

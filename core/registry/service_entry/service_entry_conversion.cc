@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "core/base/ip.h"
 #include "core/model/addresses.h"
 #include "core/model/export_to.h"
@@ -81,6 +82,10 @@ std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::Se
   common.attributes.traffic_distribution =
       DistributionOf("", entry.meta.annotations,
                      profile.Has(Change::kTrafficDistributionOfNamespaces) ? namespace_annotations : Labels(), profile);
+  // istiod: pilot/pkg/model/service.go, GetDNSConnectStrategy.
+  if (const auto strategy = entry.meta.annotations.find(kConnectStrategyAnnotation);
+      strategy != entry.meta.annotations.end() && profile.Has(Change::kDnsConnectStrategy))
+    common.attributes.races_addresses = absl::EqualsIgnoreCase(strategy->second, "RACE_FIRST_TCP_CONNECT");
   common.attributes.has_label_selectors = !common.attributes.label_selectors.empty();
 
   std::vector<ServiceRef> out;

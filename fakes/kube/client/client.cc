@@ -35,6 +35,18 @@ std::string NamedBy(const std::string& field_selector) {
   return field_selector.substr(kName.size());
 }
 
+// Nothing but the status is another (metadata that users do not write left aside).
+bool StatusAlone(const nlohmann::json& before, const nlohmann::json& after) {
+  const auto same = [](const nlohmann::json& a, const nlohmann::json& b, std::string_view but_for) {
+    return std::all_of(a.items().begin(), a.items().end(), [&](const auto& member) {
+      return member.key() == but_for || member.key() == "metadata" || At(b, member.key()) == member.value();
+    });
+  };
+  const nlohmann::json &was = At(before, "metadata"), &is = At(after, "metadata");
+  return same(before, after, "status") && same(after, before, "status") && At(was, "labels") == At(is, "labels") &&
+         At(was, "annotations") == At(is, "annotations");
+}
+
 // Outlives the client as long as callbacks are on their way.
 struct Shared {
   ApiServer& server;
@@ -49,16 +61,17 @@ struct Shared {
     return permit(
         {"", std::string(verb), std::string(kind.group), std::string(kind.resource), std::move(ns), std::move(one)});
   }
-  // Of a write: creating or replacing what is there.
+  // Of a write: creating or replacing what is there, or its status alone.
   absl::Status PermitWrite(const kube::Object& object) const {
     if (permit == nullptr) return absl::OkStatus();
-    const std::string version = Text(object.body, "apiVersion");
-    // Of all kinds that istiod writes the plural is so.
-    const std::string plural = absl::AsciiStrToLower(object.kind) + "s";
-    const bool there = server.Get(object.kind, {object.meta.ns, object.meta.name}) != nullptr;
+    const std::string group(GroupOf(object.api_version)), plural = PluralOf(object.kind);
+    const ObjectRef there = server.Get(Qualified(GroupKindOf(object)), {object.meta.ns, object.meta.name});
     // Of a creation an authorizer does not know the name (kubernetes: a POST to the collection).
-    return permit({"", there ? "update" : "create", std::string(GroupOf(version)), plural, object.meta.ns,
-                   there ? object.meta.name : ""});
+    if (there == nullptr) return permit({"", "create", group, plural, object.meta.ns, ""});
+    const std::string resource = StatusAlone(there->body, object.body) ? plural + "/status" : plural;
+    absl::Status refused = permit({"", "update", group, resource, object.meta.ns, object.meta.name});
+    // Clients do either, as their roles let them.
+    return refused.ok() ? refused : permit({"", "patch", group, resource, object.meta.ns, object.meta.name});
   }
 
   // Round trip for a request now; nothing if nobody will answer.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/ascii.h"
+
 namespace wavetank::fakekube {
 namespace {
 
@@ -102,6 +104,17 @@ GroupKind GroupKindOf(const kube::Object& object) { return {object.kind, GroupOf
 
 std::string Qualified(const GroupKind& kind) { return fmt::format("{}.{}", kind.kind, kind.group); }
 std::string Qualified(const kube::ResourceKind& kind) { return fmt::format("{}.{}", kind.kind, kind.group); }
+
+// apimachinery: pkg/api/meta/restmapper.go, UnsafeGuessKindToResource; but for the gateways of Istio and the Gateway
+// API.
+std::string PluralOf(std::string_view kind) {
+  std::string out = absl::AsciiStrToLower(absl::string_view(kind.data(), kind.size()));
+  if (out == "endpoints") return out;
+  if (out.ends_with('s')) return out + "es";
+  if (!out.ends_with('y') || out.ends_with("ay")) return out + "s";
+  out.pop_back();
+  return out + "ies";
+}
 
 bool KubernetesOwn(const GroupKind& kind) {
   const BuiltIn* known = Find(kind.kind);

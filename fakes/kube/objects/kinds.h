@@ -29,6 +29,10 @@ std::string_view GroupOf(std::string_view api_version);  // "" for "v1", "apps" 
 std::string Qualified(const GroupKind& kind);
 std::string Qualified(const kube::ResourceKind& kind);
 
+// The resource of a kind as its name makes it: "gatewayclasses", "networkpolicies", "gateways", "endpoints". What a
+// CustomResourceDefinition writes may be otherwise.
+std::string PluralOf(std::string_view kind);
+
 // One of Kubernetes' own kinds, of its own group.
 bool KubernetesOwn(const GroupKind& kind);
 

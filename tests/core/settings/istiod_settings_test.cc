@@ -10,6 +10,7 @@
 
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/profile/changes.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -230,8 +231,37 @@ TEST(UnheededSettings, NamesVariablesAndArgumentsWithoutEffect) {
               {"discovery", "--httpsAddr=:1", "--nonsense", "x", "--log_output_level=all:debug"});
   EXPECT_THAT(UnheededSettings(pod),
               ElementsAre("argument --httpsAddr=:1", "argument --nonsense, which pilot-discovery 1.18.2 does not know",
-                          "variable NO_SUCH, which pilot-discovery 1.18.2 does not know",
+                          "variable NO_SUCH, which no release of pilot-discovery knows",
                           "variable PILOT_ENABLE_REDIS_FILTER=true"));
+}
+
+// compatibilityVersion of the charts of 1.30 sets such variables.
+TEST(IstiodVariables, OfAReleaseActInItsProfilesAlone) {
+  const auto has = [](const char* release, const char* name, const char* value, Change change) {
+    IstiodSettings settings;
+    settings.options.profile = *ParseProfile(release);
+    const absl::StatusOr<ContainerSettings> said =
+        ReadContainerSettings(PodWith({Variable(name, value)}), "discovery", nullptr);
+    EXPECT_TRUE(Apply(*said, &settings).ok());
+    return settings.options.profile.Has(change);
+  };
+  EXPECT_FALSE(has("istio-1.30", "DISABLE_SHADOW_HOST_SUFFIX", "false", Change::kMirrorsKeepHost));
+  EXPECT_TRUE(has("istio-1.30", "DISABLE_SHADOW_HOST_SUFFIX", "true", Change::kMirrorsKeepHost));
+  EXPECT_FALSE(has("istio-1.18", "DISABLE_SHADOW_HOST_SUFFIX", "true", Change::kMirrorsKeepHost));
+  EXPECT_FALSE(has("istio-1.30", "ENABLE_LOCALITY_WEIGHTED_LB_CONFIG", "true", Change::kLocalityWeightsWhenNeeded));
+  // Gone since 1.24.
+  EXPECT_TRUE(has("istio-1.18", "VERIFY_CERTIFICATE_AT_CLIENT", "true", Change::kSystemRootByDefault));
+  EXPECT_TRUE(has("istio-1.30", "VERIFY_CERTIFICATE_AT_CLIENT", "false", Change::kSystemRootByDefault));
+}
+
+TEST(IstiodVariables, OfOtherReleasesArePassedOver) {
+  const json pod = PodWith({Variable("PILOT_ENABLE_AMBIENT", "true"), Variable("ENABLE_AUTO_SNI", "true"),
+                            Variable("NO_SUCH", "1"), Variable("PILOT_HTTP10", "true")});
+  EXPECT_THAT(VariablesOfOtherReleases(pod, "1.18.2"),
+              ElementsAre("variable PILOT_ENABLE_AMBIENT, which pilot-discovery 1.18.2 does not know"));
+  EXPECT_THAT(VariablesIstiodIgnores(pod, "1.30.3"),
+              ElementsAre("variable ENABLE_AUTO_SNI, which pilot-discovery 1.30.3 does not know",
+                          "variable NO_SUCH, which pilot-discovery 1.30.3 does not know"));
 }
 
 TEST(UnheededSettings, OtherWordsForADefaultAreNone) {

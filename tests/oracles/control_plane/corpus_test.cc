@@ -118,6 +118,42 @@ TEST(ControlPlaneCorpus, ARealIstiodDoesByEachVariableWhatOursDoes) {
   }
 }
 
+// Those that 1.30 knows and 1.18 does not.
+TEST(ControlPlaneCorpus, ARealIstiodOf130DoesByEachVariableWhatOursDoes) {
+  NEEDS_LONG(LongTests());
+  const char* program = std::getenv("WAVETANK_PILOT_DISCOVERY_1_30");
+  NEEDS_BROUGHT(program != nullptr, "istiod", "WAVETANK_PILOT_DISCOVERY_1_30 names a pilot-discovery of Istio 1.30.3");
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"DISABLE_SHADOW_HOST_SUFFIX", "false"},
+                                          {"DISABLE_TRACK_REMAINING_CB_METRICS", "false"},
+                                          {"ENABLE_100_CONTINUE_HEADERS", "false"},
+                                          {"ENABLE_ENHANCED_DESTINATIONRULE_MERGE", "false"},
+                                          {"ENABLE_LOCALITY_WEIGHTED_LB_CONFIG", "true"},
+                                          {"ENABLE_PROXY_FIND_POD_BY_IP", "true"},
+                                          {"PILOT_DNS_CARES_UDP_MAX_QUERIES", "0"},
+                                          {"PILOT_DNS_JITTER_DURATION", "0s"},
+                                          {"PILOT_ENABLE_ABSOLUTE_FQDN_VHOST_DOMAIN", "false"},
+                                          {"PILOT_ENABLE_IP_AUTOALLOCATE", "false"},
+                                          {"PILOT_SIDECAR_PICK_BEST_SERVICE_NAMESPACE", "false"},
+                                          {"PILOT_SPAWN_UPSTREAM_SPAN_FOR_GATEWAY", "false"},
+                                          {"PILOT_UNIFIED_SIDECAR_SCOPE", "false"},
+                                          {"PREFER_DESTINATIONRULE_TLS_FOR_EXTERNAL_SERVICES", "false"}}) {
+    for (const char* mesh : {"environment", "newer"}) {
+      absl::StatusOr<scenario::Scenario> scenario = Load(mesh);
+      ASSERT_TRUE(scenario.ok()) << scenario.status();
+      for (scenario::ClusterSpec& cluster : scenario->clusters) SetVariable(cluster, name, value);
+      DiffOptions options;
+      options.profile = "istio-1.30";
+      options.control_plane.program = program;
+      options.control_plane.environment[name] = value;
+      options.control_plane.environment["KUBE_FEATURE_WatchListClient"] = "false";
+      const auto result = DiffControlPlanes(*scenario, options);
+      ASSERT_TRUE(result.ok()) << name << ": " << result.status();
+      EXPECT_TRUE(result->Judged() && result->Equal()) << name << " in " << mesh << "\n" << DifferencesText(*result);
+    }
+  }
+}
+
 // Fields of today, at the release that reads them all.
 TEST(ControlPlaneCorpus, ARealIstiodOf130HoldsWhatOursHoldsOfNewerFields) {
   NEEDS_LONG(LongTests());

@@ -69,15 +69,15 @@ TEST(Unheeded, GatewaysOfAmbientsClassesAreNamed) {
   };
   EXPECT_THAT(of_class("istio"), IsEmpty());
   EXPECT_THAT(of_class("istio-waypoint"),
-              ElementsAre("Gateway web/w: class istio-waypoint has no effect here, as nothing of ambient mode has"));
+              ElementsAre("Gateway web/w: class istio-waypoint is of ambient mode, and has no effect here"));
 }
 
 TEST(Unheeded, NamespacesOfAmbientModeAreNamed) {
   EXPECT_THAT(UnheededIn({{"apiVersion", "v1"},
                           {"kind", "Namespace"},
                           {"metadata", {{"name", "web"}, {"labels", {{"istio.io/dataplane-mode", "ambient"}}}}}}),
-              ElementsAre("Namespace web: label istio.io/dataplane-mode=ambient has no effect here: its pods are in no "
-                          "mesh without a sidecar"));
+              ElementsAre("Namespace web: its pods are in no mesh without a sidecar: label "
+                          "istio.io/dataplane-mode=ambient has no effect here"));
 }
 
 TEST(Unheeded, FieldsOfRoutesThatNobodyReads) {

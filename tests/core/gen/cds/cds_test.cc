@@ -246,6 +246,8 @@ TEST_F(CdsTest, DnsServiceBringsItsEndpointsAndWithoutAnyDoesNotExist) {
   const Cluster cluster = Get(kWeb);
   EXPECT_EQ(cluster.type(), Cluster::STRICT_DNS);
   EXPECT_EQ(cluster.dns_lookup_family(), Cluster::V4_ONLY);
+  service->attributes.races_addresses = true;
+  EXPECT_EQ(Get(kWeb).dns_lookup_family(), Cluster::ALL);
   ASSERT_EQ(cluster.load_assignment().endpoints_size(), 1);
   EXPECT_EQ(cluster.load_assignment().endpoints(0).load_balancing_weight().value(), 3u);
   EXPECT_EQ(cluster.load_assignment().endpoints(0).lb_endpoints(0).endpoint().address().socket_address().address(),
