@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <variant>
 
 #include "absl/strings/numbers.h"
 #include "check/rules/look.h"
@@ -529,20 +530,54 @@ void WithoutEffect(const Mesh& mesh, Findings& findings) {
   });
 }
 
-void RelativeOperation(const Mesh& mesh, Findings& findings) {
+// istiod passes ADD and REMOVE over for these.
+bool WithoutAddAndRemove(ApplyTo kind) { return kind == ApplyTo::kRouteConfiguration || kind == ApplyTo::kHttpRoute; }
+
+bool IsRelative(const EnvoyFilter::ConfigPatch& patch) {
+  switch (OperationOf(patch)) {
+    case Operation::kInsertBefore:
+    case Operation::kInsertAfter:
+      return true;
+    case Operation::kRemove:
+      return !WithoutAddAndRemove(patch.apply_to);
+    case Operation::kReplace:
+      return patch.apply_to == ApplyTo::kHttpFilter || patch.apply_to == ApplyTo::kNetworkFilter;
+    default:
+      return false;
+  }
+}
+
+// What a patch puts there, else what it is about.
+std::string NameInPatch(const EnvoyFilter::ConfigPatch& patch) {
+  if (!patch.patch || !patch.patch->value.is_object() || patch.patch->value.empty()) return {};
+  if (const std::string name = Text(patch.patch->value, "name"); !name.empty()) return name;
+  const auto* listener = std::get_if<EnvoyFilter::ListenerMatch>(&patch.match.object);
+  if (listener == nullptr || !listener->filter_chain || !listener->filter_chain->filter) return {};
+  return listener->filter_chain->filter->name;
+}
+
+// `of_release`: those whose name a patch before them has that is for proxies of some releases alone. istiod:
+// pkg/config/analysis/analyzers/envoyfilter/envoyfilter.go
+void RelativePatches(const Mesh& mesh, bool of_release, Findings& findings) {
+  std::map<const MeshCluster*, std::set<std::string>> of_releases;
   EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
-    const Operation op = OperationOf(patch);
-    const bool relative = op == Operation::kInsertBefore || op == Operation::kInsertAfter || op == Operation::kReplace;
-    if (!relative || filter.spec.priority != 0) return;
-    const bool versioned = patch.match.proxy && !patch.match.proxy->proxy_version.empty();
-    if (versioned) return;
-    findings.Add(
-        cluster, filter.meta,
-        fmt::format("patch {} is relative to another filter, and the EnvoyFilter has no priority: if that one is "
-                    "added later, it is not there yet",
-                    number));
+    if (!patch.patch) return;
+    const std::string name = NameInPatch(patch);
+    if (IsRelative(patch) && filter.spec.priority == 0 && of_releases[&cluster].contains(name) == of_release) {
+      findings.Add(cluster, filter.meta,
+                   of_release ? fmt::format("patch {} is relative, the EnvoyFilter has no priority, and a patch before "
+                                            "it has {} for proxies of some releases (proxyVersion)",
+                                            number, name.empty() ? "as nameless a value" : name)
+                              : fmt::format("patch {} is relative to what is there, and the EnvoyFilter has no "
+                                            "priority: if that is added later, it is not there yet",
+                                            number));
+    }
+    if (patch.match.proxy && !patch.match.proxy->proxy_version.empty()) of_releases[&cluster].insert(name);
   });
 }
+
+void RelativeOperation(const Mesh& mesh, Findings& findings) { RelativePatches(mesh, false, findings); }
+void RelativeOperationOfRelease(const Mesh& mesh, Findings& findings) { RelativePatches(mesh, true, findings); }
 
 void ReplaceMisused(const Mesh& mesh, Findings& findings) {
   EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
@@ -552,9 +587,6 @@ void ReplaceMisused(const Mesh& mesh, Findings& findings) {
                  fmt::format("patch {}: REPLACE is for HTTP_FILTER and NETWORK_FILTER only", number));
   });
 }
-
-// istiod passes ADD and REMOVE over for these.
-bool WithoutAddAndRemove(ApplyTo kind) { return kind == ApplyTo::kRouteConfiguration || kind == ApplyTo::kHttpRoute; }
 
 void AddMisused(const Mesh& mesh, Findings& findings) {
   EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
@@ -590,6 +622,9 @@ const std::vector<Rule>& EnvoyFilterRules() {
        FilterAsksNobody},
       {"IST0151", "EnvoyFilterUsesRelativeOperation", Level::kWarning, "EnvoyFilters are applied by priority, then age",
        "set a priority, or use INSERT_FIRST or ADD", "istio/istio#38214", RelativeOperation},
+      {"IST0155", "EnvoyFilterUsesRelativeOperationWithProxyVersion", Level::kWarning,
+       "while releases meet in an upgrade, what it is relative to may be there or not",
+       "set a priority, or use INSERT_FIRST or ADD", "", RelativeOperationOfRelease},
       {"IST0152", "EnvoyFilterUsesReplaceOperationIncorrectly", Level::kError, "the patch does nothing",
        "use MERGE, or REMOVE and ADD", "", ReplaceMisused},
       {"IST0153", "EnvoyFilterUsesAddOperationIncorrectly", Level::kError, "the patch does nothing",

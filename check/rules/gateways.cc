@@ -101,6 +101,43 @@ void RedirectsToNoServer(const Mesh& mesh, Findings& findings) {
   }
 }
 
+bool SameCertificate(const config::ServerTlsSettings& a, const config::ServerTlsSettings& b) {
+  if (!a.credential_name.empty() || !b.credential_name.empty()) return a.credential_name == b.credential_name;
+  return !a.server_certificate.empty() && !a.private_key.empty() && a.server_certificate == b.server_certificate &&
+         a.private_key == b.private_key;
+}
+
+// Clients of HTTP/2 use a connection for every host that its certificate is for, and a gateway knows the hosts of the
+// Gateway alone that the connection's SNI led to. istiod: pkg/config/analysis/analyzers/gateway/certificate.go
+void CertificateOfSeveral(const Mesh& mesh, Findings& findings) {
+  const auto within = [](const kube::Labels& some, const kube::Labels& all) {
+    return std::all_of(some.begin(), some.end(), [&](const auto& label) {
+      const auto it = all.find(label.first);
+      return it != all.end() && it->second == label.second;
+    });
+  };
+  for (const auto& cluster : mesh.clusters()) {
+    const auto& gateways = cluster->configs.Gateways();
+    for (size_t i = 0; i < gateways.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        const config::Gateway &a = gateways[i]->spec, &b = gateways[j]->spec;
+        if (!within(a.selector, b.selector) && !within(b.selector, a.selector)) continue;
+        const auto shared = std::find_if(a.servers.begin(), a.servers.end(), [&](const config::Server& server) {
+          return server.tls && std::any_of(b.servers.begin(), b.servers.end(), [&](const config::Server& other) {
+                   return other.tls && SameCertificate(*server.tls, *other.tls);
+                 });
+        });
+        if (shared == a.servers.end()) continue;
+        findings.Add(*cluster, gateways[i]->meta,
+                     fmt::format("{} is the certificate of Gateway {}/{}, too, for the same pods",
+                                 shared->tls->credential_name.empty() ? shared->tls->server_certificate
+                                                                      : shared->tls->credential_name,
+                                 gateways[j]->meta.ns, gateways[j]->meta.name));
+      }
+    }
+  }
+}
+
 // istiod: pilot/pkg/credentials/kube/secrets.go, ExtractCertInfo: cert and key, or tls.crt and tls.key. Empty: both are
 // there, or the Secret's data was cut out of what is known of it.
 std::string LacksKeys(const MeshCluster& cluster, const kube::Object& secret) {
@@ -337,6 +374,10 @@ const std::vector<Rule>& GatewayRules() {
        "mend what the message names", "", RefusedByController},
       {"IST0145", "ConflictingGateways", Level::kError, "one of the servers is not heard",
        "join them, or give them hosts of their own", "istio/istio#23235, #27481", Conflicting},
+      {"IST0138", "GatewayDuplicateCertificate", Level::kWarning,
+       "a client of HTTP/2 goes on with the connection that it has, and is answered 404 for the other's hosts",
+       "put the servers of one certificate into one Gateway, with one server for all its hosts", "",
+       CertificateOfSeveral, false},
       {"IST0161", "InvalidGatewayCredential", Level::kError, "the listener has no certificate and resets connections",
        "create the Secret in the gateway's own namespace", "istio/istio#27740", CredentialMissing},
       {"WT753", "IngressOfNobody", Level::kWarning, "nobody serves the Ingress",

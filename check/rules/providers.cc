@@ -106,6 +106,20 @@ void EachUse(const Mesh& mesh, Fn fn) {
   }
 }
 
+// istiod: pkg/config/analysis/analyzers/telemetry/providers.go
+void LogsOfNoProvider(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    if (!cluster->push->mesh().default_providers.access_logging.empty()) continue;
+    for (const config::TelemetryRef& telemetry : cluster->configs.Telemetries()) {
+      const auto& logs = telemetry->spec.access_logging;
+      if (std::none_of(logs.begin(), logs.end(), [](const auto& entry) { return entry.providers.empty(); })) continue;
+      findings.Add(*cluster, telemetry->meta,
+                   "accessLogging names no provider, and meshConfig.defaultProviders.accessLogging has none either");
+    }
+  }
+}
+
 // What is said of a use, by whether a policy depends on it or what is measured; empty: all is well.
 std::string ProviderTrouble(const MeshCluster& cluster, const std::string& name, Purpose purpose) {
   const Providers& providers = cluster.push->mesh().extension_providers;
@@ -345,6 +359,9 @@ void TagOverridesUnread(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& ProviderRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"IST0157", "InvalidTelemetryProvider", Level::kWarning, "logs that are meant for nobody are not written",
+       "name a provider of meshConfig.extensionProviders (envoy is one), or a default one in the mesh config", "",
+       LogsOfNoProvider, false},
       {"WT571", "ProviderNotFound", Level::kWarning, "nothing is traced, measured or logged for those it is meant for",
        "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full",
        "istio/istio#52149, #37829", ProviderUnknown},

@@ -5,9 +5,12 @@
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/json_access.h"
 #include "core/model/host_name.h"
 #include "core/push/delegates.h"
+#include "core/push/push_context.h"
 #include "core/push/virtual_service_index.h"
+#include "core/validation/istio_object.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "re2/re2.h"
@@ -191,6 +194,95 @@ void UnreachableRules(const Mesh& mesh, Findings& findings) {
                      fmt::format("http rule {} is never used: rule {} {}", i + 1, j + 1,
                                  all ? "before it takes every request" : "before it has the same match"));
         break;
+      }
+    }
+  });
+}
+
+// What istiod's webhook says of a VirtualService's rules and matches that come too late. istiod:
+// pkg/config/analysis/analyzers/schema/validation.go makes findings of these warnings, too.
+void TellWarnings(const Mesh& mesh, std::string_view sign, std::string_view code, Findings& findings) {
+  for (const BroughtObject& b : mesh.brought()) {
+    if (Text(b.object, "kind") != "VirtualService") continue;
+    const validation::Verdict verdict = validation::Judge(b.object, mesh.world().profile());
+    if (!verdict.denied.empty() || findings.Has(code, b.cluster, NameOf(b))) continue;
+    for (const std::string& warning : verdict.warnings) {
+      if (warning.find(sign) != warning.npos) findings.Add(b.cluster, NameOf(b), {b.file, b.line}, warning);
+    }
+  }
+}
+
+void RulesNeverUsed(const Mesh& mesh, Findings& findings) {
+  UnreachableRules(mesh, findings);
+  TellWarnings(mesh, " not used (", "IST0130", findings);
+}
+
+void MatchesNeverUsed(const Mesh& mesh, Findings& findings) {
+  TellWarnings(mesh, " is not used (duplicate", "IST0131", findings);
+}
+
+// A gateway's pods read no tokens. istiod: pkg/config/analysis/analyzers/virtualservice/jwtclaimroute.go
+void ClaimsNobodyReads(const Mesh& mesh, Findings& findings) {
+  constexpr std::string_view kClaims = "@request.auth.claims";
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    if (cluster.push == nullptr) return;
+    std::string asked;
+    for (const auto& http : vs.spec.http) {
+      for (const auto& match : http.match) {
+        for (const auto* headers : {&match.headers, &match.without_headers}) {
+          for (const auto& [name, value] : *headers) {
+            if (name.starts_with(kClaims)) asked = name;
+          }
+        }
+      }
+    }
+    if (asked.empty()) return;
+    for (const std::string& name : vs.spec.gateways) {
+      const std::string full = pilot::ResolveGatewayName(name, vs.meta.ns);
+      for (const config::GatewayRef& gateway : cluster.configs.Gateways()) {
+        if (gateway->meta.ns + "/" + gateway->meta.name != full) continue;
+        for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+          const kube::Object& object = *pod->pod();
+          if (!pod->router() || !Selects(gateway->spec.selector, object.meta.labels)) continue;
+          if (!cluster.push->authn().GetJwtPoliciesForWorkload(object.meta.ns, object.meta.labels).empty()) continue;
+          return findings.Add(
+              cluster, vs.meta,
+              fmt::format("matches {}, and no RequestAuthentication reads tokens for {}.{} of Gateway {}", asked,
+                          pod->app(), object.meta.ns, full));
+        }
+      }
+    }
+  });
+}
+
+// Rules of the mesh's clients hold for them alone. istiod:
+// pkg/config/analysis/analyzers/virtualservice/destinationhosts.go, analyzeSubset
+void SubsetsOfMeshAlone(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    const auto& gateways = vs.spec.gateways;
+    if (std::all_of(gateways.begin(), gateways.end(), [](const auto& name) { return name == pilot::kMeshGateway; }))
+      return;
+    for (const auto& http : vs.spec.http) {
+      for (const auto& route : http.route) {
+        if (!route.destination.subset.empty()) continue;
+        const std::string host = FullHost(route.destination.host, vs.meta.ns);
+        for (const config::VirtualServiceRef& other : cluster.configs.VirtualServices()) {
+          if (!OfMesh(other->spec)) continue;
+          const auto& hosts = other->spec.hosts;
+          const bool its = std::any_of(hosts.begin(), hosts.end(),
+                                       [&](const std::string& each) { return FullHost(each, other->meta.ns) == host; });
+          const bool subset = std::any_of(other->spec.http.begin(), other->spec.http.end(), [&](const auto& rule) {
+            return std::any_of(rule.route.begin(), rule.route.end(), [&](const auto& to) {
+              return !to.destination.subset.empty() && FullHost(to.destination.host, other->meta.ns) == host;
+            });
+          });
+          if (!its || !subset) continue;
+          return findings.Add(
+              cluster, vs.meta,
+              fmt::format("routes to {} as a whole: the subsets of VirtualService {}/{} are for clients "
+                          "in the mesh",
+                          host, other->meta.ns, other->meta.name));
+        }
       }
     }
   });
@@ -806,7 +898,16 @@ const std::vector<Rule>& VirtualServiceRules() {
       {"IST0122", "InvalidRegexp", Level::kWarning, "Envoy refuses the whole route configuration",
        "write it as RE2 has it", "istio/istio#56807", Regexes},
       {"IST0130", "VirtualServiceUnreachableRule", Level::kWarning, "the first rule that matches is taken",
-       "order the rules from the special to the general", "imroc/learning-istio#10", UnreachableRules},
+       "order the rules from the special to the general", "imroc/learning-istio#10", RulesNeverUsed},
+      {"IST0131", "VirtualServiceIneffectiveMatch", Level::kInfo, "the first rule that matches is taken",
+       "take the match out, or order the rules from the special to the general", "", MatchesNeverUsed, false},
+      {"IST0140", "IngressRouteRulesNotAffected", Level::kWarning,
+       "what comes in by a gateway is routed by the rules of that gateway alone",
+       "name the subset in the gateway's rules, too, or bind the other VirtualService to the gateway", "",
+       SubsetsOfMeshAlone, false},
+      {"IST0149", "JwtClaimBasedRoutingWithoutRequestAuthN", Level::kError,
+       "claims that nobody has read match nothing: requests have no route",
+       "add a RequestAuthentication for the gateway's pods", "", ClaimsNobodyReads},
       {"IST0132", "VirtualServiceHostNotFoundInGateway", Level::kWarning, "the gateway answers 404",
        "add the host to the Gateway's server", "", HostsOfGateways},
       {"WT502", "VirtualServiceHostUnknown", Level::kWarning, "the rules are never asked", "mend the host's name",
