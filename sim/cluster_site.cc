@@ -36,4 +36,10 @@ absl::Status ClusterSite::MayAskDns(WorkloadId from, std::string_view asked) con
                   policy->meta.ns, policy->meta.name, name));
 }
 
+FindSecret ClusterSite::Secrets() const {
+  return [this](std::string_view ns, std::string_view secret) {
+    return cluster->api().Get("Secret", {std::string(ns), std::string(secret)});
+  };
+}
+
 }  // namespace wavetank::sim

@@ -101,6 +101,8 @@ struct ClusterSite {
   // DeadlineExceeded, with the policy: a NetworkPolicy keeps a workload's queries from DNS, where nobody answers them.
   // `asked`: a name; an address is no query.
   absl::Status MayAskDns(WorkloadId from, std::string_view asked) const;
+  // Secrets as its API server has them; for as long as it lives.
+  FindSecret Secrets() const;
   // The client's side of TLS towards istiod: which roots it trusts, and which name it expects. Shared by all that ask
   // for the same. `roots_pem` may be hostile: InvalidArgument.
   absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> TlsTo(const std::string& roots_pem,

@@ -23,6 +23,7 @@
 #include "sim/agent/pod_agent.h"
 #include "sim/agent/pod_files.h"
 #include "sim/agent/pod_references.h"
+#include "sim/apps/httpbin.h"
 #include "sim/apps/rate_limit_service.h"
 #include "sim/kernel/node_hosts.h"
 #include "sim/pod_calls.h"
@@ -110,6 +111,7 @@ void PodProcess::StartContainers() {
     if (Text(container, "name") == "istio-proxy") continue;
     const std::string image = Text(container, "image");
     if (image.substr(image.rfind('/') + 1).starts_with("ext-authz")) authorizer_ = true;
+    if (IsHttpbin(image)) httpbin_ = true;
     for (const nlohmann::json& port : Items(At(container, "ports"))) {
       if (Text(port, "protocol", "TCP") != "TCP") continue;
       const auto number = static_cast<uint16_t>(Number(port, "containerPort"));
@@ -578,12 +580,30 @@ envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall& call) {
   if (limits_ != nullptr) reply = limits_->Serve(call.spec, commons.host->Now());
   reply.server = server_;
   if (limits_ != nullptr) return reply;
+  if (httpbin_) AnswerAsHttpbin(call.spec, random_, &reply);
   if (const AppBehaviour* behaviour = commons.behaviours.empty() ? nullptr : Behaviour(); behaviour != nullptr) {
     Behave(*behaviour, call, commons.host->Now() - started_, random_, &reply);
     if (reply.code == 200 && !behaviour->calls.empty()) reply.later = CallFirst(*behaviour, call, reply);
   }
   if (grpc && !reply.later) SayAsGrpc(&reply);
   return reply;
+}
+
+bool PodProcess::SpeaksTls(const envoysim::AcceptInfo& connection) const {
+  const AppBehaviour* const behaviour = site_.commons->behaviours.empty() ? nullptr : Behaviour();
+  return behaviour != nullptr && behaviour->tls && behaviour->tls->Speaks(connection.destination.port);
+}
+
+envoysim::HandshakeResult PodProcess::ShakeHands(const envoysim::AcceptInfo& /*connection*/,
+                                                 const envoysim::FirstFlight& hello) {
+  const auto server = ServerOf(*Behaviour()->tls, pod_->meta.ns, hello.sni, site_.Secrets());
+  if (server.ok() && (*server)->certificate != nullptr)
+    return site_.commons->plane->tls().Handshake(hello, **server, host_.WallClock());
+  // It has nothing to show: its Secret went, or nobody can have a certificate for that name.
+  envoysim::HandshakeResult out;
+  out.client.error = "TLS_error:|268436496:SSL routines:OPENSSL_internal:SSLV3_ALERT_HANDSHAKE_FAILURE:TLS_error_end";
+  out.client.counter = "connection_error";
+  return out;
 }
 
 bool PodProcess::CallFirst(const AppBehaviour& behaviour, const envoysim::InboundCall& call,

@@ -115,6 +115,9 @@ class PodProcess final : public envoysim::EnvoyContext,
   void Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<envoysim::DnsAnswer>)> done) override;
   // Application
   envoysim::AppReply Serve(const envoysim::InboundCall& call) override;
+  bool SpeaksTls(const envoysim::AcceptInfo& connection) const override;
+  envoysim::HandshakeResult ShakeHands(const envoysim::AcceptInfo& connection,
+                                       const envoysim::FirstFlight& hello) override;
 
   ClusterSite& site_;
   kube::ObjectRef pod_;
@@ -122,6 +125,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   std::string name_, app_;
   NameId server_ = kNoName;
   bool authorizer_ = false;                   // a container's image is Istio's sample authorizer, ".../ext-authz:TAG"
+  bool httpbin_ = false;                      // one's is Istio's sample httpbin
   std::unique_ptr<RateLimitService> limits_;  // null: no container of it is one
   WorkloadId workload_{};
   std::optional<pilot::ProxyBootstrap> bootstrap_;  // nothing: not injected, or its agent cannot start

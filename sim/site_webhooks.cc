@@ -196,18 +196,28 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
   dialling.sni = host;
   dialling.tls = *std::move(tls);
   dialling.timeout = 10s;  // timeoutSeconds
+  const SocketAddress to = dialling.to;
+  const std::string url =
+      fmt::format("{}?timeout=10s", target.url.empty() ? fmt::format("https://{}:{}{}", host, port, path) : target.url);
   auto opened = std::make_shared<std::weak_ptr<Channel>>();
   const auto review = std::make_shared<json>(
       pilot::MakeAdmissionReview(std::move(asked), fmt::format("{}-review-{}", config_.name, ++review_count_)));
-  *opened = world_.channels_->Dial(
-      std::move(dialling),
-      [opened, finish, review, path, in_its_words, alive = std::weak_ptr<int>(alive_)](const absl::Status& status) {
+  *opened =
+      world_.channels_->Dial(std::move(dialling), [opened, finish, review, path, in_its_words, to, url,
+                                                   alive = std::weak_ptr<int>(alive_)](const absl::Status& status) {
         const ChannelRef channel = opened->lock();
-        if (Message(status).find("x509: ") != std::string_view::npos && !alive.expired()) {
+        if (!status.ok()) {
+          if (alive.expired()) return finish(status);
+          // What is wrong with the Service, or with what it shows; else nothing comes through in time, or back.
           const absl::Status words = in_its_words();
-          return finish(words.ok() ? status : words);
+          if (!words.ok()) return finish(words);
+          const bool refused = Message(status).find("connection refused") != std::string_view::npos;
+          return finish(absl::UnavailableError(
+              fmt::format("Post \"{}\": {}", url,
+                          refused ? fmt::format("dial tcp {}: connect: connection refused", to.ToString())
+                                  : "context deadline exceeded")));
         }
-        if (!status.ok() || channel == nullptr) return finish(status.ok() ? absl::UnavailableError("closed") : status);
+        if (channel == nullptr) return finish(absl::UnavailableError("closed"));
         // A 404, in the API server's words.
         if (!pilot::ServesWebhook(pilot::kInjectPath, path)) {
           channel->Close(Channel::End::kClient);

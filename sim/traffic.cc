@@ -30,10 +30,18 @@ envoysim::RequestRecord Failure(std::string_view details) {
 
 envoysim::RequestSpec RequestOf(const TrafficSpec& spec) {
   envoysim::RequestSpec out;
-  out.authority = spec.port == 80 ? spec.host : fmt::format("{}:{}", spec.host, spec.port);
+  const int usual_port = spec.flight == nullptr ? 80 : 443;  // that clients leave out
+  out.authority = spec.port == usual_port ? spec.host : fmt::format("{}:{}", spec.host, spec.port);
   out.path = spec.path;
   out.method = spec.method;
-  out.headers = spec.headers;
+  // A client that says a host itself means it in the name's place, as curl has it; it has one alone.
+  for (const auto& header : spec.headers) {
+    if (header.first == "host" || header.first == ":authority") {
+      out.authority = header.second;
+    } else {
+      out.headers.push_back(header);
+    }
+  }
   out.protocol = spec.http;
   if (spec.grpc) {
     const auto say = [&](std::string_view name, std::string value) {
@@ -87,7 +95,11 @@ void SendRequest(PodProcess& pod, const TrafficSpec& spec, const envoysim::Reque
   if (address == nullptr) {
     return pod.site().commons->host->Post([done = std::move(done)]() mutable { done(Failure("network unreachable")); });
   }
-  pod.client().Send({*address, static_cast<uint16_t>(spec.port)}, request, options, std::move(done));
+  if (spec.flight == nullptr)
+    return pod.client().Send({*address, static_cast<uint16_t>(spec.port)}, request, options, std::move(done));
+  envoysim::AppClient::Options in_tls = options;
+  in_tls.flight = spec.flight;
+  pod.client().Send({*address, static_cast<uint16_t>(spec.port)}, request, in_tls, std::move(done));
 }
 
 void TellRecord(const Commons& commons, const TrafficSpec& spec, const std::string& client, Time sent,
@@ -210,7 +222,7 @@ void TrafficSource::Attempt(PodProcess& pod, Try each) {
       return commons_.host->Post([done = std::move(done)]() mutable { done(Failure("network unreachable")); });
     }
     const SocketAddress to{*address, static_cast<uint16_t>(spec_.port)};
-    stream = {pod.name(), pod.client().OpenSession(to, envoysim::FirstFlight::Kind::kOpaque)};
+    stream = {pod.name(), pod.client().OpenSession(to, envoysim::FirstFlight::Kind::kOpaque, spec_.flight)};
   }
   stream.session->Send(request_, std::move(done));
 }

@@ -31,8 +31,9 @@ struct TrafficSpec {
   // server allows. gRPC's requests are HTTP/2's with its headers; what their timeout is, grpc-timeout says.
   envoysim::HttpProtocol http = envoysim::HttpProtocol::kHttp11;
   bool grpc = false;
-  int64_t requests = 0;    // 0: until it is stopped
-  Duration period = 10ms;  // between two requests
+  std::shared_ptr<const envoysim::FirstFlight> flight;  // of TLS; null: plain text
+  int64_t requests = 0;                                 // 0: until it is stopped
+  Duration period = 10ms;                               // between two requests
   // Not zero: the period changes into this one, its rate evenly, within `ramp` from the start.
   Duration ramp{}, last_period{};
   // The waits between requests are drawn, exponentially, and `period` is their mean: several are on their way at once

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
@@ -40,6 +41,11 @@ void CheckBehaviour(const Field& f) {
   for (const Field& call : f["calls"].Items()) {
     if (!sim::ParseHostPort(call["to"].Text())) call["to"].Fail("is no host:port", "write it as backend.sample:5000");
     CheckRetries(call["retries"]);
+  }
+  for (const Field& port : f["tls"]["ports"].Items()) {
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(port.Text(), &number) || number < 1 || number > 65535)
+      port.Fail(fmt::format("'{}' is no port", port.Text()), "write ports: [443]");
   }
   if (!f["calls"].present() && (f["parallel"].present() || f["callFailed"].present()))
     f.Fail("calls nobody", "say whom under calls:, or leave out parallel and callFailed");
@@ -88,6 +94,17 @@ AppBehaviour BehaviourOf(const Arguments& a) {
   out.unready_for = a.Time("unreadyFor").value_or(0ns);
   out.slow_start = a.Time("slowStart").value_or(0ns);
   for (const nlohmann::json& item : Items(a.Json("calls"))) out.calls.push_back(CallOf(Arguments(item, a.line())));
+  if (a.Has("tls")) {
+    const Arguments given(a.Json("tls"), a.line());
+    sim::AppTls& tls = out.tls.emplace();
+    for (const nlohmann::json& port : Items(given.Json("ports"))) {
+      int64_t number = 0;
+      if (absl::SimpleAtoi(TextOf(port, JsonText(port)), &number))
+        tls.ports.push_back(number);  // CheckBehaviour() has looked
+    }
+    tls.certificate = given.Text("certificate");
+    tls.clients = given.Text("clients");
+  }
   out.parallel = a.Flag("parallel");
   out.call_failed = static_cast<uint16_t>(a.Integer("callFailed", out.call_failed));
   out.slow_factor = a.Integer("slowFactor", out.slow_start > 0ns ? 10 : 1);
@@ -109,6 +126,7 @@ std::string DescribeBehaviour(const Arguments& a) {
                        answer.Has("share") ? " (" + answer.Text("share") + ")" : "");
   }
   if (const Arguments body(a.Json("body"), a.line()); body.Has("over")) how += " bodies over " + body.Text("over");
+  if (a.Has("tls")) how += " in TLS";
   if (a.Has("ready")) how += a.Flag("ready") ? " ready" : " not ready";
   if (a.Has("readyFor")) how += fmt::format(" ready {}, unready {}", a.Text("readyFor"), a.Text("unreadyFor"));
   std::vector<std::string> called;
@@ -148,7 +166,16 @@ std::vector<MappingRow> InnerRows() {
                    row::Other("timeout", FieldType::kDuration, "Of an attempt; none if left out"),
                    row::Mapping("retries", "retries", "Its own retries; none if left out"),
                    row::Other("optional", FieldType::kFlag, "Its failure is not the application's")}};
-  return {std::move(latency), std::move(answer), std::move(body), std::move(call)};
+  MappingRow tls{"behaviour.tls",
+                 "Ports that speak TLS; Secrets are those of the pods' namespace",
+                 {row::Other("ports", FieldType::kTexts, "The containers' ports; all if left out"),
+                  row::Text("certificate",
+                            "Secret with what they show (tls.crt); if left out, a certificate of the public authority "
+                            "for the name that a client asks for"),
+                  row::Text("clients",
+                            "Secret with the authorities (ca.crt, cacert, or its only entry) of the certificates that "
+                            "clients must show; none if left out")}};
+  return {std::move(latency), std::move(answer), std::move(body), std::move(call), std::move(tls)};
 }
 
 }  // namespace
@@ -165,6 +192,7 @@ void RegisterBehaviour(std::vector<ActionKind>& table) {
                 row::Mappings("answers", "behaviour.answer", "The first that fits is given; 200 if none does"),
                 row::Mapping("body", "behaviour.body", "Of its answers; at once if left out"),
                 row::Mappings("calls", "behaviour.call", "Whom it calls before it answers 200, in order"),
+                row::Mapping("tls", "behaviour.tls", "Its ports speak TLS; plain text if left out"),
                 row::Other("parallel", FieldType::kFlag, "All calls at once instead of one after the other"),
                 row::Integer("callFailed", 400, 599, "The answer when a call failed; 502 if left out"),
                 row::Other("ready", FieldType::kFlag, "Whether the readiness probe succeeds; true if left out"),
@@ -179,7 +207,8 @@ void RegisterBehaviour(std::vector<ActionKind>& table) {
            "connection; `header` and `value`: only to such requests); also `ready: false`, `readyFor`, `unreadyFor`, "
            "`slowStart`; `body: {over: 2s, pieces: 4}`, answers that come over time after their head. `calls: [{to: "
            "backend.sample:5000, timeout: 1s, retries: {attempts: 3}}]` come before the "
-           "answer; the sixteenth of a circle is answered with 508. The latest rule for a pod is in force; one without "
+           "answer; the sixteenth of a circle is answered with 508. `tls: {ports: [443], certificate: SECRET, clients: "
+           "SECRET}`: those ports speak TLS. The latest rule for a pod is in force; one without "
            "any of these ends it",
        .check = CheckBehaviour,
        .describe = DescribeBehaviour,

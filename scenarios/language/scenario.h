@@ -11,6 +11,7 @@
 #include "core/base/time.h"
 #include "nlohmann/json.hpp"
 #include "scenarios/language/range.h"
+#include "sim/apps/app_tls.h"
 #include "sim/mending/mending.h"
 #include "sim/world_options.h"
 
@@ -100,9 +101,10 @@ struct FlowSpec {
   std::optional<TokenSpec> token;
   int64_t body_bytes = 0, body_pieces = 0;  // sim::TrafficSpec
   Duration body_over{};
-  bool keep_alive = false;  // one connection for all requests, else a new one each
-  bool tcp = false;         // bytes instead of HTTP
-  std::string http;         // "http1.0", "http2", "grpc"; empty: HTTP/1.1
+  bool keep_alive = false;            // one connection for all requests, else a new one each
+  bool tcp = false;                   // bytes instead of HTTP
+  std::string http;                   // "http1.0", "http2", "grpc"; empty: HTTP/1.1
+  std::optional<sim::ClientTls> tls;  // nothing: in plain text
   int64_t rate_per_kilosecond = 100'000;
   // Not zero: the rate becomes this one, evenly, within `ramp` from the traffic's start.
   Duration ramp{};

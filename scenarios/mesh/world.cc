@@ -78,6 +78,7 @@ sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::
   out.keep_alive = flow.keep_alive;
   out.tcp = flow.tcp;
   out.protocol = flow.http;
+  out.tls = flow.tls;
   out.requests = traffic.requests;
   out.period = Duration(1'000'000'000'000 / rate);
   out.ramp = flow.ramp;

@@ -157,6 +157,7 @@ void AddTraffic(std::vector<MappingRow>& all) {
             "pod); of TCP: streams that stay"),
         row::Choice("protocol", {"http", "http1.0", "http2", "grpc", "tcp"},
                     "What its clients speak; http is HTTP/1.1"),
+        row::Mapping("tls", "tls", "Its clients speak TLS; plain text if left out"),
         row::Other("rate", kRate, "Events per second or minute, e.g. 100/s"),
         row::Choice("arrivals", {"even", "poisson"},
                     "Requests come evenly at that rate, or at random, as from many users"),
@@ -178,6 +179,16 @@ void AddTraffic(std::vector<MappingRow>& all) {
                  "Each user sends, waits for the answer, thinks, and sends again",
                  {row::Integer("users", 1, 100'000, "How many").Required(),
                   row::Other("think", kDuration, "Between an answer and the next request; none if left out")}});
+  all.push_back(
+      {"tls",
+       "How a flow's clients speak TLS; Secrets are those of their cluster",
+       {row::Text("serverName",
+                  "Asked for (SNI), and wanted in the server's certificate; the host of `to` if left out"),
+        row::Named("trusts",
+                   "Secret with the authorities that they believe (ca.crt, cacert, or its only entry); the public "
+                   "authority of servers outside if left out"),
+        row::Named("certificate", "Secret with their own certificate (tls.crt); none if left out"),
+        row::Other("insecure", kFlag, "They take whatever the server shows")}});
   all.push_back(
       {"token",
        "A token (JWT) that each request brings, signed (ES256) when its traffic starts",

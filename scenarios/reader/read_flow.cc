@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "core/base/ip.h"
 #include "scenarios/mesh/retries.h"
 #include "scenarios/reader/mappings.h"
 #include "scenarios/reader/parts.h"
@@ -57,6 +58,23 @@ void ReadBody(const Field& body, const Field& flow, FlowSpec* out) {
   }
 }
 
+// As curl: the name of the URL is asked for and wanted, an address is no name.
+sim::ClientTls ReadTls(const Field& f, const FlowSpec& flow) {
+  CheckMapping(f, MappingNamed("tls"), nullptr);
+  sim::ClientTls tls;
+  tls.server_name = f["serverName"].Text(IsIpAddress(flow.host) ? "" : flow.host);
+  tls.trusts = f["trusts"].Text();
+  tls.certificate = f["certificate"].Text();
+  tls.insecure = f["insecure"].Flag(false);
+  if (tls.insecure && f["trusts"].present())
+    f["trusts"].Fail("nobody looks at what the server shows", "leave out insecure, or trusts");
+  if (tls.server_name.empty() && !tls.insecure)
+    f.Fail(fmt::format("{} is no name that a certificate could be for", flow.host),
+           "say serverName, or insecure: true");
+  if (flow.http == "http1.0") f.Fail("is not told of HTTP/1.0 here", "leave out tls, or protocol");
+  return tls;
+}
+
 }  // namespace
 
 FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
@@ -88,6 +106,7 @@ FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
     f["method"].Fail(fmt::format("'{}' is not gRPC's, whose calls are POSTs", flow.method), "leave it out");
   for (const auto& [name, value] : f["headers"].Entries()) flow.headers[absl::AsciiStrToLower(name)] = value.Text();
   if (f["token"].present()) flow.token = ReadToken(f["token"], scenario);
+  if (f["tls"].present()) flow.tls = ReadTls(f["tls"], flow);
   if (const Field body = f["body"]; body.present()) ReadBody(body, f, &flow);
   const bool multiplexes = flow.http == "http2" || flow.http == "grpc";
   flow.keep_alive = f["connections"].Text(multiplexes ? "keep-alive" : "new") == "keep-alive";

@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "fmt/format.h"
 
 namespace wavetank::serve {
@@ -16,7 +17,9 @@ absl::Status Unknown(const std::string& option) {
 absl::Status ReadUrl(std::string url, CurlCall& call) {
   if (const size_t scheme = url.find("://"); scheme != std::string::npos) {
     const std::string name = absl::AsciiStrToLower(url.substr(0, scheme));
-    if (name != "http") {
+    call.tls = name == "https";
+    if (call.tls) call.port = 443;
+    if (name != "http" && !call.tls) {
       return absl::InvalidArgumentError(
           fmt::format("curl: (1) Protocol \"{}\" not supported by the curl of simulated pods\n", name));
     }
@@ -45,27 +48,85 @@ absl::Status ReadHeader(const std::string& text, CurlCall& call) {
   if (colon == std::string::npos || colon == 0) return absl::OkStatus();  // curl sends none either
   std::string value = text.substr(colon + 1);
   absl::StripAsciiWhitespace(&value);
-  call.headers[absl::AsciiStrToLower(text.substr(0, colon))] = value;
+  const std::string name = absl::AsciiStrToLower(text.substr(0, colon));
+  // "Accept:" takes back what curl would say itself.
+  if (value.empty()) return call.headers.erase(name), absl::OkStatus();
+  call.headers[name] = value;
   return absl::OkStatus();
+}
+
+// --resolve HOST:PORT:ADDRESS
+struct Resolve {
+  std::string host, address;
+  int port = 0;
+};
+
+absl::StatusOr<Resolve> ReadResolve(const std::string& text) {
+  const size_t port = text.find(':'), address = port == text.npos ? text.npos : text.find(':', port + 1);
+  Resolve out;
+  if (address != text.npos) {
+    out.host = text.substr(0, port);
+    out.address = text.substr(address + 1);
+  }
+  if (out.address.empty() || !absl::SimpleAtoi(text.substr(port + 1, address - port - 1), &out.port)) {
+    return absl::InvalidArgumentError(fmt::format("curl: (49) Couldn't parse CURLOPT_RESOLVE entry '{}'\n", text));
+  }
+  if (out.address.starts_with('[') && out.address.ends_with(']'))
+    out.address = out.address.substr(1, out.address.size() - 2);
+  return out;
+}
+
+// The words of RFC 9110 for the codes that servers and proxies give.
+std::string_view PhraseOf(int code) {
+  static const auto* const kReasons = new std::map<int, std::string_view>{{200, "OK"},
+                                                                          {201, "Created"},
+                                                                          {202, "Accepted"},
+                                                                          {204, "No Content"},
+                                                                          {206, "Partial Content"},
+                                                                          {301, "Moved Permanently"},
+                                                                          {302, "Found"},
+                                                                          {303, "See Other"},
+                                                                          {304, "Not Modified"},
+                                                                          {307, "Temporary Redirect"},
+                                                                          {308, "Permanent Redirect"},
+                                                                          {400, "Bad Request"},
+                                                                          {401, "Unauthorized"},
+                                                                          {403, "Forbidden"},
+                                                                          {404, "Not Found"},
+                                                                          {405, "Method Not Allowed"},
+                                                                          {408, "Request Timeout"},
+                                                                          {409, "Conflict"},
+                                                                          {413, "Payload Too Large"},
+                                                                          {426, "Upgrade Required"},
+                                                                          {429, "Too Many Requests"},
+                                                                          {431, "Request Header Fields Too Large"},
+                                                                          {500, "Internal Server Error"},
+                                                                          {501, "Not Implemented"},
+                                                                          {502, "Bad Gateway"},
+                                                                          {503, "Service Unavailable"},
+                                                                          {504, "Gateway Timeout"}};
+  const auto it = kReasons->find(code);
+  return it == kReasons->end() ? "Unknown" : it->second;
 }
 
 // Options that change nothing here; true: a value follows.
 const std::map<std::string, bool>& WithoutEffect() {
   static const auto* const kOptions = new std::map<std::string, bool>{
-      {"--connect-timeout", true},    {"-v", false},    {"--verbose", false},  {"-k", false},
-      {"--insecure", false},          {"-L", false},    {"--location", false}, {"--http1.1", false},
-      {"--no-progress-meter", false}, {"-4", false},    {"--ipv4", false},     {"-A", true},
-      {"--user-agent", true},         {"--retry", true}};
+      {"--connect-timeout", true},    {"-L", false}, {"--location", false}, {"--http1.1", false},
+      {"--no-progress-meter", false}, {"-4", false}, {"--ipv4", false},     {"--retry", true}};
   return *kOptions;
 }
 
 constexpr double kMostSeconds = 1e6;
+constexpr char kUserAgent[] = "curl/8.5.0";
 
 }  // namespace
 
 absl::StatusOr<CurlCall> ReadCurl(const std::vector<std::string>& argv) {
   CurlCall call;
   std::string url;
+  std::vector<Resolve> resolves;
+  call.headers = {{"accept", "*/*"}, {"user-agent", kUserAgent}};
   // "-sS" is "-s -S"; "-ofile" is "-o file".
   std::vector<std::string> words;
   for (size_t i = 1; i < argv.size(); ++i) {
@@ -76,7 +137,7 @@ absl::StatusOr<CurlCall> ReadCurl(const std::vector<std::string>& argv) {
     }
     for (size_t k = 1; k < word.size(); ++k) {
       words.push_back(std::string("-") + word[k]);
-      if (std::string_view("HXowmdA").find(word[k]) != std::string_view::npos && k + 1 < word.size()) {
+      if (std::string_view("HXowmdAD").find(word[k]) != std::string_view::npos && k + 1 < word.size()) {
         words.push_back(word.substr(k + 1));
         break;
       }
@@ -101,15 +162,34 @@ absl::StatusOr<CurlCall> ReadCurl(const std::vector<std::string>& argv) {
     } else if (word == "-o" || word == "--output") {
       call.to_nowhere = true;
       value();
+    } else if (word == "-D" || word == "--dump-header") {
+      call.dump_head = value() == "-";
     } else if (word == "-w" || word == "--write-out") {
       call.write_out = value();
     } else if (word == "-X" || word == "--request") {
       call.method = value();
     } else if (word == "-d" || word == "--data") {
-      value();
+      call.body_bytes += static_cast<int64_t>(value().size());
       if (call.method == "GET") call.method = "POST";
+      call.headers.try_emplace("content-type", "application/x-www-form-urlencoded");
     } else if (word == "-H" || word == "--header") {
       if (absl::Status status = ReadHeader(value(), call); !status.ok()) return status;
+    } else if (word == "-A" || word == "--user-agent") {
+      call.headers["user-agent"] = value();
+    } else if (word == "-v" || word == "--verbose") {
+      call.verbose = true;
+    } else if (word == "-k" || word == "--insecure") {
+      call.insecure = true;
+    } else if (word == "--resolve") {
+      absl::StatusOr<Resolve> resolve = ReadResolve(value());
+      if (!resolve.ok()) return resolve.status();
+      resolves.push_back(*std::move(resolve));
+    } else if (word == "--cacert" || word == "--cert" || word == "-E" || word == "--key") {
+      // Simulated containers have no files.
+      return absl::InvalidArgumentError(
+          word == "--cacert"
+              ? fmt::format("curl: (77) error setting certificate verify locations:  CAfile: {}\n", value())
+              : fmt::format("curl: (58) could not load {}\n", value()));
     } else if (word == "--url") {
       url = value();
     } else if (word == "-0" || word == "--http1.0") {
@@ -134,8 +214,44 @@ absl::StatusOr<CurlCall> ReadCurl(const std::vector<std::string>& argv) {
     return absl::InvalidArgumentError("curl: try 'curl --help' or 'curl --manual' for more information\n");
   }
   if (absl::Status status = ReadUrl(std::move(url), call); !status.ok()) return status;
+  for (const Resolve& resolve : resolves) {
+    if (resolve.host == call.host && resolve.port == call.port) call.connect_to = resolve.address;
+  }
   return call;
 }
+
+namespace {
+
+std::string HeadOf(const CurlCall& call, const CurlAnswer& answer) {
+  std::string out = call.protocol == "http2" ? fmt::format("HTTP/2 {} \r\n", answer.code)
+                                             : fmt::format("HTTP/1.1 {} {}\r\n", answer.code, PhraseOf(answer.code));
+  const std::vector<std::string> lines = absl::StrSplit(std::string(answer.headers), '\n', absl::SkipEmpty());
+  for (const std::string& line : lines) out += line + "\r\n";
+  return out + "\r\n";
+}
+
+// What -v shows of both heads, each line behind a sign.
+std::string Exchange(const CurlCall& call, const CurlAnswer& answer) {
+  const bool http2 = call.protocol == "http2", usual = call.port == (call.tls ? 443 : 80);
+  const auto host = call.headers.find("host");
+  std::string out = fmt::format("> {} {} {}\r\n> Host: {}\r\n", call.method, call.path,
+                                http2                        ? "HTTP/2"
+                                : call.protocol == "http1.0" ? "HTTP/1.0"
+                                                             : "HTTP/1.1",
+                                host != call.headers.end() ? host->second
+                                : usual                    ? call.host
+                                                           : fmt::format("{}:{}", call.host, call.port));
+  for (const auto& [name, value] : call.headers) {
+    if (name != "host") out += fmt::format("> {}: {}\r\n", name, value);
+  }
+  out += "> \r\n";
+  if (answer.code == 0) return out;
+  const std::vector<std::string> lines = absl::StrSplit(HeadOf(call, answer), "\r\n", absl::SkipEmpty());
+  for (const std::string& line : lines) out += fmt::format("< {}\r\n", line);
+  return out + "< \r\n";
+}
+
+}  // namespace
 
 CommandResult CurlResult(const CurlCall& call, const CurlAnswer& answer) {
   CommandResult out;
@@ -143,6 +259,9 @@ CommandResult CurlResult(const CurlCall& call, const CurlAnswer& answer) {
     out.exit_code = exit_code;
     if (!call.silent || call.show_errors) out.err += fmt::format("curl: ({}) {}\n", exit_code, text);
   };
+  const bool connected = answer.code != 0 || (answer.why != "no such host" && answer.why != "TLS handshake failed" &&
+                                              answer.why.find("refused") == answer.why.npos);
+  if (call.verbose && connected) out.err += Exchange(call, answer);
   if (answer.code == 0) {
     if (answer.why == "client timeout") {
       fail(28, fmt::format("Operation timed out after {} milliseconds with 0 bytes received", call.max_time / 1ms));
@@ -151,14 +270,28 @@ CommandResult CurlResult(const CurlCall& call, const CurlAnswer& answer) {
     } else if (answer.why.find("refused") != std::string_view::npos ||
                answer.why.find("nobody listens") != std::string_view::npos) {
       fail(7, fmt::format("Failed to connect to {} port {}: Connection refused", call.host, call.port));
+    } else if (answer.why == "TLS handshake failed" && answer.closer.find("VERIFY_FAILED") != answer.closer.npos) {
+      fail(60,
+           answer.closer.find("SAN") == answer.closer.npos
+               ? "SSL certificate problem: unable to get local issuer certificate"
+               : fmt::format("SSL: no alternative certificate subject name matches target host name '{}'", call.host));
+    } else if (answer.why == "TLS handshake failed") {
+      fail(35, fmt::format("OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to {}:{}", call.host, call.port));
+    } else if (call.tls && answer.why == "connection reset" && !answer.closer.empty()) {
+      // A proxy on the way wanted no such client, and heard no more than its hello.
+      fail(35,
+           fmt::format("OpenSSL SSL_connect: Connection reset by peer in connection to {}:{}", call.host, call.port));
     } else {
       fail(56, "Recv failure: Connection reset by peer");
     }
   } else if (call.fail && answer.code >= 400) {
+    if (call.dump_head) out.out += HeadOf(call, answer);
     fail(22, fmt::format("The requested URL returned error: {}", answer.code));
-  } else if (!call.to_nowhere) {
-    if (call.include_head || call.only_head)
-      out.out += fmt::format("{} {}\r\n\r\n", call.protocol == "http2" ? "HTTP/2" : "HTTP/1.1", answer.code);
+  } else if (call.to_nowhere) {
+    if (call.dump_head) out.out += HeadOf(call, answer);
+  } else {
+    if (call.dump_head) out.out += HeadOf(call, answer);
+    if (call.include_head || call.only_head) out.out += HeadOf(call, answer);
     if (!call.only_head) out.out += answer.body;
   }
   out.out += absl::StrReplaceAll(call.write_out, {{"%{http_code}", fmt::format("{:03}", answer.code)},

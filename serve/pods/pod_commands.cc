@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "core/base/ip.h"
 #include "core/base/json_access.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
@@ -98,6 +99,8 @@ PodCommands::PodCommands(Loop& loop, const HeldConfig& held) : loop_(loop), held
     answer.code = record.record.code;
     answer.body = BodyOf(record);
     answer.why = record.record.details;
+    answer.closer = record.record.server_details;
+    answer.headers = record.record.headers;
     answer.seconds = ToMillis(record.done - record.sent) / 1000;
     const auto tell = std::move(it->second);
     waiting_.erase(it);
@@ -189,6 +192,17 @@ void PodCommands::Curl(sim::World& world, const PodPort& where, const CurlCall& 
   traffic.path = call.path;
   traffic.method = call.method;
   traffic.headers = call.headers;
+  traffic.body_bytes = call.body_bytes;
+  if (call.tls) {
+    traffic.tls.emplace();
+    traffic.tls->insecure = call.insecure;
+    if (!IsIpAddress(call.host)) traffic.tls->server_name = call.host;
+  }
+  if (!call.connect_to.empty()) {
+    traffic.host = call.connect_to;
+    const bool usual = call.port == (call.tls ? 443 : 80);
+    traffic.headers.try_emplace("host", usual ? call.host : fmt::format("{}:{}", call.host, call.port));
+  }
   traffic.protocol = call.protocol;
   traffic.timeout = call.max_time;
   traffic.requests = 1;

@@ -35,7 +35,7 @@ class FilesAtStart final : public agent::Files {
   const std::string& api_server_roots_;
 };
 
-// What a machine trusts: none of the world's authorities is among them.
+// What a machine trusts: no authority of a mesh is among them, but that of servers outside (sim/apps/app_tls.h).
 const std::string& SystemRoots() {
   static const auto* const pem =
       new std::string(x509::MakeRootCa(0, "a public authority", Time{}, std::chrono::hours(24 * 36500)).root->ToPem());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "fakes/envoy/apps/app.h"
+#include "sim/apps/app_tls.h"
 #include "sim/apps/retry.h"
 
 namespace wavetank::sim {
@@ -57,6 +59,7 @@ struct AppBehaviour {
   int64_t slow_factor = 1;
   // Once the time of service is over, and the answer is to be 200: one after the other, or all at once.
   std::vector<AppCall> calls;
+  std::optional<AppTls> tls;  // nothing: all its ports speak plain text
   bool parallel = false;
   uint16_t call_failed = 502;  // the answer when a call failed that is not optional
 };

@@ -10,6 +10,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -71,6 +72,19 @@ TEST_F(Admission, ABarePodBeforeIstiodAnswersIsNotThereAndThatIsSaidUntilItIsApp
   Settle();
   EXPECT_TRUE(IsInjected("bare"));
   EXPECT_THAT(world_->Unready(), IsEmpty());
+}
+
+TEST_F(Admission, AnIstiodThatHasGoneIsMissedInTheApiServersWords) {
+  Do("install", {{"cluster", "cluster1"}});
+  Settle();
+  Apply("cluster1", "sample");
+  ASSERT_TRUE(Api().Patch("Deployment", {kSystemNamespace, "istiod"}, {{"spec", {{"replicas", 0}}}}).ok());
+  Settle();
+  Bare();
+  Settle();
+  EXPECT_THAT(world_->Unready(),
+              Contains(HasSubstr("Post \"https://istiod.istio-system.svc:443/inject?timeout=10s\": no endpoints "
+                                 "available for service \"istiod\"; ")));
 }
 
 TEST_F(Admission, PodsOfADeploymentBeforeIstiodAnswersComeByThemselves) {

@@ -78,15 +78,34 @@ class ServerConnection final : public ConnectionHandler {
   void OnTls(ConnectionId, const TlsOutcome&) override {}
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>& flight, Duration lead) override {
     announced_ = flight->announced;
+    speaks_tls_ = state_->application.SpeaksTls(state_->fabric.info(id_));
     if (flight->kind != FirstFlight::Kind::kTls) return;
-    // A plain-text server that is spoken to in TLS.
+    if (speaks_tls_ && !in_tls_) return ShakeHands(*flight, lead);
+    // A server in plain text, or within its session, that is spoken to in TLS.
     TlsOutcome outcome;
     outcome.error = "TLS_error:|268435703:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER:TLS_error_end";
     state_->fabric.AnswerTls(id_, outcome, lead);
-    Close(CloseKind::kFin);
+    if (!in_tls_) Close(CloseKind::kFin);  // else the client closes, behind what it has read
+  }
+  void ShakeHands(const FirstFlight& hello, Duration lead) {
+    const HandshakeResult result = state_->application.ShakeHands(state_->fabric.info(id_), hello);
+    state_->fabric.AnswerTls(id_, result.client, lead);
+    if (result.client.local) return;  // the client closes
+    // Under TLS 1.3 the client believes to be connected until it says something.
+    refused_ = result.client.refused;
+    in_tls_ = result.server_ok;
+    if (!in_tls_ && !refused_) Close(CloseKind::kTlsFailed);
   }
   // It reads a request to its end before it looks at it.
   void OnRequest(ConnectionId, ExchangeId exchange, const RequestSpec& spec, Duration lead) override {
+    if (refused_) return Close(CloseKind::kTlsFailed);
+    if (speaks_tls_ && !in_tls_) {
+      // In plain text, as nginx and Go's servers have it: 400 and no more.
+      Reply reply;
+      reply.code = 400;
+      reply.has_body = reply.close = true;
+      return state_->fabric.Answer(exchange, reply, lead);
+    }
     const Duration rest = state_->fabric.pace(exchange).takes;
     if (rest <= Duration::zero()) return Serve(exchange, spec, lead);
     state_->host.RunAfter(lead + rest, [weak = std::weak_ptr<ServerConnection*>(Self()), exchange, &spec] {
@@ -142,6 +161,7 @@ class ServerConnection final : public ConnectionHandler {
   ServerConnection* next_ = nullptr;
   ServerConnection* prev_ = nullptr;
   std::shared_ptr<const AnnouncedAddresses> announced_;
+  bool speaks_tls_ = false, in_tls_ = false, refused_ = false;
   std::shared_ptr<ServerConnection*> self_;  // made when an answer has to find it later
 };
 
@@ -157,6 +177,11 @@ std::function<void(const AppReply&)> ServerConnection::LaterAnswer::Later() {
       return connection.AnswerOver(exchange, reply, app.body_pace);
     connection.state_->fabric.Answer(exchange, reply, Duration::zero());
   };
+}
+
+HandshakeResult Application::ShakeHands(const AcceptInfo& /*connection*/, const FirstFlight& /*hello*/) {
+  WAVETANK_ASSERT(false, "an application that speaks TLS shakes hands");
+  return {};
 }
 
 AppServer::AppServer(Fabric& fabric, Host& host, Application& application)
@@ -366,6 +391,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
 
   // `closer`: what the proxy that closed it says of that.
   void Gone(std::string_view why, std::string_view closer = {}) {
+    const std::string finding = finding_;  // the record is told of when this connection is gone
     id_ = kNoConnection;
     state_->context.host.Cancel(timer_);
     timer_ = kNoTimer;
@@ -378,7 +404,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
       return;
     }
     if (timer_after_ != kNoTimer) return;  // answered already
-    Finish(RecordOfNone(state_->context, *spec_, destination_, start_, why, closer, finding_));
+    Finish(RecordOfNone(state_->context, *spec_, destination_, start_, why, closer, finding));
   }
 
   AppClient::State* state_;
@@ -481,9 +507,10 @@ class SessionImpl final : public AppClient::Session {
 
 }  // namespace
 
-std::unique_ptr<AppClient::Session> AppClient::OpenSession(const SocketAddress& destination, FirstFlight::Kind kind) {
-  auto* connection =
-      new ClientConnection(state_.get(), destination, ClientConnection::FlightOf(kind), /*session=*/true);
+std::unique_ptr<AppClient::Session> AppClient::OpenSession(const SocketAddress& destination, FirstFlight::Kind kind,
+                                                           std::shared_ptr<const FirstFlight> flight) {
+  if (flight == nullptr) flight = ClientConnection::FlightOf(kind);
+  auto* connection = new ClientConnection(state_.get(), destination, std::move(flight), /*session=*/true);
   connection->Open();
   return std::make_unique<SessionImpl>(state_->context.host, connection);
 }

@@ -10,6 +10,7 @@
 #include "absl/functional/any_invocable.h"
 #include "core/base/host.h"
 #include "fakes/envoy/tcp/fabric.h"
+#include "fakes/envoy/tls/tls.h"
 
 namespace wavetank::envoysim {
 
@@ -51,6 +52,9 @@ class Application {
  public:
   virtual ~Application() = default;
   virtual AppReply Serve(const InboundCall& call) = 0;
+  // Whether the port that a connection came to speaks TLS, and then its part of a handshake.
+  virtual bool SpeaksTls(const AcceptInfo& connection) const { return (void)connection, false; }
+  virtual HandshakeResult ShakeHands(const AcceptInfo& connection, const FirstFlight& hello);
 };
 
 // One listening port of an application. Destroying it refuses new connections and resets the old ones.
@@ -94,7 +98,9 @@ class AppClient {
 
   // One TCP connection held open, e.g. to show that a tcp_proxy stays with its choice. Requests on it are sequential.
   class Session;
-  std::unique_ptr<Session> OpenSession(const SocketAddress& destination, FirstFlight::Kind kind);
+  // `flight`: what it begins with instead; null: what `kind` says.
+  std::unique_ptr<Session> OpenSession(const SocketAddress& destination, FirstFlight::Kind kind,
+                                       std::shared_ptr<const FirstFlight> flight = nullptr);
 
  private:
   std::unique_ptr<State> state_;

@@ -12,6 +12,12 @@
 #include "fmt/format.h"
 
 namespace wavetank::envoysim {
+namespace {
+
+constexpr char kWrongVersion[] =
+    "TLS_error:|268435703:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER:TLS_error_end";
+
+}  // namespace
 
 // The upstream side of a tcp_proxy: one connection, for as long as the downstream one.
 class TcpUpstream final : public ConnectionHandler, public HostUser {
@@ -247,7 +253,29 @@ std::string DownstreamConnection::StatPrefix() const {
 void DownstreamConnection::OnFirstFlight(ConnectionId /*connection*/, const std::shared_ptr<const FirstFlight>& flight,
                                          Duration lead) {
   WAVETANK_ASSERT(flight != nullptr, id_);
-  WAVETANK_ASSERT(chain_ == nullptr, id_);  // a connection is classified by its first bytes alone
+  if (chain_ != nullptr) {
+    // A ClientHello within the session that ended here: a tcp_proxy passes it on, a codec reads a broken request.
+    WAVETANK_ASSERT(tls_ && flight->kind == FirstFlight::Kind::kTls, id_);
+    if (chain_->http.has_value()) {
+      ++envoy_.Counter(fmt::format("http.{}.downstream_cx_protocol_error", chain_->http->stat_prefix));
+      TlsOutcome outcome;
+      outcome.error = kWrongVersion;
+      return envoy_.fabric().AnswerTls(id_, outcome, lead);  // the client closes, behind what it has read
+    }
+    if (upstream_ready_) {
+      Fabric& fabric = envoy_.fabric();
+      const ConnectionId id = id_, upstream = upstream_->id();
+      Proceed();  // which may refuse it, and then it is gone
+      if (fabric.state(id) == Fabric::State::kConnected) fabric.SetFlight(upstream, flight, lead);
+      return;
+    }
+    constexpr Duration kAgain = 1ms;
+    timer_ = envoy_.host().RunAfter(kAgain, [this, flight] {
+      timer_ = kNoTimer;
+      OnFirstFlight(id_, flight, Duration::zero());
+    });
+    return;
+  }
   flight_ = flight;
   lead += envoy_.plane().options().latencies.accept;
   if (!ReadProxyProtocol()) return;
@@ -323,7 +351,7 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
     // The codec reads a ClientHello as a broken request and says so in clear text.
     ++envoy_.Counter(fmt::format("http.{}.downstream_cx_protocol_error", chain_->http->stat_prefix));
     TlsOutcome outcome;
-    outcome.error = "TLS_error:|268435703:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER:TLS_error_end";
+    outcome.error = kWrongVersion;
     envoy_.fabric().AnswerTls(id_, outcome, lead);
     CloseNow(CloseKind::kFin);
     return;
@@ -665,6 +693,9 @@ void DownstreamConnection::Splice() {
   AnnounceFlight();
   if (log_ != nullptr) log_->spliced = true;
   fabric.Splice(id_, upstream_->id());
+  // Who speaks TLS itself does so within the upstream's own session.
+  if (upstream_->tls().ok && !tls_ && flight_ != nullptr && flight_->kind == FirstFlight::Kind::kTls)
+    fabric.SetFlight(upstream_->id(), flight_);
   const std::vector<ExchangeId> held = std::move(held_);
   held_.clear();
   for (ExchangeId exchange : held) fabric.Resume(exchange, Duration::zero());

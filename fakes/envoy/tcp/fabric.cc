@@ -168,6 +168,8 @@ void Fabric::SetFlight(ConnectionId connection, std::shared_ptr<const FirstFligh
   Connection* c = connections_.Get(connection);
   if (c == nullptr) return;
   WAVETANK_ASSERT(flight != nullptr);
+  // One that follows the first goes within its session: what the client of a tcp_proxy says in TLS itself.
+  if (flight->kind == FirstFlight::Kind::kTls) c->classified = false;
   c->flight = std::move(flight);
   switch (c->flight->kind) {
     case FirstFlight::Kind::kHttp1:
@@ -206,6 +208,7 @@ void Fabric::DeliverFlight(ConnectionId id, Duration lead) {
   if (server == nullptr) return;
   c->classified = true;
   const std::shared_ptr<const FirstFlight> flight = c->flight;
+  if (flight->kind == FirstFlight::Kind::kTls && c->next != kNoConnection) return SetFlight(c->next, flight, lead);
   server->OnFirstFlight(id, flight, lead);
 }
 

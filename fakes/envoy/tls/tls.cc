@@ -92,9 +92,20 @@ bool CheckChain(const TlsParty& self, const std::vector<x509::CertificateRef>& c
   return false;
 }
 
+// OpenSSL: crypto/x509/v3_utl.c, do_x509_check (the common name counts where there is no dNSName)
+bool IsAskedCommonName(const TlsContext& context, const x509::Certificate& leaf) {
+  if (!context.accepts_common_name || !leaf.sans().dns_names.empty()) return false;
+  const std::string subject = ", " + leaf.subject();
+  constexpr std::string_view kSign = ", CN=";
+  const size_t at = subject.find(kSign);
+  if (at == std::string::npos) return false;
+  const std::string_view rest = std::string_view(subject).substr(at + kSign.size());
+  return DnsNameMatches(context.asked_name, rest.substr(0, rest.find(", ")));
+}
+
 // Of a chain that is good, or that nobody looks at. Envoy: default_validator.cc, verifyCertificate
 void CheckLeaf(const TlsParty& self, const x509::Certificate& leaf, const PeerRules& rules, PeerCheck* out) {
-  if (!SansMatch(self.context->sans, leaf.sans())) {
+  if (!SansMatch(self.context->sans, leaf.sans()) && !IsAskedCommonName(*self.context, leaf)) {
     // Of a name that the request asked for it says so.
     out->Fail("fail_verify_san",
               self.context->asked_name.empty()

@@ -44,6 +44,7 @@ struct TlsContext {
   bool validates = false;                               // there is a trusted CA, inline or by SDS
   std::vector<SanMatch> sans;                           // any of them; empty: every name
   std::string asked_name;                               // `sans` is this alone, which a request asked for
+  bool accepts_common_name = false;  // as OpenSSL's programs do: of a certificate without DNS names its subject counts
   PeerRules peer;
 };
 

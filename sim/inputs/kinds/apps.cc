@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "sim/inputs/fields.h"
 #include "sim/world_inputs.h"
 
@@ -96,6 +97,21 @@ void SetBehaviour::Fields(FieldVisitor& visitor) {
   visitor.Visit("slowFactor", Need::kLenient, b.slow_factor);
   if (b.calls.size() > kMostCalls) visitor.Refuse("calls", "are more than 100");
   VisitList(visitor, "calls", b.calls, VisitCall);
+  bool tls = b.tls.has_value();
+  visitor.Mapping("tls", &tls, [&b](FieldVisitor& v) {
+    if (v.reading()) b.tls.emplace();
+    std::vector<std::string> ports;
+    for (const int64_t port : b.tls->ports) ports.push_back(std::to_string(port));
+    v.Visit("ports", Need::kSparse, ports);
+    if (v.reading()) b.tls->ports.clear();
+    for (const std::string& text : ports) {
+      int64_t port = 0;
+      if (!absl::SimpleAtoi(text, &port) || port < 1 || port > 65535) v.Refuse("ports", "holds what is no port");
+      if (v.reading()) b.tls->ports.push_back(port);
+    }
+    v.Visit("certificate", Need::kSparse, b.tls->certificate);
+    v.Visit("clients", Need::kSparse, b.tls->clients);
+  });
   visitor.Visit("parallel", Need::kSparse, b.parallel);
   int64_t failed = b.call_failed == kCallFailed ? 0 : b.call_failed;
   visitor.Visit("callFailed", Need::kSparse, failed);
@@ -106,6 +122,17 @@ void SetBehaviour::Fields(FieldVisitor& visitor) {
 absl::Status SetBehaviour::Apply(InputTarget& target) const {
   if (!rule.cluster.empty()) {
     if (absl::StatusOr<World::Site*> site = target.FindSite(rule.cluster); !site.ok()) return site.status();
+  }
+  if (rule.behaviour.tls) {
+    // What it is to show has to be there for every pod that runs.
+    sim::AppBehaviours only;
+    only.Set(rule);
+    for (PodProcess* pod : target.AllPods()) {
+      const std::string& version = target.commons.servers.at(pod->server()).version;
+      if (only.Of(pod->site().name, pod->pod()->meta.ns, pod->app(), version) == nullptr) continue;
+      const auto server = ServerOf(*rule.behaviour.tls, pod->pod()->meta.ns, "", pod->site().Secrets());
+      if (!server.ok()) return server.status();
+    }
   }
   target.commons.behaviours.Set(rule);
   for (PodProcess* pod : target.AllPods()) pod->TakeBehaviour();

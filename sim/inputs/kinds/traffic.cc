@@ -85,6 +85,14 @@ void StartTraffic::Fields(FieldVisitor& visitor) {
     if (v.reading()) token.emplace();
     TokenFields(v, *token);
   });
+  bool has_tls = tls.has_value();
+  visitor.Mapping("tls", &has_tls, [this](FieldVisitor& v) {
+    if (v.reading()) tls.emplace();
+    v.Visit("serverName", Need::kSparse, tls->server_name);
+    v.Visit("trusts", Need::kSparse, tls->trusts);
+    v.Visit("certificate", Need::kSparse, tls->certificate);
+    v.Visit("insecure", Need::kSparse, tls->insecure);
+  });
 }
 
 absl::Status StartTraffic::Apply(InputTarget& target) const {
@@ -117,6 +125,12 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
   spec.think = std::min(think, bounds::kInputDuration);
   spec.timeout = std::min(timeout, bounds::kInputDuration);
   spec.retry = retry;
+  if (tls) {
+    const std::string_view alpn = tcp ? "" : spec.http == envoysim::HttpProtocol::kHttp2 ? "h2" : "http/1.1";
+    auto flight = FlightOf(*tls, alpn, &target.host, (*site)->place().Secrets());
+    if (!flight.ok()) return flight.status();
+    spec.flight = *std::move(flight);
+  }
   Credential credential;
   if (token) {
     absl::StatusOr<std::string> minted = target.issuers.Mint(token->mint, target.host.Now());

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/time.h"
+#include "sim/apps/app_tls.h"
 #include "sim/apps/retry.h"
 #include "sim/apps/token_issuers.h"
 #include "sim/inputs/input.h"
@@ -41,6 +42,7 @@ struct StartTraffic {
   Duration think{}, timeout{};
   RetryRule retry;
   std::optional<Token> token;
+  std::optional<ClientTls> tls;  // nothing: plain text
 
   void Fields(FieldVisitor& visitor);
   absl::Status Apply(InputTarget& target) const;

@@ -369,8 +369,39 @@ TEST(Curl, ReadsWhatPeopleWrite) {
             "curl: (28) Operation timed out after 2000 milliseconds with 0 bytes received\n");
   EXPECT_FALSE(ReadCurl({"curl", "-m", "soon", "h"}).ok());
   EXPECT_FALSE(ReadCurl({"curl", "--socks5", "x", "h"}).ok());
-  EXPECT_FALSE(ReadCurl({"curl", "https://h"}).ok());
+  EXPECT_FALSE(ReadCurl({"curl", "ftp://h"}).ok());
   EXPECT_FALSE(ReadCurl({"curl"}).ok());
+}
+
+TEST(Curl, SpeaksTlsToAnAddressThatItIsTold) {
+  const auto call = ReadCurl({"curl", "-k", "--resolve", "shop.example:443:172.30.1.1", "https://shop.example/a"});
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_TRUE(call->tls && call->insecure);
+  EXPECT_EQ(call->port, 443);
+  EXPECT_EQ(call->connect_to, "172.30.1.1");
+  EXPECT_EQ(ReadCurl({"curl", "--resolve", "shop.example:8443:172.30.1.1", "https://shop.example"})->connect_to, "");
+  EXPECT_FALSE(ReadCurl({"curl", "--resolve", "shop.example", "https://shop.example"}).ok());
+  EXPECT_FALSE(ReadCurl({"curl", "--cacert", "ca.crt", "https://shop.example"}).ok());
+  EXPECT_EQ(CurlResult(*call, {.why = "TLS handshake failed", .closer = "CERTIFICATE_VERIFY_FAILED"}).exit_code, 60);
+  EXPECT_EQ(CurlResult(*call, {.why = "TLS handshake failed", .closer = "HANDSHAKE_FAILURE"}).exit_code, 35);
+  EXPECT_EQ(CurlResult(*call, {.why = "connection reset", .closer = "listener a: no filter chain"}).exit_code, 35);
+  EXPECT_EQ(CurlResult(*call, {.why = "connection reset"}).exit_code, 56);
+}
+
+TEST(Curl, SaysWhoItIsUnlessItIsToldOtherwise) {
+  EXPECT_THAT(ReadCurl({"curl", "h"})->headers.at("user-agent"), testing::StartsWith("curl/"));
+  EXPECT_EQ(ReadCurl({"curl", "-A", "me", "h"})->headers.at("user-agent"), "me");
+  EXPECT_FALSE(ReadCurl({"curl", "-H", "Accept:", "h"})->headers.contains("accept"));
+}
+
+TEST(Curl, ShowsTheHeadsThatItIsAskedFor) {
+  const CurlAnswer answer{.code = 418, .body = "x", .headers = "x-a: b\n"};
+  const std::string head = "HTTP/1.1 418 Unknown\r\nx-a: b\r\n\r\n";
+  EXPECT_EQ(CurlResult(*ReadCurl({"curl", "-i", "h"}), answer).out, head + "x");
+  EXPECT_EQ(CurlResult(*ReadCurl({"curl", "-o", "/dev/null", "-D", "-", "h"}), answer).out, head);
+  EXPECT_THAT(CurlResult(*ReadCurl({"curl", "-sv", "-H", "Host: shop.example", "h/p"}), answer).err,
+              testing::AllOf(HasSubstr("> GET /p HTTP/1.1\r\n> Host: shop.example\r\n"),
+                             HasSubstr("< HTTP/1.1 418 Unknown\r\n< x-a: b\r\n")));
 }
 
 TEST(WebSocket, AnswersTheKeyOfItsRfc) {

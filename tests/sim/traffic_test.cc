@@ -1,0 +1,32 @@
+#include "sim/traffic.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace wavetank::sim {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+TEST(Traffic, AHostHeaderTakesThePlaceOfTheName) {
+  TrafficSpec spec;
+  spec.host = "172.30.1.1";
+  EXPECT_EQ(RequestOf(spec).authority, "172.30.1.1");
+  spec.headers = {{"host", "shop.example"}, {"x-group", "a"}};
+  EXPECT_EQ(RequestOf(spec).authority, "shop.example");
+  EXPECT_THAT(RequestOf(spec).headers, ElementsAre(Pair("x-group", "a")));
+}
+
+TEST(Traffic, LeavesOutThePortThatItsSchemeHasAnyway) {
+  TrafficSpec spec;
+  spec.host = "shop.example";
+  EXPECT_EQ(RequestOf(spec).authority, "shop.example");
+  spec.port = 443;
+  EXPECT_EQ(RequestOf(spec).authority, "shop.example:443");
+  spec.flight = std::make_shared<envoysim::FirstFlight>();
+  EXPECT_EQ(RequestOf(spec).authority, "shop.example");
+}
+
+}  // namespace
+}  // namespace wavetank::sim
