@@ -85,6 +85,7 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   };
   cluster_ = std::make_unique<fakekube::Cluster>(*world.host_, options, this, this);
   dns_ = std::make_unique<ClusterDns>(cluster_->api(), world.commons_.dns);
+  foreign_webhooks_ = std::make_unique<ForeignWebhooks>(cluster_->api());
 
   place_.commons = &world.commons_;
   place_.name = config.name;
