@@ -259,6 +259,12 @@ absl::StatusOr<check::MeshSource> MeshSourceArguments::Source() const {
                           "`path:`, or as `install:`",
                           manifests.install.front(), path));
         }
+        if (!manifests.ns.empty()) {
+          return absl::InvalidArgumentError(
+              fmt::format("--namespace {}: of a scenario's manifests {} says it itself, as `namespace:` beside the "
+                          "`path:`; write it into the objects of --with",
+                          manifests.ns, path));
+        }
         out.scenario = path;
         return out;
       case check::SourceKind::kLog:

@@ -34,6 +34,14 @@ std::string CaBundle(const kube::Object& configuration, const std::string& webho
 
 }  // namespace
 
+// A pod on its way through the webhooks that select it.
+struct World::Site::AdmissionRound {
+  std::vector<kube::ObjectRef> configurations;
+  size_t configuration = 0, webhook = 0;  // the next one
+  kube::Labels namespace_labels;
+  absl::AnyInvocable<void(absl::StatusOr<json>)> done;
+};
+
 fakekube::http::WebhookVerdict World::Site::AskIstio(const nlohmann::json& object) const {
   // What a recording shows was taken already; what a world begins with is its state, as a dump of a mesh is, of which
   // no istiod can have been asked.
@@ -108,18 +116,45 @@ void World::Site::Review(json pod, const kube::Labels& namespace_labels,
                          absl::AnyInvocable<void(absl::StatusOr<json>)> done) {
   // Templates of a record's workloads are its pods, who have passed their webhooks (fakes/kube/workloads/inferred.h).
   if (config_.observed && pilot::HasProxy(pod)) return done(std::move(pod));
-  kube::Labels pod_labels, ns_labels = namespace_labels;
-  const json& meta = At(pod, "metadata");
-  ns_labels.emplace("kubernetes.io/metadata.name", Text(meta, "namespace"));
-  for (const auto& [key, value] : Members(At(meta, "labels"))) pod_labels[key] = TextOf(value);
-  for (const kube::ObjectRef& configuration : cluster_->api().List("MutatingWebhookConfiguration")) {
-    absl::StatusOr<std::optional<pilot::WebhookTarget>> target =
-        pilot::SelectWebhook(configuration->body, ns_labels, pod_labels);
-    if (!target.ok()) return done(target.status());
-    if (target->has_value())
-      return CallWebhook(std::move(pod), **target, CaBundle(*configuration, (*target)->webhook), std::move(done));
+  kube::Labels ns_labels = namespace_labels;
+  ns_labels.emplace("kubernetes.io/metadata.name", Text(At(pod, "metadata"), "namespace"));
+  auto round = std::make_shared<AdmissionRound>();
+  round->configurations = cluster_->api().List("MutatingWebhookConfiguration");
+  round->namespace_labels = std::move(ns_labels);
+  round->done = std::move(done);
+  AskWebhooks(std::move(round), std::move(pod));
+}
+
+// apiserver: pkg/admission/plugin/webhook/mutating/dispatcher.go, and configuration/mutating_webhook_manager.go: every
+// webhook that selects the pod as the ones before left it, configurations in the order of their names.
+void World::Site::AskWebhooks(std::shared_ptr<AdmissionRound> round, json pod) {
+  for (; round->configuration < round->configurations.size(); ++round->configuration, round->webhook = 0) {
+    const kube::ObjectRef configuration = round->configurations[round->configuration];
+    const json& webhooks = Items(At(configuration->body, "webhooks"));
+    while (round->webhook < webhooks.size()) {
+      const size_t index = round->webhook++;
+      kube::Labels labels;
+      for (const auto& [key, value] : Members(At(pod, {"metadata", "labels"}))) labels[key] = TextOf(value);
+      const absl::StatusOr<std::optional<pilot::WebhookTarget>> target =
+          pilot::TargetOfWebhook(configuration->body, index, round->namespace_labels, labels);
+      if (!target.ok()) return round->done(target.status());
+      if (!target->has_value()) continue;
+      if (pilot::InjectsSidecars(webhooks[index])) {
+        return CallWebhook(std::move(pod), **target, CaBundle(*configuration, (*target)->webhook),
+                           [this, round](absl::StatusOr<json> admitted) mutable {
+                             if (!admitted.ok()) return round->done(std::move(admitted));
+                             AskWebhooks(std::move(round), *std::move(admitted));
+                           });
+      }
+      const absl::Status reached = foreign_webhooks_->Ask(**target);
+      if (reached.ok() || !(*target)->fail_if_absent) continue;
+      const std::string why(Message(reached));
+      admissions_.Refused(pod, (*target)->webhook, why, !Items(At(pod, {"metadata", "ownerReferences"})).empty());
+      return round->done(absl::UnavailableError(
+          fmt::format("failed calling webhook \"{}\": failed to call webhook: {}", (*target)->webhook, why)));
+    }
   }
-  done(std::move(pod));
+  round->done(std::move(pod));
 }
 
 void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, const std::string& ca_bundle,

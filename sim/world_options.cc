@@ -91,6 +91,7 @@ json WorldOptions::ToJson() const {
                                {"loadBalancers", c.load_balancer_cidr},
                                {"loadBalancerHostnames", c.load_balancer_hostname},
                                {"nodes", std::move(nodes_json)}});
+    if (c.nodes_untold) out["clusters"].back()["nodesUntold"] = true;
     if (c.observed) out["clusters"].back()["observed"] = true;
     if (!c.enforces_policies) out["clusters"].back()["networkPolicies"] = "ignored";
     if (c.strict_policies) out["clusters"].back()["networkPolicies"] = "strict";
@@ -131,6 +132,7 @@ absl::StatusOr<WorldOptions> WorldOptions::FromJson(const json& in) {
       cluster.service_cidr = c.at("services").get<std::string>();
       cluster.load_balancer_cidr = c.at("loadBalancers").get<std::string>();
       cluster.load_balancer_hostname = c.at("loadBalancerHostnames").get<bool>();
+      cluster.nodes_untold = c.value("nodesUntold", false);
       cluster.observed = c.value("observed", false);
       cluster.enforces_policies = c.value("networkPolicies", "") != "ignored";
       cluster.strict_policies = c.value("networkPolicies", "") == "strict";

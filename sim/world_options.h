@@ -27,6 +27,7 @@ struct WorldCluster {
   std::string pod_cidr, service_cidr, load_balancer_cidr;
   bool load_balancer_hostname = false;
   std::vector<WorldNode> nodes;
+  bool nodes_untold = false;  // nobody says which it has: there are as many as its pods ask for
   // A record of another cluster: its objects are told by inputs, statuses included, and no controller runs.
   bool observed = false;
   bool enforces_policies = true;  // its network plugin acts upon NetworkPolicies

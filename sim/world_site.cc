@@ -58,6 +58,7 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   options.load_balancer_cidr = config.load_balancer_cidr;
   options.load_balancer_hostname = config.load_balancer_hostname;
   options.release = fakekube::KubernetesRelease(pilot::ReleaseOf(world.profile_).kubernetes);
+  options.nodes_untold = config.nodes_untold;
   for (const WorldNode& node : config.nodes)
     options.nodes.push_back({node.name, node.region, node.zone, node.external_ip});
   options.seed = world.options_.seed;
@@ -84,6 +85,7 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   };
   cluster_ = std::make_unique<fakekube::Cluster>(*world.host_, options, this, this);
   dns_ = std::make_unique<ClusterDns>(cluster_->api(), world.commons_.dns);
+  foreign_webhooks_ = std::make_unique<ForeignWebhooks>(cluster_->api());
 
   place_.commons = &world.commons_;
   place_.name = config.name;

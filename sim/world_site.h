@@ -13,6 +13,7 @@
 #include "core/x509/x509.h"
 #include "sim/kernel/node_hosts.h"
 #include "sim/webhooks/admission_log.h"
+#include "sim/webhooks/foreign_webhook.h"
 #include "sim/world.h"
 
 namespace wavetank::fakekube::http {
@@ -108,6 +109,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   class Authorizer;
   class IstiodPages;
   struct IstiodRun;
+  struct AdmissionRound;
 
   // Of an istiod pod: environment and arguments of its container. FailedPrecondition: the container cannot start.
   absl::StatusOr<pilot::IstiodSettings> SettingsOf(const kube::NamespacedName& name, IstiodRun& run);
@@ -124,6 +126,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   bool Contested() const;
   void ContestElections();
   void StartIstiod(const kube::NamespacedName& name, WorkloadId workload, std::function<void(bool)> ready);
+  void AskWebhooks(std::shared_ptr<AdmissionRound> round, nlohmann::json pod);
   void CallWebhook(nlohmann::json pod, const pilot::WebhookTarget& target, const std::string& ca_bundle,
                    absl::AnyInvocable<void(absl::StatusOr<nlohmann::json>)> done);
 
@@ -147,6 +150,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   std::vector<nlohmann::json> left_behind_;  // by istiods that were killed: their locks, as nobody has written them
   int64_t reviews_ = 0, review_count_ = 0;
   AdmissionLog admissions_;
+  std::unique_ptr<ForeignWebhooks> foreign_webhooks_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

@@ -16,6 +16,7 @@
 #include "core/base/duration.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/base/text/letters_apart.h"
 #include "core/inject/annotation_validation.h"
@@ -331,6 +332,8 @@ void UnitsForgotten(const Mesh& mesh, Findings& findings) {
       if (memory ? *nanos >= absl::int128(kLeastMemory) * kNano : *nanos < absl::int128(kMostProcessors) * kNano)
         return;
       const std::string text = kube::QuantityText(quantity);
+      // A request of 1Mi is little, says what it means, and kills nobody.
+      if (memory && what.starts_with("resources.requests") && text.ends_with('i')) return;
       findings.Add(cluster, object,
                    memory ? fmt::format("{} is {}, which is {} bytes", what, text, static_cast<int64_t>(*nanos / kNano))
                           : fmt::format("{} is {}, which are as many processors", what, text));
@@ -742,13 +745,42 @@ void QuotaRefuses(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Whose agents look istiod up.
+bool HasSidecars(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& workload) {
+  const auto pods = mesh.Pods(cluster);
+  return std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+    return pod->pod()->meta.ns == workload.meta.ns && pilot::HasProxy(pod->pod()->body) &&
+           NameOf(*OwnerOf(mesh, cluster, *pod)) == NameOf(workload);
+  });
+}
+
+// Commands, arguments or environment of its containers name a Service. An agent of the node's (an exporter, a load
+// balancer's speaker) calls none.
+bool SpeaksOfServices(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns, const json& spec) {
+  std::string text;
+  for (const char* list : {"containers", "initContainers"}) {
+    for (const json& container : Items(At(spec, list))) {
+      for (const char* field : {"command", "args", "env"}) text += JsonText(At(container, field));
+    }
+  }
+  for (const kube::ObjectRef& service : mesh.List(cluster, "Service")) {
+    if (text.find(fmt::format("{}.{}", service->meta.name, service->meta.ns)) != std::string::npos) return true;
+    if (service->meta.ns != ns) continue;
+    for (const char* before : {"//", "\"", "="}) {
+      if (text.find(fmt::format("{}{}:", before, service->meta.name)) != std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
 // Names that Kubernetes' resolver or controllers look up, and nobody has.
 void NamesNobodyResolves(const Mesh& mesh, Findings& findings) {
   EachWorkload(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const json& pod) {
     const json& spec = At(pod, "spec");
     const std::string policy = Text(spec, "dnsPolicy");
     const bool host = At(spec, "hostNetwork") == true;
-    if ((policy == "Default" || (policy == "ClusterFirst" && host)) && !IsSystemNamespace(mesh, object.meta.ns)) {
+    if ((policy == "Default" || (policy == "ClusterFirst" && host)) && !IsSystemNamespace(mesh, object.meta.ns) &&
+        (HasSidecars(mesh, cluster, object) || SpeaksOfServices(mesh, cluster, object.meta.ns, spec))) {
       findings.Add(cluster, object,
                    fmt::format("dnsPolicy {}{}: its pods ask the node's resolver, which knows no Service", policy,
                                host ? " with hostNetwork" : ""));

@@ -248,10 +248,34 @@ void EndpointsMissing(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// A NetworkPolicy that admits others keeps this client from some of the Service's pods: it does what it is told.
+bool KeptOnPurpose(const Mesh& mesh, const RequestOutcome& r) {
+  const MeshCluster* here = mesh.Find(r.cluster);
+  if (here == nullptr) return false;
+  std::set<std::string> addresses;
+  for (const auto& cluster : mesh.clusters()) {
+    const kube::ObjectRef service = mesh.Get(*cluster, "Service", r.ns, r.service);
+    if (service == nullptr) continue;
+    for (const sim::PodProcess* pod : Behind(mesh, *cluster, *service))
+      addresses.insert(kube::ParsePod(*pod->pod()).ip);
+  }
+  NetworkObstacles obstacles(mesh, sim::MeshNetwork::Heed::kAll);
+  for (const sim::PodProcess* pod : mesh.Pods(*here)) {
+    if (pod->envoy() == nullptr || r.client != fmt::format("{}.{}@{}", pod->app(), pod->pod()->meta.ns, r.cluster))
+      continue;
+    for (const auto& [address, obstacle, cluster] : obstacles.KeptFrom(*pod)) {
+      if (obstacle->policy != nullptr && addresses.contains(address.ip.ToString()) &&
+          DropsOnPurpose(mesh, *here, *pod, *obstacle, address.port))
+        return true;
+    }
+  }
+  return false;
+}
+
 void RequestsFail(const Mesh& mesh, Findings& findings) {
   for (const RequestOutcome& r : findings.requests()) {
     const bool retried = r.failed == 0 && r.retried * 4 >= r.sent;
-    if ((r.failed == 0 && !retried) || Explained(mesh, r, findings.before())) continue;
+    if ((r.failed == 0 && !retried) || Explained(mesh, r, findings.before()) || KeptOnPurpose(mesh, r)) continue;
     const std::string message =
         retried ? fmt::format(
                       "{} of {} requests from {} to port {} get through after a retry alone: some of its endpoints "

@@ -59,6 +59,20 @@ void NotInjected(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Some pod with a sidecar, of any cluster, is behind a Service that selects this one or is a namesake of such.
+bool SharesServiceWithSidecars(const Mesh& mesh, const sim::PodProcess& pod) {
+  for (const kube::ObjectRef& service : ServicesBefore(mesh, pod)) {
+    for (const auto& cluster : mesh.clusters()) {
+      const kube::ObjectRef namesake = mesh.Get(*cluster, "Service", service->meta.ns, service->meta.name);
+      if (namesake == nullptr) continue;
+      for (const sim::PodProcess* other : Behind(mesh, *cluster, *namesake)) {
+        if (other->bootstrap()) return true;
+      }
+    }
+  }
+  return false;
+}
+
 void PodWithoutProxy(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     std::set<std::string> told;  // a workload's pods are alike
@@ -82,9 +96,13 @@ void PodWithoutProxy(const Mesh& mesh, Findings& findings) {
         continue;
       }
       const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
+      // As istioctl has it (istiod: pkg/config/analysis/analyzers/injection/injection.go) that is no fault by itself,
+      // but where other pods of their Service have one.
+      const bool host = At(pod->pod()->body, {"spec", "hostNetwork"}) == true;
+      if (host && !SharesServiceWithSidecars(mesh, *pod)) continue;
       if (!told.insert(NameOf(*owner)).second) continue;
       findings.Add(*cluster, *owner, "its pods run without a sidecar in a namespace where pods get one");
-      if (At(pod->pod()->body, {"spec", "hostNetwork"}) == true) {
+      if (host) {
         findings.Explain("istiod leaves pods with hostNetwork out: their iptables would be the node's",
                          "take hostNetwork away, or label the pods sidecar.istio.io/inject=false if that is meant");
       } else if (auto [why, remedy] = WhyNotInjected(mesh, *cluster, *pod->pod()); !why.empty()) {

@@ -244,6 +244,20 @@ void EachWorkload(
   }
 }
 
+bool SomeTemplate(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns,
+                  const std::function<bool(const kube::Labels&)>& takes) {
+  const auto any = [&](const char* kind, std::initializer_list<std::string_view> path) {
+    const auto objects = mesh.List(cluster, kind, ns);
+    return std::any_of(objects.begin(), objects.end(),
+                       [&](const kube::ObjectRef& each) { return takes(LabelsIn(At(each->body, path))); });
+  };
+  for (const char* kind : kWorkloadKinds) {
+    if (any(kind, {"spec", "template", "metadata", "labels"})) return true;
+  }
+  return any("Job", {"spec", "template", "metadata", "labels"}) ||
+         any("CronJob", {"spec", "jobTemplate", "spec", "template", "metadata", "labels"});
+}
+
 bool SidecarHasFile(const sim::PodProcess& pod, const std::string& path) {
   const kube::Object& object = *pod.pod();
   if (object.meta.annotations.contains("sidecar.istio.io/userVolumeMount")) return true;

@@ -52,6 +52,10 @@ inline constexpr const char* kWorkloadKinds[] = {"Deployment", "StatefulSet", "D
 void EachWorkload(
     const Mesh& mesh,
     const std::function<void(const MeshCluster& cluster, const kube::Object& object, const nlohmann::json& pod)>& fn);
+// Of a namespace, whether some workload's pods (a Job's and a CronJob's, too) have labels that `takes` takes, run they
+// or not.
+bool SomeTemplate(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns,
+                  const std::function<bool(const kube::Labels&)>& takes);
 // A file can be in the pod's sidecar: a volume that brings files is mounted there at it or above, or its annotation
 // asks for mounts.
 bool SidecarHasFile(const sim::PodProcess& pod, const std::string& path);
@@ -176,5 +180,10 @@ class NetworkObstacles {
   const sim::MeshNetwork::Heed heed_;
   std::map<sim::MeshNetwork::SenderKind, Kind> kinds_;
 };
+
+// The policy that keeps a client of `here` from a port says whom it wants: it is one of ingress, and admits some
+// application there.
+bool DropsOnPurpose(const Mesh& mesh, const MeshCluster& here, const sim::PodProcess& client,
+                    const sim::MeshNetwork::Obstacle& obstacle, int port);
 
 }  // namespace wavetank::check

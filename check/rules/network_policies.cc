@@ -1,5 +1,6 @@
 // NetworkPolicies that cut what the mesh needs, or name nobody: told at the policy, whether requests show it or not.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -344,6 +345,27 @@ bool MayBeElsewhere(const Mesh& mesh, const MeshCluster& cluster, const json& na
   return taken;
 }
 
+// Of the Services that select a pod: each port, and that of the pod where it leads.
+std::vector<std::pair<int, int>> PortsOfServices(const Mesh& mesh, const MeshCluster& cluster,
+                                                 const sim::PodProcess& pod) {
+  std::vector<std::pair<int, int>> out;
+  for (const kube::ObjectRef& object : mesh.List(cluster, "Service", pod.pod()->meta.ns)) {
+    const kube::Service service = kube::ParseService(*object);
+    if (!service.has_selector || !Selects(service.selector, pod.pod()->meta.labels)) continue;
+    for (const kube::ServicePort& port : service.ports)
+      out.emplace_back(port.port, kube::TargetPortOf(port, kube::ParsePod(*pod.pod())));
+  }
+  return out;
+}
+
+// The number of a Service whose own target is closed.
+bool IsClosedServices(const std::vector<std::pair<int, int>>& services, int64_t number,
+                      const std::function<bool(int)>& opens) {
+  return std::any_of(services.begin(), services.end(), [&](const auto& each) {
+    return each.first == number && each.second != number && each.second != 0 && !opens(each.second);
+  });
+}
+
 void NamesNobody(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     const auto pods = mesh.Pods(*cluster);
@@ -358,14 +380,49 @@ void NamesNobody(const Mesh& mesh, Findings& findings) {
       }
       if (!any_there) continue;
       if (selected.empty()) {
+        // Nobody runs now of a workload that it means: none is wanted, or it is a CronJob's.
+        if (SomeTemplate(mesh, *cluster, policy->meta.ns, [&](const kube::Labels& labels) {
+              return SelectorTakes(At(spec, "podSelector"), labels).value_or(true);
+            }))
+          continue;
         findings.Add(*cluster, *policy,
                      fmt::format("no pod of {} has the labels {}", policy->meta.ns,
                                  LabelText(LabelsIn(At(spec, {"podSelector", "matchLabels"})))));
         findings.Explain("a policy that selects nobody isolates nobody", "mend podSelector or the pods' labels");
         continue;
       }
+      std::set<std::string> names;
+      std::set<int> numbers;
+      for (const sim::PodProcess* pod : selected) {
+        for (const kube::ContainerPort& port : kube::ParsePod(*pod->pod()).ports) {
+          if (port.name.starts_with("http-envoy-prom")) continue;  // the sidecar's
+          names.insert(port.name);
+          numbers.insert(port.container_port);
+        }
+      }
+      const kube::Pod first = kube::ParsePod(*selected.front()->pod());
+      const auto opens = [&](int number) {
+        const json& rules = Items(At(spec, "ingress"));
+        return std::any_of(rules.begin(), rules.end(), [&](const json& rule) {
+          const json& ports = Items(At(rule, "ports"));
+          return ports.empty() || std::any_of(ports.begin(), ports.end(), [&](const json& port) {
+                   const json& value = At(port, "port");
+                   if (value.is_null()) return true;
+                   if (value.is_string()) {
+                     return std::any_of(first.ports.begin(), first.ports.end(), [&](const kube::ContainerPort& each) {
+                       return each.name == TextOf(value) && each.container_port == number;
+                     });
+                   }
+                   const int64_t begin = NumberOf(value), end = Number(port, "endPort", begin);
+                   return begin <= number && number <= end;
+                 });
+        });
+      };
+      const bool opens_some = std::any_of(numbers.begin(), numbers.end(), opens);
+      const std::vector<std::pair<int, int>> services = PortsOfServices(mesh, *cluster, *selected.front());
       for (const auto& [list, peers] : {std::pair("ingress", "from"), std::pair("egress", "to")}) {
         for (const json& rule : Items(At(spec, list))) {
+          std::vector<const json*> nobody;
           for (const json& peer : Items(At(rule, peers))) {
             if (!At(peer, "ipBlock").is_null()) continue;
             if (MayBeElsewhere(mesh, *cluster, At(peer, "namespaceSelector"))) continue;
@@ -374,21 +431,17 @@ void NamesNobody(const Mesh& mesh, Findings& findings) {
               const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", of.meta.ns);
               return HasPeer(json::array({peer}), *policy, ns.get(), of.meta.ns, of.meta.labels);
             });
-            if (!somebody)
+            if (!somebody) nobody.push_back(&peer);
+          }
+          // Beside peers that are there, a label is one that clients to come may take (NAME-client: "true").
+          if (nobody.size() == Items(At(rule, peers)).size()) {
+            for (const json* peer : nobody) {
               findings.Add(
                   *cluster, *policy,
-                  fmt::format("{}: no pod of {} is one of {}", list, cluster->name, PeerText(peer, policy->meta.ns)));
-          }
-          if (std::string_view(list) != "ingress") continue;
-          std::set<std::string> names;
-          std::set<int> numbers;
-          for (const sim::PodProcess* pod : selected) {
-            for (const kube::ContainerPort& port : kube::ParsePod(*pod->pod()).ports) {
-              if (port.name.starts_with("http-envoy-prom")) continue;  // the sidecar's
-              names.insert(port.name);
-              numbers.insert(port.container_port);
+                  fmt::format("{}: no pod of {} is one of {}", list, cluster->name, PeerText(*peer, policy->meta.ns)));
             }
           }
+          if (std::string_view(list) != "ingress") continue;
           for (const json& port : Items(At(rule, "ports"))) {
             const json& value = At(port, "port");
             constexpr int kSidecar = 15000, kSidecarEnd = 15100;
@@ -398,6 +451,9 @@ void NamesNobody(const Mesh& mesh, Findings& findings) {
                 std::any_of(numbers.begin(), numbers.end(), [&](int each) { return number <= each && each <= end; });
             if (value.is_string() ? names.contains(TextOf(value)) : (value.is_null() || open || of_sidecar)) continue;
             if (!value.is_string() && numbers.empty()) continue;  // pods that declare no ports may listen anywhere
+            // What containers declare is not all that they listen on: a number is a mistake where the policy opens no
+            // port that they do, or where it is a Service's, and the port that the Service leads to stays closed.
+            if (!value.is_string() && opens_some && !IsClosedServices(services, number, opens)) continue;
             findings.Add(*cluster, *policy,
                          value.is_string()
                              ? fmt::format("ingress: no container of the pods that it selects has a port named '{}'",
@@ -486,7 +542,7 @@ void DropsEndpoints(const Mesh& mesh, Findings& findings) {
     for (const sim::PodProcess* pod : mesh.Pods(*here)) {
       if (pod->envoy() == nullptr || !IsApplication(*pod)) continue;
       for (const auto& [address, obstacle, cluster] : obstacles.KeptFrom(*pod)) {
-        if (obstacle->policy == nullptr) continue;
+        if (obstacle->policy == nullptr || DropsOnPurpose(mesh, *here, *pod, *obstacle, address.port)) continue;
         Dropped& dropped = out[{obstacle->policy_cluster, NameOf(*obstacle->policy)}];
         dropped.policy = obstacle->policy;
         dropped.proxies.insert(pod->name());
@@ -509,6 +565,33 @@ void DropsEndpoints(const Mesh& mesh, Findings& findings) {
 }
 
 }  // namespace
+
+bool DropsOnPurpose(const Mesh& mesh, const MeshCluster& here, const sim::PodProcess& client,
+                    const sim::MeshNetwork::Obstacle& obstacle, int port) {
+  const kube::Object& policy = *obstacle.policy;
+  const json& spec = At(policy.body, "spec");
+  const kube::Object& own = *client.pod();
+  const json& types = Items(At(spec, "policyTypes"));
+  const bool egress =
+      types.empty() ? At(spec, "egress").is_array() : std::find(types.begin(), types.end(), "Egress") != types.end();
+  if (egress && obstacle.policy_cluster == here.name && policy.meta.ns == own.meta.ns &&
+      SelectorTakes(At(spec, "podSelector"), own.meta.labels).value_or(true))
+    return false;
+  const MeshCluster* const cluster = mesh.Find(obstacle.policy_cluster);
+  if (cluster == nullptr) return false;
+  const auto pods = mesh.Pods(*cluster);
+  const json& rules = Items(At(spec, "ingress"));
+  return std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* other) {
+    const kube::Object& from = *other->pod();
+    if (!IsApplication(*other) ||
+        (from.meta.ns == policy.meta.ns && SelectorTakes(At(spec, "podSelector"), from.meta.labels).value_or(true)))
+      return false;
+    const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", from.meta.ns);
+    return std::any_of(rules.begin(), rules.end(), [&](const json& rule) {
+      return HasPort(rule, port) && HasPeer(At(rule, "from"), policy, ns.get(), from.meta.ns, from.meta.labels);
+    });
+  });
+}
 
 const std::vector<Rule>& NetworkPolicyRules() {
   static const auto* const rules = new std::vector<Rule>{

@@ -69,7 +69,8 @@ void PortNamesDiffer(const Mesh& mesh, Findings& findings) {
   EachOtherSide(mesh, [&](const Found& a, const Found& b) {
     for (const auto& p : a.service->ports) {
       for (const auto& q : b.service->ports) {
-        if (p.port != q.port || p.name == q.name) continue;
+        // One number may be a port of TCP and another of UDP.
+        if (p.port != q.port || p.protocol != q.protocol || p.name == q.name) continue;
         findings.Add(
             *b.cluster, *b.object,
             fmt::format("port {} is named '{}' here and '{}' in {}: endpoints are matched by the port's name, and "
@@ -122,13 +123,11 @@ void SelectsNothing(const Mesh& mesh, Findings& findings) {
     const bool any = std::any_of(found.begin(), found.end(),
                                  [&](const Found& f) { return !Behind(mesh, *f.cluster, *f.object).empty(); });
     if (any || !found[0].service->has_selector) continue;
-    // Scaled to zero on purpose is no mistake in a label.
-    bool scaled_down = false;
-    for (const kube::ObjectRef& deployment : mesh.List(*found[0].cluster, "Deployment", found[0].object->meta.ns)) {
-      const kube::Labels labels = LabelsIn(At(deployment->body, {"spec", "template", "metadata", "labels"}));
-      scaled_down = scaled_down || Selects(found[0].service->selector, labels);
-    }
-    if (scaled_down) continue;
+    // Scaled to zero on purpose, and run at its time, is no mistake in a label.
+    const bool meant = SomeTemplate(mesh, *found[0].cluster, found[0].object->meta.ns, [&](const kube::Labels& labels) {
+      return Selects(found[0].service->selector, labels);
+    });
+    if (meant) continue;
     findings.Add(*found[0].cluster, *found[0].object,
                  fmt::format("no pod of any cluster has the labels {}", LabelText(found[0].service->selector)));
   }
@@ -183,8 +182,10 @@ void EachSharedPod(const Mesh& mesh, Fn fn) {
 
 void ProtocolsOfOnePort(const Mesh& mesh, Findings& findings) {
   EachSharedPod(mesh, [&](const MeshCluster& cluster, const auto& a, const auto& p, const auto& b, const auto& q,
-                          const kube::Pod&) {
-    if (p.port != q.port || ProtocolOf(p) == ProtocolOf(q)) return;
+                          const kube::Pod& pod) {
+    if (p.port != q.port || p.protocol != q.protocol || ProtocolOf(p) == ProtocolOf(q)) return;
+    // istiod: pilot/pkg/networking/core/v1alpha3/listener_inbound.go: an inbound listener is of the target port.
+    if (kube::TargetPortOf(p, pod) != kube::TargetPortOf(q, pod)) return;
     findings.Add(cluster, *a,
                  fmt::format("port {} is {} here and {} in Service {}, which selects the same pods", p.port,
                              pilot::ProtocolName(ProtocolOf(p)), pilot::ProtocolName(ProtocolOf(q)), b->meta.name));
@@ -338,6 +339,12 @@ void InternalLocal(const Mesh& mesh, Findings& findings) {
   for (const auto& [name, found] : Namesakes(mesh)) {
     for (const Found& f : found) {
       if (f.service->internal_traffic_policy != "Local") continue;
+      // An agent of every node's, whom its own node's pods ask, is meant to be so.
+      const auto pods = Behind(mesh, *f.cluster, *f.object);
+      if (!pods.empty() && std::all_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+            return OwnerOf(mesh, *f.cluster, *pod)->kind == "DaemonSet";
+          }))
+        continue;
       findings.Add(*f.cluster, *f.object,
                    "internalTrafficPolicy Local: a client is answered by pods of its own node alone, and by nobody "
                    "where there is none; other clusters' pods are never asked");

@@ -100,6 +100,8 @@ void HidesRemoteService(const Mesh& mesh, Findings& findings) {
   EachSidecar(mesh, [&](const MeshCluster& cluster, const auto& sidecar) {
     const std::set<std::string> of = NamespacesOf(mesh, cluster, sidecar.meta, sidecar.spec);
     for (const pilot::ServiceRef& service : cluster.push->GetAllServices()) {
+      // One of some workloads lists whom these call; that hides the others on purpose.
+      if (sidecar.spec.workload_selector) break;
       const std::string& ns = service->attributes.ns;
       if (!of.contains(ns) || Imports(sidecar.spec, ns, *service)) continue;
       const auto* shards = cluster.istiod->discovery().endpoints().Find(service->hostname, service->attributes.ns);

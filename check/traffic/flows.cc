@@ -38,7 +38,9 @@ std::set<std::tuple<std::string, std::string, int>> Targets(const Mesh& mesh) {
           }
           // Where nothing listens, everything fails before and after.
           if (!selected || port.protocol != "TCP") continue;
-          const int target = kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));
+          // A headless one's name is that of its pods' addresses, at which nothing maps ports.
+          const int target =
+              service.cluster_ip == "None" ? port.port : kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));
           if (pod->Listens(static_cast<uint16_t>(target))) out.insert({object->meta.ns, object->meta.name, port.port});
         }
       }

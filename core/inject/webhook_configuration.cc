@@ -86,37 +86,50 @@ bool TakesNewPods(const json& webhook) {
   });
 }
 
+bool InjectsSidecars(const json& webhook) {
+  const std::string service = Text(At(webhook, {"clientConfig", "service"}), "name");
+  if (Text(webhook, "name").ends_with("istio.io") || service.starts_with("istio")) return true;
+  const std::string url = Text(At(webhook, "clientConfig"), "url");
+  const size_t host = url.find("://"), path = host == std::string::npos ? host : url.find('/', host + 3);
+  return path != std::string::npos && ServesWebhook(kInjectPath, std::string_view(url).substr(path));
+}
+
+absl::StatusOr<std::optional<WebhookTarget>> TargetOfWebhook(const json& configuration, size_t index,
+                                                             const kube::Labels& namespace_labels,
+                                                             const kube::Labels& pod_labels, bool rules) {
+  const json& webhook = Items(At(configuration, "webhooks")).at(index);
+  if (rules && !TakesNewPods(webhook)) return std::nullopt;
+  for (const auto& [field, labels] :
+       {std::pair("namespaceSelector", &namespace_labels), std::pair("objectSelector", &pod_labels)}) {
+    const auto selector = kube::LabelSelector::FromJson(At(webhook, field));
+    if (!selector.ok()) {
+      return absl::InvalidArgumentError(fmt::format("MutatingWebhookConfiguration/{}: webhooks[{}].{}: {}",
+                                                    Text(At(configuration, "metadata"), "name"), index, field,
+                                                    Message(selector.status())));
+    }
+    if (!selector->Matches(*labels)) return std::nullopt;
+  }
+  const json& client = At(webhook, "clientConfig");
+  const json& service = At(client, "service");
+  WebhookTarget target;
+  target.webhook = Text(webhook, "name");
+  target.url = Text(client, "url");
+  target.service_namespace = Text(service, "namespace");
+  target.service_name = Text(service, "name");
+  target.path = Text(service, "path");
+  if (const json& port = At(service, "port"); port.is_number_integer()) target.port = port.get<int>();
+  target.fail_if_absent = Text(webhook, "failurePolicy") != "Ignore";
+  return target;
+}
+
 absl::StatusOr<std::optional<WebhookTarget>> SelectWebhook(const json& configuration,
                                                            const kube::Labels& namespace_labels,
                                                            const kube::Labels& pod_labels, bool rules) {
-  const json& webhooks = At(configuration, "webhooks");
-  if (!webhooks.is_array()) return std::nullopt;
+  const json& webhooks = Items(At(configuration, "webhooks"));
   for (size_t i = 0; i < webhooks.size(); ++i) {
-    const json& webhook = webhooks[i];
-    if (rules && !TakesNewPods(webhook)) continue;
-    bool selected = true;
-    for (const auto& [field, labels] :
-         {std::pair("namespaceSelector", &namespace_labels), std::pair("objectSelector", &pod_labels)}) {
-      const auto selector = kube::LabelSelector::FromJson(At(webhook, field));
-      if (!selector.ok()) {
-        return absl::InvalidArgumentError(fmt::format("MutatingWebhookConfiguration/{}: webhooks[{}].{}: {}",
-                                                      Text(At(configuration, "metadata"), "name"), i, field,
-                                                      Message(selector.status())));
-      }
-      selected = selected && selector->Matches(*labels);
-    }
-    if (!selected) continue;
-    const json& client = At(webhook, "clientConfig");
-    const json& service = At(client, "service");
-    WebhookTarget target;
-    target.webhook = Text(webhook, "name");
-    target.url = Text(client, "url");
-    target.service_namespace = Text(service, "namespace");
-    target.service_name = Text(service, "name");
-    target.path = Text(service, "path");
-    if (const json& port = At(service, "port"); port.is_number_integer()) target.port = port.get<int>();
-    target.fail_if_absent = Text(webhook, "failurePolicy") != "Ignore";
-    return target;
+    if (!InjectsSidecars(webhooks[i])) continue;
+    auto target = TargetOfWebhook(configuration, i, namespace_labels, pod_labels, rules);
+    if (!target.ok() || target->has_value()) return target;
   }
   return std::nullopt;
 }

@@ -40,10 +40,18 @@ struct WebhookTarget {
 // One without rules is asked of nothing.
 bool TakesNewPods(const nlohmann::json& webhook);
 
-// Which webhook, with rules that take the creation of pods or (`rules`: false) without a look at them, is the first of
-// a MutatingWebhookConfiguration that selects pods with these labels in a namespace with those; nullopt if none does.
-// InvalidArgument names what cannot be read. `namespace_labels` must hold kubernetes.io/metadata.name, as every
+// It is istiod's, by its name or by whom it asks: others' (vault's, a policy engine's) do with pods what is theirs.
+bool InjectsSidecars(const nlohmann::json& webhook);
+
+// Where webhooks[`index`] of a MutatingWebhookConfiguration sends pods with these labels in a namespace with those,
+// with rules that take the creation of pods or (`rules`: false) without a look at them; nullopt: it does not select
+// them. InvalidArgument names what cannot be read. `namespace_labels` must hold kubernetes.io/metadata.name, as every
 // namespace of a real API server does.
+absl::StatusOr<std::optional<WebhookTarget>> TargetOfWebhook(const nlohmann::json& configuration, size_t index,
+                                                             const kube::Labels& namespace_labels,
+                                                             const kube::Labels& pod_labels, bool rules = true);
+
+// The first of istiod's webhooks of a configuration that selects them.
 absl::StatusOr<std::optional<WebhookTarget>> SelectWebhook(const nlohmann::json& configuration,
                                                            const kube::Labels& namespace_labels,
                                                            const kube::Labels& pod_labels, bool rules = true);

@@ -55,6 +55,10 @@ class Reader {
       return out;
     }
     for (const auto& [name, value] : it->items()) {
+      if (value.is_null()) {  // Go reads it into the zero of its type
+        out.emplace(name, "");
+        continue;
+      }
       if (!value.is_string()) {
         Fail(path, key,
              fmt::format("has a value of '{}' that is {}, expected text; put it into quotes", name, value.type_name()));

@@ -8,7 +8,6 @@
 
 #include "core/base/ip.h"
 #include "core/base/json_access.h"
-#include "core/base/random.h"
 #include "fakes/kube/housekeeping/certificate_signers.h"
 #include "fakes/kube/housekeeping/disruption_budgets.h"
 #include "fakes/kube/housekeeping/resource_quotas.h"
@@ -16,12 +15,11 @@
 #include "fakes/kube/housekeeping/root_ca.h"
 #include "fakes/kube/housekeeping/token_controller.h"
 #include "fakes/kube/nodes/kubelet.h"
-#include "fakes/kube/nodes/node_conditions.h"
 #include "fakes/kube/nodes/node_lifecycle.h"
+#include "fakes/kube/nodes/node_object.h"
 #include "fakes/kube/nodes/observed_pods.h"
 #include "fakes/kube/services/endpoint_slices.h"
 #include "fakes/kube/services/load_balancers.h"
-#include "fakes/kube/store/ip_pool.h"
 #include "fakes/kube/workloads/cron_jobs.h"
 #include "fakes/kube/workloads/daemon_sets.h"
 #include "fakes/kube/workloads/deployments.h"
@@ -35,10 +33,6 @@ namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
-
-// Nodes' own addresses; those of different clusters are in different networks,
-// so that they may be the same.
-constexpr const char* kNodeCidr = "172.18.0.0/16";
 
 ApiServer::Options ServerOptions(const ClusterOptions& options) {
   ApiServer::Options server;
@@ -93,13 +87,6 @@ std::string MostFrequentRange(const std::vector<std::string>& addresses, uint32_
   return most == counts.end() ? std::move(otherwise) : most->first;
 }
 
-// A UUID that is the same in every run.
-std::string MachineId(const std::string& cluster, const std::string& node, std::string_view what) {
-  const uint64_t a = HashName(node, HashName(cluster, HashName(what))), b = Mix64(a);
-  return fmt::format("{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}", a >> 32, (a >> 16) & 0xffff, a & 0xfff, (b >> 48) & 0xfff,
-                     b & 0xffffffffffff);
-}
-
 }  // namespace
 
 Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admission, PodRuntime* runtime)
@@ -133,34 +120,8 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
   for (const char* ns : {"default", "kube-system", "kube-public"}) {
     api_.Create({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", ns}}}}).IgnoreError();
   }
-  IpPool node_addresses(kNodeCidr);
-  for (const NodeOptions& node : options_.nodes) {
-    json labels = {{"kubernetes.io/hostname", node.name}, {"kubernetes.io/os", "linux"}};
-    if (!node.region.empty()) labels["topology.kubernetes.io/region"] = node.region;
-    if (!node.zone.empty()) labels["topology.kubernetes.io/zone"] = node.zone;
-    json addresses = json::array({{{"type", "Hostname"}, {"address", node.name}}});
-    if (const absl::StatusOr<std::string> internal = node_addresses.Next(); internal.ok())
-      addresses.push_back({{"type", "InternalIP"}, {"address", *internal}});
-    if (!node.address.empty()) addresses.push_back({{"type", "ExternalIP"}, {"address", node.address}});
-    api_.Create({{"apiVersion", "v1"},
-                 {"kind", "Node"},
-                 {"metadata", {{"name", node.name}, {"labels", labels}}},
-                 {"status",
-                  {{"addresses", addresses},
-                   {"nodeInfo",
-                    {{"kubeletVersion", options_.release.git_version()},
-                     {"kubeProxyVersion", options_.release.git_version()},
-                     {"machineID", MachineId(options_.name, node.name, "machine")},
-                     {"systemUUID", MachineId(options_.name, node.name, "system")},
-                     {"bootID", MachineId(options_.name, node.name, "boot")},
-                     {"osImage", "simulated"},
-                     {"kernelVersion", "simulated"},
-                     {"containerRuntimeVersion", "simulated://1.0"},
-                     {"operatingSystem", "linux"},
-                     {"architecture", "amd64"}}},
-                   {"conditions", ConditionsOfHealthyNode(nullptr, api_.DateNow())}}}})
-        .IgnoreError();
-  }
+  for (size_t i = 0; i < options_.nodes.size(); ++i)
+    api_.Create(MakeNode(options_, options_.nodes[i], i, api_.DateNow())).IgnoreError();
 }
 
 Cluster::~Cluster() = default;

@@ -50,6 +50,7 @@ struct ClusterSpec {
   std::string network_policies;         // "enforced", "strict" or "ignored"; empty: as its network plugin does
   bool load_balancer_hostname = false;  // the cloud gives host names instead of addresses
   std::vector<NodeSpec> nodes;
+  bool nodes_untold = false;  // one was made up, and others come as pods ask for them
   std::vector<ManifestSpec> manifests;
   bool primary() const { return control_plane == name; }
 };

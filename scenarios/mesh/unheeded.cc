@@ -1,6 +1,9 @@
 #include "scenarios/mesh/unheeded.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "core/base/json_access.h"
 #include "core/base/status.h"
@@ -8,6 +11,7 @@
 #include "core/gateway_api/objects.h"
 #include "core/inject/injection_config.h"
 #include "core/inject/proxy_config.h"
+#include "core/inject/webhook_configuration.h"
 #include "core/kube/yaml.h"
 #include "core/settings/istiod_settings.h"
 #include "fakes/kube/objects/kinds.h"
@@ -43,13 +47,42 @@ bool WithoutActors(const fakekube::GroupKind& kind) {
          (group == "autoscaling" && name != "HorizontalPodAutoscaler") ||
          (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement" && name != "BGPAdvertisement" &&
           name != "BGPPeer") ||
-         group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
+         (group == "cert-manager.io" && name != "Certificate" && name != "Issuer" && name != "ClusterIssuer") ||
+         group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
          (group.empty() && name == "PersistentVolumeClaim");
+}
+
+bool IsIstios(std::string_view group) { return group.ends_with(".istio.io"); }
+
+// A custom kind whose operator runs pods, scales them or moves their traffic: any that holds a template of pods, and
+// those whose pods their operator thinks out.
+bool RunsPods(const fakekube::GroupKind& kind, const json& object) {
+  static constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"flagger.app", "Canary"},
+      {"keda.sh", "ScaledObject"},
+      {"monitoring.coreos.com", "Alertmanager"},
+      {"monitoring.coreos.com", "Prometheus"},
+      {"monitoring.coreos.com", "PrometheusAgent"},
+      {"monitoring.coreos.com", "ThanosRuler"},
+      {"kafka.strimzi.io", "Kafka"},
+      {"kafka.strimzi.io", "KafkaConnect"},
+      {"kafka.strimzi.io", "KafkaNodePool"},
+      {"postgresql.cnpg.io", "Cluster"},
+      {"postgresql.cnpg.io", "Pooler"},
+      {"elasticsearch.k8s.elastic.co", "Elasticsearch"},
+      {"kibana.k8s.elastic.co", "Kibana"},
+      {"rabbitmq.com", "RabbitmqCluster"},
+      {"opentelemetry.io", "OpenTelemetryCollector"},
+      {"jaegertracing.io", "Jaeger"},
+      {"kiali.io", "Kiali"}};
+  const std::pair<std::string_view, std::string_view> wanted{kind.group, kind.kind};
+  return At(object, {"spec", "template", "spec", "containers"}).is_array() ||
+         std::find(std::begin(kKinds), std::end(kKinds), wanted) != std::end(kKinds);
 }
 
 bool Says(const json& in, const UnreadField& field) {
   const json& value = At(in, field.name);
-  if (value.is_null() || (value.is_structured() && value.empty())) return false;
+  if (value.is_null() || value == "" || (value.is_structured() && value.empty())) return false;
   return field.usual.empty() || TextOf(value) != field.usual;
 }
 
@@ -112,6 +145,10 @@ std::vector<std::string> UnheededIn(const json& object) {
                               group_kind.group.empty() ? "core" : group_kind.group));
     return out;
   }
+  if (!fakekube::KubernetesOwn(group_kind) && !IsIstios(group_kind.group) && RunsPods(group_kind, object)) {
+    out.push_back(fmt::format("{} ({}) is stored here, and has no effect", group_kind.kind, group_kind.group));
+    return out;
+  }
   if (group_kind.group == "autoscaling") {
     // Its bounds hold.
     AddFields(kind, "spec.", At(object, "spec"), kOfAutoscalers, &out);
@@ -122,6 +159,13 @@ std::vector<std::string> UnheededIn(const json& object) {
       kind == "ConfigMap" && (name == "istio" || name.starts_with("istio-"))) {
     AddMeshWords(Named(object) + ": mesh", "MeshConfig", Text(At(object, "data"), "mesh"), &out);
     AddMeshWords(Named(object) + ": meshNetworks", "MeshNetworks", Text(At(object, "data"), "meshNetworks"), &out);
+  }
+  if (kind == "MutatingWebhookConfiguration") {
+    for (const json& webhook : Items(At(object, "webhooks"))) {
+      if (pilot::InjectsSidecars(webhook) || !pilot::TakesNewPods(webhook)) continue;
+      out.push_back(fmt::format("{}: what webhook {} would change of pods has no effect here", Named(object),
+                                Text(webhook, "name")));
+    }
   }
   if (kind == "Service" && group_kind.group.empty()) AddFields(kind, "spec.", At(object, "spec"), kOfServices, &out);
   const bool templated = At(object, {"spec", "template", "spec"}).is_object();

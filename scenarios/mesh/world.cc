@@ -40,6 +40,7 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
     cluster.strict_policies = PoliciesAreStrict(c, files);
     cluster.installed_name = c.installed_name;
     cluster.installed_network = c.installed_network;
+    cluster.nodes_untold = c.nodes_untold;
     for (const NodeSpec& n : c.nodes) cluster.nodes.push_back({n.name, n.region, n.zone, n.external_ip});
     out.clusters.push_back(std::move(cluster));
   }

@@ -37,7 +37,8 @@ ClusterSpec ReadCluster(const Field& f) {
     f["networkPolicies"].Fail("is neither enforced nor strict nor ignored", "leave it out, or write one of the three");
   c.load_balancer_hostname = f["loadBalancerHostnames"].Flag(false);
   for (const Field& node : f["nodes"].Items()) c.nodes.push_back(ReadNode(node));
-  if (c.nodes.empty()) c.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});
+  c.nodes_untold = c.nodes.empty();
+  if (c.nodes_untold) c.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});
   for (const Field& manifest : f["manifests"].Items()) {
     if (!manifest.IsScalar()) CheckMapping(manifest, MappingNamed("manifest"), nullptr);
     const Field path = manifest.IsScalar() ? manifest : manifest["path"], objects = manifest["objects"];

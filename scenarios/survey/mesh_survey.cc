@@ -352,6 +352,7 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     spec.name = c.name;
     spec.control_plane = c.control_plane.empty() ? c.name : c.control_plane;
     spec.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});
+    spec.nodes_untold = true;
     for (const std::string& path : c.paths) {
       spec.manifests.push_back({path, c.ns, ""});
       spec.manifests.back().unmatched_left_out = options.unmatched_left_out;

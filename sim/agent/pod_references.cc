@@ -1,5 +1,6 @@
 #include "sim/agent/pod_references.h"
 
+#include <initializer_list>
 #include <string_view>
 
 #include "core/base/json_access.h"
@@ -19,6 +20,29 @@ constexpr Reference kOfProjections[] = {{"ConfigMap", "configMap", "name"}, {"Se
 constexpr Reference kOfVariables[] = {{"ConfigMap", "configMapKeyRef", "name"}, {"Secret", "secretKeyRef", "name"}};
 constexpr Reference kOfAllVariables[] = {{"ConfigMap", "configMapRef", "name"}, {"Secret", "secretRef", "name"}};
 
+// Objects of other programs', each of which makes a Secret of what stands outside of the cluster.
+struct Maker {
+  std::string_view kind;
+  std::initializer_list<std::string_view> name;  // where the Secret's name stands, if it is not the object's
+};
+const Maker kMakers[] = {{"ExternalSecret.external-secrets.io", {"spec", "target", "name"}},
+                         {"SealedSecret.bitnami.com", {"spec", "template", "metadata", "name"}},
+                         {"VaultStaticSecret.secrets.hashicorp.com", {"spec", "destination", "name"}},
+                         {"VaultDynamicSecret.secrets.hashicorp.com", {"spec", "destination", "name"}},
+                         {"VaultPKISecret.secrets.hashicorp.com", {"spec", "destination", "name"}},
+                         {"OnePasswordItem.onepassword.com", {}}};
+
+// Some such object is there. What the Secret would hold nobody here knows, and pods that run do not need it.
+bool IsPromised(const fakekube::ApiServer& api, const std::string& ns, const std::string& secret) {
+  for (const Maker& maker : kMakers) {
+    for (const kube::ObjectRef& object : api.List(maker.kind, ns)) {
+      const std::string said = maker.name.size() == 0 ? std::string() : TextOf(At(object->body, maker.name));
+      if ((said.empty() ? object->meta.name : said) == secret) return true;
+    }
+  }
+  return false;
+}
+
 class Look {
  public:
   Look(const fakekube::ApiServer& api, const std::string& ns) : api_(api), ns_(ns) {}
@@ -31,7 +55,8 @@ class Look {
     kind_ = reference.kind;
     // Every namespace has its API server's roots, published or not.
     if (name_ == security::kCaRootConfigMap || name_ == "kube-root-ca.crt") return false;
-    return api_.Get(reference.kind, {ns_, name_}) == nullptr;
+    if (api_.Get(reference.kind, {ns_, name_}) != nullptr) return false;
+    return kind_ != "Secret" || !IsPromised(api_, ns_, name_);
   }
   bool LacksKey(const json& in, const Reference& reference) const {
     const json& of = At(in, reference.member);

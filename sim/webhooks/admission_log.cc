@@ -70,7 +70,7 @@ void AdmissionLog::Refused(const nlohmann::json& pod, const std::string& webhook
   if (webhook.empty()) refusal.why = fmt::format("pod {} was not admitted: {}", AskedName(pod), why);
   if (!webhook.empty())
     refusal.why = fmt::format("pod {} was not admitted: failed calling webhook \"{}\": {}{}", AskedName(pod), webhook,
-                              why, again ? "" : "; nothing makes this pod again: apply it once istiod is ready");
+                              why, again ? "" : "; nothing makes this pod again: apply it once the webhook answers");
   RememberOwner(pod, &refusal);
 }
 

@@ -67,7 +67,7 @@ TEST_F(Admission, ABarePodBeforeIstiodAnswersIsNotThereAndThatIsSaidUntilItIsApp
   EXPECT_EQ(Api().Get("Pod", {"sample", "bare"}), nullptr);
   EXPECT_THAT(world_->Unready(),
               ElementsAre(AllOf(HasSubstr("pod bare was not admitted: failed calling webhook"),
-                                HasSubstr("nothing makes this pod again: apply it once istiod is ready"))));
+                                HasSubstr("nothing makes this pod again: apply it once the webhook answers"))));
   Bare();
   Settle();
   EXPECT_TRUE(IsInjected("bare"));
@@ -133,6 +133,88 @@ TEST_F(Admission, WhoOptsOutIsNotMissed) {
   Settle();
   EXPECT_FALSE(IsInjected("bare"));
   EXPECT_THAT(world_->LeftOut(), IsEmpty());
+}
+
+// apiserver: every webhook that selects a pod is asked, configurations in the order of their names.
+class OtherWebhooks : public Admission {
+ protected:
+  void SetUp() override {
+    Admission::SetUp();
+    Do("install", {{"cluster", "cluster1"}});
+    Settle();
+    Apply("cluster1", "sample");
+  }
+  void Webhook(const char* name, const char* service, const char* policy) {
+    Write(
+        {{"apiVersion", "admissionregistration.k8s.io/v1"},
+         {"kind", "MutatingWebhookConfiguration"},
+         {"metadata", {{"name", name}}},
+         {"webhooks",
+          json::array({{{"name", "pods.example.com"},
+                        {"clientConfig", {{"service", {{"name", service}, {"namespace", "guard"}, {"path", "/pods"}}}}},
+                        {"rules", json::array({{{"operations", {"CREATE"}},
+                                                {"apiGroups", {""}},
+                                                {"apiVersions", {"v1"}},
+                                                {"resources", {"pods"}}}})},
+                        {"failurePolicy", policy},
+                        {"sideEffects", "None"},
+                        {"admissionReviewVersions", {"v1"}}}})}});
+  }
+  void Guard() {
+    Write({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "guard"}}}});
+    const json labels = {{"app", "guard"}};
+    Write({{"apiVersion", "v1"},
+           {"kind", "Service"},
+           {"metadata", {{"name", "guard"}, {"namespace", "guard"}}},
+           {"spec", {{"selector", labels}, {"ports", json::array({{{"port", 443}, {"targetPort", 9443}}})}}}});
+    Write({{"apiVersion", "apps/v1"},
+           {"kind", "Deployment"},
+           {"metadata", {{"name", "guard"}, {"namespace", "guard"}}},
+           {"spec",
+            {{"selector", {{"matchLabels", labels}}},
+             {"template",
+              {{"metadata", {{"labels", labels}}},
+               {"spec", {{"containers", json::array({{{"name", "c"}, {"image", "example/guard"}}})}}}}}}}});
+  }
+};
+
+TEST_F(OtherWebhooks, BeforeIstiodsTakeNobodysSidecarAway) {
+  Guard();
+  Webhook("a-guard", "guard", "Fail");
+  Settle();
+  Bare();
+  Settle();
+  EXPECT_TRUE(IsInjected("bare"));
+  EXPECT_FALSE(IsInjected("guard")) << "its own pods pass it while nobody has answered yet";
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+}
+
+TEST_F(OtherWebhooks, WhoseServiceIsNotThereLetPodsPassOrRefuseThemAsTheirPolicySays) {
+  Webhook("a-guard", "nobody", "Ignore");
+  Bare();
+  Settle();
+  EXPECT_TRUE(IsInjected("bare"));
+  EXPECT_THAT(world_->LeftOut(), IsEmpty());
+  Webhook("z-guard", "nobody", "Fail");
+  ASSERT_TRUE(Api().Delete("Pod", {"sample", "bare"}).ok());
+  Settle();
+  Bare();
+  Settle();
+  EXPECT_EQ(Api().Get("Pod", {"sample", "bare"}), nullptr);
+  EXPECT_THAT(world_->Unready(),
+              ElementsAre(AllOf(HasSubstr("pod bare was not admitted: failed calling webhook \"pods.example.com\""),
+                                HasSubstr("service \"nobody\" not found"))));
+}
+
+TEST_F(OtherWebhooks, RefusePodsOnceTheirServersAreGone) {
+  Guard();
+  Webhook("z-guard", "guard", "Fail");
+  Settle();
+  ASSERT_TRUE(Api().Patch("Deployment", {"guard", "guard"}, {{"spec", {{"replicas", 0}}}}).ok());
+  Settle();
+  Bare();
+  Settle();
+  EXPECT_THAT(world_->Unready(), ElementsAre(HasSubstr("no endpoints available for service \"guard\"")));
 }
 
 }  // namespace

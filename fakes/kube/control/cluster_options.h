@@ -24,6 +24,7 @@ struct ClusterOptions {
   bool load_balancer_hostname = false;
   KubernetesRelease release;
   std::vector<NodeOptions> nodes;
+  bool nodes_untold = false;  // nobody says which it has: another like the first comes where pods want to be apart
   uint64_t seed = 1;
   int64_t first_resource_version = 1000;
   bool create_namespaces = false;

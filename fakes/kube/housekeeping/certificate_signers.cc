@@ -23,7 +23,8 @@ using nlohmann::json;
 constexpr std::string_view kClusterIssuers = "clusterissuers.cert-manager.io/";
 // cert-manager: --cluster-resource-namespace.
 constexpr const char* kIssuersNamespace = "cert-manager";
-constexpr Duration kDefaultLifetime = 24h * 90;
+constexpr const char* kGroup = "cert-manager.io";
+constexpr Duration kDefaultLifetime = 24h * 90, kOutsideLifetime = 24h * 365 * 100;
 
 // Kubernetes' signers, with the usages that each asks for and allows.
 struct OwnSigner {
@@ -78,6 +79,62 @@ std::optional<absl::Status> RefusedByKubernetes(const kube::Object& request, con
   return absl::InvalidArgumentError(fmt::format("usages did not match, expected [{}]", fmt::join(own->usages, " ")));
 }
 
+// Who signs for a Certificate.
+struct Authority {
+  x509::KeyPairRef key;                     // null: the Certificate itself
+  std::vector<x509::CertificateRef> chain;  // its own certificate, then its issuers
+  bool outside = false;
+};
+
+// NotFound: who may come yet.
+absl::StatusOr<Authority> AuthorityOf(const ApiServer& api, const json& ref, const std::string& ns, uint64_t seed) {
+  const std::string group = Text(ref, "group", kGroup), name = Text(ref, "name");
+  const bool anywhere = Text(ref, "kind") == "ClusterIssuer";
+  Authority out;
+  if (group == kGroup) {
+    const ObjectRef issuer =
+        anywhere ? api.Get("ClusterIssuer.cert-manager.io", {"", name}) : api.Get("Issuer.cert-manager.io", {ns, name});
+    if (issuer == nullptr) return absl::NotFoundError("Referenced issuer not found");
+    const json& spec = At(issuer->body, "spec");
+    if (At(spec, "selfSigned").is_object()) return out;
+    if (At(spec, "ca").is_object()) {
+      const ObjectRef secret =
+          api.Get("Secret", {anywhere ? kIssuersNamespace : ns, Text(At(spec, "ca"), "secretName")});
+      if (secret == nullptr) return absl::NotFoundError("Referenced secret not found");
+      const auto data = kube::ReadSecretData(*secret);
+      if (!data.ok()) return data.status();
+      auto chain = x509::ParseCertificates(kube::SecretEntry(*data, "tls.crt"), "tls.crt of the issuer");
+      if (!chain.ok()) return chain.status();
+      auto key = x509::KeyPair::FromPem(kube::SecretEntry(*data, "tls.key"), "tls.key of the issuer");
+      if (!key.ok()) return key.status();
+      out.chain = *std::move(chain);
+      out.key = *std::move(key);
+      return out;
+    }
+  }
+  const x509::CertificateAuthority outside = x509::MakeRootCa(seed, "outside authority", Time{}, kOutsideLifetime);
+  out.key = outside.key;
+  out.chain = {outside.certificate};
+  out.outside = true;
+  return out;
+}
+
+x509::CertificateSpec SpecOf(const json& spec, Time now) {
+  x509::CertificateSpec out;
+  out.subject.common_name = Text(spec, "commonName");
+  for (const json& organization : Items(At(spec, {"subject", "organizations"})))
+    out.subject.organizations.push_back(TextOf(organization));
+  for (const char* names : {"dnsNames", "ipAddresses", "uris"}) {
+    for (const json& name : Items(At(spec, names))) out.sans.push_back(TextOf(name));
+  }
+  out.not_before = now;
+  const std::optional<Duration> said = ParseGoDuration(Text(spec, "duration"));
+  out.not_after =
+      now + (said && *said > Duration::zero() ? std::min<Duration>(*said, bounds::kInputDuration) : kDefaultLifetime);
+  out.is_ca = At(spec, "isCA") == true;
+  return out;
+}
+
 }  // namespace
 
 CertificateSigners::CertificateSigners(ApiServer& api, uint64_t seed, std::string cluster)
@@ -95,6 +152,11 @@ CertificateSigners::CertificateSigners(ApiServer& api, uint64_t seed, std::strin
     if (change.type == kube::WatchEventType::kDeleted) return;
     certificates_.Add({change.object->meta.ns, change.object->meta.name});
   }));
+  for (const char* kind : {"Issuer.cert-manager.io", "ClusterIssuer.cert-manager.io", "Secret"}) {
+    subscriptions_.Add(api_.Observe(kind, [this](const Change& change) {
+      if (change.type != kube::WatchEventType::kDeleted && !waiting_.empty()) RetryWaiting();
+    }));
+  }
 }
 
 void CertificateSigners::Sync(const NamespacedName& name) {
@@ -164,36 +226,35 @@ void CertificateSigners::Store(const kube::Object& request, const absl::StatusOr
   api_.Apply(std::move(body)).IgnoreError();
 }
 
-// A self-signed authority: its key, and itself as its own root, in the Secret that it names.
+void CertificateSigners::RetryWaiting() {
+  for (const NamespacedName& name : std::exchange(waiting_, {})) certificates_.Add(name);
+}
+
 void CertificateSigners::Issue(const NamespacedName& name) {
   const ObjectRef certificate = api_.Get("Certificate.cert-manager.io", name);
   if (certificate == nullptr) return;
   const json& spec = At(certificate->body, "spec");
   const std::string secret = Text(spec, "secretName");
-  if (At(spec, "isCA") != true || secret.empty() || api_.Get("Secret", {name.ns, secret}) != nullptr) return;
-  const json& from = At(spec, "issuerRef");
-  const ObjectRef issuer = Text(from, "kind") == "ClusterIssuer"
-                               ? api_.Get("ClusterIssuer.cert-manager.io", {"", Text(from, "name")})
-                               : api_.Get("Issuer.cert-manager.io", {name.ns, Text(from, "name")});
-  if (issuer == nullptr || !At(issuer->body, {"spec", "selfSigned"}).is_object()) return;
-  const auto key = x509::KeyPair::Derive(seed_, fmt::format("cert-manager/{}/{}/{}", cluster_, name.ns, name.name));
-  x509::CertificateSpec ca;
-  ca.subject.common_name = Text(spec, "commonName");
-  for (const json& organization : Items(At(spec, {"subject", "organizations"}))) {
-    ca.subject.organizations.push_back(TextOf(organization));
+  if (secret.empty() || api_.Get("Secret", {name.ns, secret}) != nullptr) return;
+  const absl::StatusOr<Authority> by = AuthorityOf(api_, At(spec, "issuerRef"), name.ns, seed_);
+  if (!by.ok()) {
+    if (absl::IsNotFound(by.status())) waiting_.insert(name);
+    return;
   }
-  ca.not_before = api_.host().Now();
-  const std::optional<Duration> said = ParseGoDuration(Text(spec, "duration"));
-  ca.not_after = ca.not_before + (said && *said > Duration::zero() ? std::min<Duration>(*said, bounds::kInputDuration)
-                                                                   : kDefaultLifetime);
-  ca.is_ca = true;
-  const auto made = x509::Certificate::SelfSign(ca, *key);
+  const auto key = x509::KeyPair::Derive(seed_, fmt::format("cert-manager/{}/{}/{}", cluster_, name.ns, name.name));
+  const x509::CertificateSpec wanted = SpecOf(spec, api_.host().Now());
+  const auto made = by->key == nullptr
+                        ? x509::Certificate::SelfSign(wanted, *key)
+                        : x509::Certificate::Issue(wanted, key->public_key(), *by->chain.front(), *by->key);
   if (!made.ok()) return;
-  const std::string pem = (*made)->ToPem();
-  const kube::ObjectRef object =
-      kube::MakeSecret(name.ns, secret, {{"ca.crt", pem}, {"tls.crt", pem}, {"tls.key", key->ExportPrivateKeyPem()}},
-                       {}, {}, "kubernetes.io/tls");
-  api_.Apply(object->body).IgnoreError();
+  kube::SecretData data = {{"tls.crt", (*made)->ToPem()}, {"tls.key", key->ExportPrivateKeyPem()}};
+  // The chain goes up to but without the root, which is its own entry (cert-manager: pkg/util/pki,
+  // ParseSingleCertificateChain). Of outside authorities no root is told.
+  for (const x509::CertificateRef& link : by->chain) {
+    if (!link->self_signed()) data["tls.crt"] += link->ToPem();
+  }
+  if (!by->outside) data["ca.crt"] = (by->chain.empty() ? *made : by->chain.back())->ToPem();
+  api_.Apply(kube::MakeSecret(name.ns, secret, data, {}, {}, "kubernetes.io/tls")->body).IgnoreError();
   // Requests that waited for it.
   for (const ObjectRef& waiting : api_.List("CertificateSigningRequest")) {
     if (HasCondition(*waiting, "Approved")) requests_.Add({"", waiting->meta.name});

@@ -1,13 +1,15 @@
 // Who signs CertificateSigningRequests once they are approved: Kubernetes' own signers (kubernetes:
 // pkg/controller/certificates/signer), as far as saying what they refuse, and cert-manager's ClusterIssuers
-// (cert-manager: pkg/controller/certificatesigningrequests) with the key of a Secret in namespace cert-manager. A
-// Certificate that is to be a CA of a self-signed ClusterIssuer gets its Secret, too, so that an authority can be set
-// up as the guides do.
+// (cert-manager: pkg/controller/certificatesigningrequests) with the key of a Secret in namespace cert-manager.
+// Certificates get their Secrets, too (cert-manager: pkg/controller/certificates/issuing): of issuers that are
+// self-signed or have a CA's Secret from these, of others (ACME, Vault) from an authority that stands for whoever is
+// outside. What nobody's issuer is for waits. Nothing is renewed.
 //
 // cert-manager is taken to run where such an issuer is: nobody has to install its Deployments.
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -28,6 +30,7 @@ class CertificateSigners final : public Controller {
  private:
   void Sync(const NamespacedName& request);
   void Issue(const NamespacedName& certificate);
+  void RetryWaiting();
   absl::StatusOr<std::string> SignByIssuer(const kube::Object& request, const std::string& issuer) const;
   void Store(const kube::Object& request, const absl::StatusOr<std::string>& made);
 
@@ -36,6 +39,7 @@ class CertificateSigners final : public Controller {
   const std::string cluster_;
   PendingWork pending_;
   NameQueue requests_, certificates_;
+  std::set<NamespacedName> waiting_;  // Certificates whose issuer is not there, or has no key yet
   Subscriptions subscriptions_;
 };
 

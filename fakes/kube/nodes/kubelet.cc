@@ -13,6 +13,7 @@
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "fakes/kube/control/pod_template.h"
+#include "fakes/kube/nodes/node_object.h"
 #include "fakes/kube/nodes/pod_events.h"
 #include "fakes/kube/objects/conditions.h"
 
@@ -272,6 +273,8 @@ void Kubelet::Schedule(const NamespacedName& name) {
                    api_.DateNow());
       api_.Patch("Pod", name, {{"status", {{"conditions", std::move(conditions)}}}}, kScheduler).IgnoreError();
       TellUnschedulable(api_, *pod, std::string(Message(node.status())));
+      if (const std::optional<NodeOptions> another = scheduler_.Another(*pod))
+        api_.Create(MakeNode(options_, *another, api_.List("Node").size(), api_.DateNow())).IgnoreError();
       return;
     }
     starting_.insert(name);

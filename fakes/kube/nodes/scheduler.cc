@@ -10,12 +10,14 @@
 #include "core/kube/quantity.h"
 #include "fakes/kube/control/node_fit.h"
 #include "fakes/kube/control/pod_template.h"
+#include "fakes/kube/nodes/node_object.h"
 
 namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
 
+constexpr const char* kTooNear = "node(s) didn't match pod anti-affinity rules";
 constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
 
 // Of all containers together; nothing where the sum cannot be told.
@@ -85,7 +87,7 @@ std::string Scheduler::Crowded(const kube::Object& node, const kube::Object& pod
       return label != where->meta.labels.end() && label->second == domain->second;
     });
   };
-  if (std::any_of(far.begin(), far.end(), together)) return "node(s) didn't match pod anti-affinity rules";
+  if (std::any_of(far.begin(), far.end(), together)) return kTooNear;
   for (const json& term : near) {
     // The first of pods that want to be together starts somewhere.
     const bool first = TermMeans(term, pod, pod) && std::none_of(pods.begin(), pods.end(), [&](const ObjectRef& other) {
@@ -94,6 +96,31 @@ std::string Scheduler::Crowded(const kube::Object& node, const kube::Object& pod
     if (!first && !together(term)) return "node(s) didn't match pod affinity rules";
   }
   return {};
+}
+
+std::optional<NodeOptions> Scheduler::Another(const kube::Object& pod) const {
+  if (!options_.nodes_untold || options_.nodes.empty()) return std::nullopt;
+  const std::vector<ObjectRef> nodes = Nodes();
+  const json& spec = At(pod.body, "spec");
+  for (const ObjectRef& node : nodes) {
+    if (!NodeRefuses(*node, spec, false).empty() || Crowded(*node, pod) != kTooNear) return std::nullopt;
+  }
+  NodeOptions another = options_.nodes.front();
+  another.address.clear();
+  for (size_t i = nodes.size() + 1;; ++i) {
+    another.name = fmt::format("{}-node{}", options_.name, i);
+    if (api_.Get("Node", {"", another.name}) == nullptr) break;
+  }
+  const auto takes = [&](const NodeOptions& node) {
+    const absl::StatusOr<ObjectRef> made = kube::Object::FromJson(MakeNode(options_, node, nodes.size(), ""));
+    return made.ok() && NodeRefuses(**made, spec, false).empty() && Crowded(**made, pod).empty();
+  };
+  if (takes(another)) return another;
+  // Those that want zones of their own.
+  const std::string zone = another.zone.substr(0, another.zone.find_last_not_of("0123456789") + 1);
+  another.zone = fmt::format("{}{}", zone, nodes.size() + 1);
+  if (takes(another)) return another;
+  return std::nullopt;
 }
 
 absl::StatusOr<std::string> Scheduler::Choose(const kube::Object& pod) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,11 @@ class Scheduler {
   // A node's name. FailedPrecondition with the scheduler's words ("0/2 nodes are available: ...") if none takes the
   // pod. O(nodes), and O(pods) where the pod or a node says what it asks for.
   absl::StatusOr<std::string> Choose(const kube::Object& pod);
+
+  // Where nobody says which nodes the cluster has: one like its first (or of a zone of its own), if every node is too
+  // near to pods that this one wants to be apart from (podAntiAffinity) and that one would take it. Whose mesh such a
+  // manifest is has enough of them. Nothing in any other case. O(nodes * pods).
+  std::optional<NodeOptions> Another(const kube::Object& pod) const;
 
  private:
   // The cluster's own first, in their order, then others by name.

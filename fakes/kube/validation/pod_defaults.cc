@@ -40,10 +40,10 @@ void DefaultHttpGet(json& action) {
 }
 
 void DefaultProbe(json& probe) {
-  Default(probe, "timeoutSeconds", 1);
-  Default(probe, "periodSeconds", 10);
-  Default(probe, "successThreshold", 1);
-  Default(probe, "failureThreshold", 3);
+  DefaultNumber(probe, "timeoutSeconds", 1);
+  DefaultNumber(probe, "periodSeconds", 10);
+  DefaultNumber(probe, "successThreshold", 1);
+  DefaultNumber(probe, "failureThreshold", 3);
   DefaultHttpGet(probe);
   IfObject(probe, "grpc", [](json& grpc) { Default(grpc, "service", ""); });
 }

@@ -2,17 +2,27 @@
 // the admission plugins that are on by default).
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "nlohmann/json.hpp"
 
 namespace wavetank::fakekube {
 
-// Sets `key` of the object `in` unless it is there; what is there already costs no copy of `value`.
+// Sets `key` of the object `in` unless it is there; what is there already costs no copy of `value`. An empty text is
+// not there: Kubernetes' defaults look for the zero of Go's type (pkg/apis/*/v1/defaults.go), which a text's is.
 template <class Value>
 void Default(nlohmann::json& in, const char* key, Value&& value) {
   const auto it = in.find(key);
-  if (it == in.end() || it->is_null()) in[key] = std::forward<Value>(value);
+  if (it == in.end() || it->is_null() || (it->is_string() && it->template get_ref<const std::string&>().empty()))
+    in[key] = std::forward<Value>(value);
+}
+
+// The same of a number that Go holds without a pointer: 0 is not there either.
+inline void DefaultNumber(nlohmann::json& in, const char* key, int64_t value) {
+  const auto it = in.find(key);
+  if (it == in.end() || it->is_null() || *it == 0) in[key] = value;
 }
 
 // The object at `key`, made if there is none.

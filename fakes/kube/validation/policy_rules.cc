@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "core/base/ip.h"
 #include "core/base/json_access.h"
@@ -128,6 +130,41 @@ void CheckNetworkPolicy(const json& body, FieldErrors* errors) {
 }
 
 // kubernetes: pkg/apis/autoscaling/validation, validateHorizontalPodAutoscalerSpec.
+namespace {
+
+// kubernetes: pkg/apis/autoscaling/validation, validateMetricSpec().
+void CheckMetrics(const json& metrics, FieldErrors* errors) {
+  static constexpr std::pair<std::string_view, const char*> kSources[] = {{"ContainerResource", "containerResource"},
+                                                                          {"External", "external"},
+                                                                          {"Object", "object"},
+                                                                          {"Pods", "pods"},
+                                                                          {"Resource", "resource"}};
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    const std::string at = fmt::format("spec.metrics[{}]", i), type = Text(metrics[i], "type");
+    if (type.empty()) {
+      errors->push_back(RequiredField(at + ".type", "must specify a metric source type"));
+      continue;
+    }
+    bool known = false;
+    for (const auto& [name, field] : kSources) {
+      const bool there = At(metrics[i], field).is_object();
+      known = known || name == type;
+      if (name == type && !there) {
+        errors->push_back(
+            RequiredField(fmt::format("{}.{}", at, field), "must populate information for the given metric source"));
+      } else if (name != type && there) {
+        errors->push_back(
+            ForbiddenField(fmt::format("{}.{}", at, field), "must populate the given metric source only"));
+      }
+    }
+    if (!known)
+      errors->push_back(
+          UnsupportedField(at + ".type", type, {"ContainerResource", "External", "Object", "Pods", "Resource"}));
+  }
+}
+
+}  // namespace
+
 void CheckAutoscaler(const json& body, FieldErrors* errors) {
   const json &spec = At(body, "spec"), &least = At(spec, "minReplicas"), &most = At(spec, "maxReplicas");
   if (least.is_number_integer() && NumberOf(least) < 1)
@@ -138,6 +175,7 @@ void CheckAutoscaler(const json& body, FieldErrors* errors) {
   } else if (least.is_number_integer() && NumberOf(most) < NumberOf(least)) {
     errors->push_back(InvalidField("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"));
   }
+  CheckMetrics(Items(At(spec, "metrics")), errors);
 }
 
 void CheckDisruptionBudget(const json& body, FieldErrors* errors) {

@@ -16,6 +16,7 @@
 #include "fakes/kube/objects/api_error.h"
 #include "fakes/kube/objects/base64.h"
 #include "fakes/kube/validation/batch_rules.h"
+#include "fakes/kube/validation/pod_rules.h"
 #include "fakes/kube/validation/policy_rules.h"
 
 namespace wavetank::fakekube {
@@ -33,10 +34,6 @@ constexpr const char* kLabel1035Message =
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
     "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
     "'[a-z]([-a-z0-9]*[a-z0-9])?')";
-constexpr const char* kSubdomainMessage =
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 constexpr const char* kQualifiedMessage =
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
     "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
@@ -198,6 +195,18 @@ void CheckService(const json& body, const kube::Object* previous, Errors* errors
   const json& spec = At(body, "spec");
   CheckOneOf(At(spec, "type"), "spec.type", {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"}, errors);
   CheckOneOf(At(spec, "sessionAffinity"), "spec.sessionAffinity", {"ClientIP", "None"}, errors);
+  if (const json& seconds = At(spec, {"sessionAffinityConfig", "clientIP", "timeoutSeconds"});
+      seconds.is_number_integer() && (NumberOf(seconds) <= 0 || NumberOf(seconds) > 86400)) {
+    errors->push_back(InvalidField("spec.sessionAffinityConfig.clientIP.timeoutSeconds", seconds,
+                                   "must be greater than 0 and less than 86400"));
+  }
+  const json& outside = At(spec, "externalTrafficPolicy");
+  const bool exposed = At(spec, "type") == "NodePort" || At(spec, "type") == "LoadBalancer" ||
+                       (At(spec, "type") == "ClusterIP" && !Items(At(spec, "externalIPs")).empty());
+  if (previous == nullptr && !exposed && !TextOf(outside).empty()) {
+    errors->push_back(
+        InvalidField("spec.externalTrafficPolicy", outside, "may only be set for externally-accessible services"));
+  }
   const std::string type = Text(spec, "type");
   const json& ports = Items(At(spec, "ports"));
   const bool headless = Text(spec, "clusterIP") == "None";
@@ -277,6 +286,7 @@ void CheckContainers(const json& spec, const char* list, const std::string& at, 
     }
     CheckResources(At(container, "resources"), field + ".resources", errors);
     CheckProbes(container, field, errors);
+    CheckContainerParts(container, At(spec, "hostNetwork") == true, field, errors);
     const json& ports = Items(At(container, "ports"));
     std::set<std::string> port_names;
     for (size_t p = 0; p < ports.size(); ++p) {
@@ -330,6 +340,7 @@ void CheckPodSpec(const json& spec, const std::string& at, Errors* errors, const
   CheckContainers(spec, "initContainers", at, volumes, &names, errors);
   CheckOneOf(At(spec, "restartPolicy"), at + ".restartPolicy", {"Always", "Never", "OnFailure"}, errors);
   CheckAffinity(At(spec, "affinity"), at + ".affinity", errors);
+  CheckPodParts(spec, at, errors);
   if (const json& grace = At(spec, "terminationGracePeriodSeconds"); NumberOf(grace) < 0) {
     errors->push_back(InvalidField(at + ".terminationGracePeriodSeconds", grace, "must be greater than or equal to 0"));
   }
@@ -407,6 +418,24 @@ bool SelectorMatches(const json& selector, const json& labels) {
   return true;
 }
 
+// kubernetes: pkg/apis/apps/validation, ValidateDeploymentStrategy(). An update may come as a patch that says the new
+// type alone, of which kubectl takes the rest away (patchStrategy retainKeys).
+void CheckStrategy(const json& strategy, bool fresh, Errors* errors) {
+  CheckOneOf(At(strategy, "type"), "spec.strategy.type", {"Recreate", "RollingUpdate"}, errors);
+  const json& rolling = At(strategy, "rollingUpdate");
+  if (At(strategy, "type") == "Recreate") {
+    if (fresh && rolling.is_object())
+      errors->push_back(
+          ForbiddenField("spec.strategy.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'"));
+    return;
+  }
+  const auto none = [&](const char* name) { return At(rolling, name) == 0 || At(rolling, name) == "0%"; };
+  if (none("maxUnavailable") && none("maxSurge")) {
+    errors->push_back(InvalidField("spec.strategy.rollingUpdate.maxUnavailable", At(rolling, "maxUnavailable"),
+                                   "may not be 0 when `maxSurge` is 0"));
+  }
+}
+
 // Deployments, ReplicaSets, StatefulSets, DaemonSets.
 void CheckWorkload(std::string_view kind, const json& body, const kube::Object* previous, Errors* errors) {
   const json& spec = At(body, "spec");
@@ -444,8 +473,7 @@ void CheckWorkload(std::string_view kind, const json& body, const kube::Object* 
   CheckPodSpec(pod, "spec.template.spec", errors, claims);
   if (const json& restart = At(pod, "restartPolicy"); restart == "Never" || restart == "OnFailure")
     errors->push_back(UnsupportedField("spec.template.spec.restartPolicy", restart, {"Always"}));
-  if (kind == "Deployment")
-    CheckOneOf(At(spec, {"strategy", "type"}), "spec.strategy.type", {"Recreate", "RollingUpdate"}, errors);
+  if (kind == "Deployment") CheckStrategy(At(spec, "strategy"), previous == nullptr, errors);
   if (previous != nullptr && At(previous->body, {"spec", "selector"}) != selector) {
     errors->push_back({"FieldValueInvalid", "spec.selector",
                        fmt::format("Invalid value: {}: field is immutable", GoSelector(selector))});
@@ -528,6 +556,15 @@ void CheckBinding(const json& body, const kube::Object* previous, Errors* errors
              Text(body, "kind") == "RoleBinding" ? std::vector<std::string>{"Role", "ClusterRole"}
                                                  : std::vector<std::string>{"ClusterRole"},
              errors);
+  const json& subjects = Items(At(body, "subjects"));
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const std::string field = fmt::format("subjects[{}]", i);
+    if (Text(subjects[i], "name").empty()) errors->push_back(RequiredField(field + ".name"));
+    // Of a RoleBinding it is the binding's own (kubernetes: pkg/apis/rbac/validation, ValidateRoleBindingSubject()).
+    if (Text(body, "kind") == "ClusterRoleBinding" && Text(subjects[i], "kind") == "ServiceAccount" &&
+        Text(subjects[i], "namespace").empty())
+      errors->push_back(RequiredField(field + ".namespace"));
+  }
   if (previous != nullptr && At(previous->body, "roleRef") != role) {
     errors->push_back(
         {"FieldValueInvalid", "roleRef",
@@ -647,6 +684,8 @@ Errors Check(const GroupKind& kind, bool own, const json& body, const kube::Obje
     CheckAutoscaler(body, &errors);
   }
   if (name == "PodDisruptionBudget") CheckDisruptionBudget(body, &errors);
+  if (name == "PersistentVolumeClaim" && Items(At(body, {"spec", "accessModes"})).empty())
+    errors.push_back(RequiredField("spec.accessModes", "at least 1 access mode is required"));
   if (name == "NetworkPolicy") CheckNetworkPolicy(body, &errors);
   if (name == "Ingress") CheckIngress(body, &errors);
   if (name == "Endpoints") CheckEndpoints(body, &errors);

@@ -16,6 +16,38 @@ TEST(Unheeded, KindsThatNothingActsUpon) {
   EXPECT_THAT(UnheededIn({{"apiVersion", "networking.k8s.io/v1"}, {"kind", "NetworkPolicy"}}), IsEmpty());
 }
 
+TEST(Unheeded, CustomKindsWhosePodsSomebodyElseRuns) {
+  EXPECT_THAT(UnheededIn({{"apiVersion", "argoproj.io/v1alpha1"},
+                          {"kind", "Rollout"},
+                          {"spec", {{"template", {{"spec", {{"containers", {{{"name", "c"}}}}}}}}}}}),
+              ElementsAre("Rollout (argoproj.io) is stored here, and has no effect"));
+  EXPECT_THAT(UnheededIn({{"apiVersion", "flagger.app/v1beta1"}, {"kind", "Canary"}}),
+              ElementsAre("Canary (flagger.app) is stored here, and has no effect"));
+  EXPECT_THAT(UnheededIn({{"apiVersion", "monitoring.coreos.com/v1"}, {"kind", "ServiceMonitor"}}), IsEmpty());
+  EXPECT_THAT(UnheededIn({{"apiVersion", "cert-manager.io/v1"}, {"kind", "Certificate"}}), IsEmpty());
+}
+
+TEST(Unheeded, WhatWebhooksOfOthersWouldChangeOfPods) {
+  const auto webhook = [](const char* name, const char* resource) {
+    return json{{"apiVersion", "admissionregistration.k8s.io/v1"},
+                {"kind", "MutatingWebhookConfiguration"},
+                {"metadata", {{"name", "guard"}}},
+                {"webhooks",
+                 {{{"name", name},
+                   {"rules",
+                    {{{"operations", {"CREATE"}},
+                      {"apiGroups", {""}},
+                      {"apiVersions", {"v1"}},
+                      {"resources", {resource}}}}}}}}};
+  };
+  EXPECT_THAT(
+      UnheededIn(webhook("pods.example.com", "pods")),
+      ElementsAre("MutatingWebhookConfiguration guard: what webhook pods.example.com would change of pods has no "
+                  "effect here"));
+  EXPECT_THAT(UnheededIn(webhook("pods.example.com", "services")), IsEmpty());
+  EXPECT_THAT(UnheededIn(webhook("namespace.sidecar-injector.istio.io", "pods")), IsEmpty());
+}
+
 TEST(Unheeded, WordsThatAreNoFieldsOfMeshConfigAreToldWithTheNearest) {
   EXPECT_THAT(
       UnheededIn({{"apiVersion", "v1"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -89,6 +90,18 @@ const Table& Types() {
   return *kTable;
 }
 
+// It is the type of some resource's objects.
+bool IsObjects(std::string_view type) {
+  static const auto* const kAll = [] {
+    auto* all = new std::set<std::string, std::less<>>;
+    ResourceTable().ForEach([&](const Resource& resource) {
+      if (const ApiType* of = ApiTypeOf(resource); of != nullptr) all->insert(of->name);
+    });
+    return all;
+  }();
+  return kAll->contains(type);
+}
+
 void Walk(const FieldType& type, const json& value, const std::string& path, std::vector<std::string>* unknown) {
   if (type.shape == FieldShape::kList) {
     size_t index = 0;
@@ -102,9 +115,11 @@ void Walk(const FieldType& type, const json& value, const std::string& path, std
   }
   const ApiType* fields = type.shape == FieldShape::kType ? FindApiType(type.name) : nullptr;
   if (fields == nullptr) return;
+  // An object within another (volumeClaimTemplates) has them, too.
+  const bool whole = path.empty() || IsObjects(type.name);
   for (const auto& [key, item] : value.items()) {
     const std::string inner = path.empty() ? key : path + "." + key;
-    if (path.empty() && (key == "apiVersion" || key == "kind")) continue;
+    if (whole && (key == "apiVersion" || key == "kind")) continue;
     if (const ApiField* field = fields->Find(key); field != nullptr) {
       Walk(field->type, item, inner, unknown);
     } else {

@@ -130,6 +130,42 @@ TEST_F(SchedulerTest, PodsThatMustBeApartAreApart) {
   EXPECT_EQ(NodeOf("a3"), "node2");
 }
 
+// Helm's charts ask for three replicas apart, and no manifest says which nodes a mesh has.
+TEST_F(SchedulerTest, ANodeMoreComesForPodsThatMustBeApartWhereNobodySaysWhichThereAre) {
+  options_.nodes = {{"cluster1-node1", "r1", "z1", "203.0.113.1"}};
+  options_.nodes_untold = true;
+  cluster_ = std::make_unique<Cluster>(host_, options_, nullptr, nullptr);
+  const auto apart = [](const char* key) {
+    return json{{"affinity",
+                 {{"podAntiAffinity",
+                   {{"requiredDuringSchedulingIgnoredDuringExecution",
+                     {{{"topologyKey", key}, {"labelSelector", {{"matchLabels", {{"app", "a"}}}}}}}}}}}}};
+  };
+  for (const char* n : {"1", "2", "3"})
+    EXPECT_EQ(Place(std::string("a") + n, apart("kubernetes.io/hostname"), {{"app", "a"}}),
+              std::string("cluster1-node") + n);
+  const ObjectRef third = api().Get("Node", {"", "cluster1-node3"});
+  ASSERT_NE(third, nullptr);
+  EXPECT_EQ(third->meta.labels.at("kubernetes.io/hostname"), "cluster1-node3");
+  EXPECT_EQ(third->meta.labels.at("topology.kubernetes.io/zone"), "z1");
+  EXPECT_EQ(Place("b", apart("topology.kubernetes.io/zone"), {{"app", "a"}}), "cluster1-node4");
+  EXPECT_EQ(api().Get("Node", {"", "cluster1-node4"})->meta.labels.at("topology.kubernetes.io/zone"), "z4");
+  EXPECT_EQ(Place("r", apart("topology.kubernetes.io/region"), {{"app", "a"}}), "") << "a region is no guess";
+  for (const char* n : {"1", "2", "3", "4"})
+    PatchNode(std::string("cluster1-node") + n, {{"spec", {{"unschedulable", true}}}});
+  EXPECT_EQ(Place("c", apart("kubernetes.io/hostname"), {{"app", "a"}}), "");
+  EXPECT_EQ(Place("d", {{"nodeSelector", {{"disk", "ssd"}}}}), "");
+  EXPECT_EQ(api().List("Node").size(), 4u);
+}
+
+TEST_F(SchedulerTest, NodesHaveTheLabelsThatEveryKubeletWrites) {
+  int pods = 0;
+  for (const auto& [label, value] :
+       {std::pair("kubernetes.io/arch", "amd64"), std::pair("beta.kubernetes.io/os", "linux"),
+        std::pair("beta.kubernetes.io/arch", "amd64")})
+    EXPECT_EQ(Place("p" + std::to_string(++pods), {{"nodeSelector", {{label, value}}}}).substr(0, 4), "node") << label;
+}
+
 TEST_F(SchedulerTest, RequestsFillANodeThatSaysWhatItHas) {
   for (const char* node : {"node1", "node2"}) PatchNode(node, {{"status", {{"allocatable", {{"cpu", "1"}}}}}});
   const json most = {

@@ -116,6 +116,103 @@ TEST_F(ValidationTest, ContainersNeedNamesImagesAndTheVolumesTheyMount) {
       testing::StartsWith("Pod \"p\" is invalid: spec: Forbidden: pod updates may not change fields other than"));
 }
 
+TEST_F(ValidationTest, PartsOfPodsThatContradictThemselvesAreRefused) {
+  const auto refusal = [&](const std::string& spec, const std::string& container = "") {
+    const std::string prefix = "Pod \"q\" is invalid: spec.";
+    std::string out = Refusal("apiVersion: v1\nkind: Pod\nmetadata: {name: q, namespace: default}\nspec: {" + spec +
+                              (spec.empty() ? "" : ", ") + "containers: [{name: c, image: x" +
+                              (container.empty() ? "" : ", ") + container + "}]}\n");
+    EXPECT_TRUE(out.starts_with(prefix)) << out;
+    return out.starts_with(prefix) ? out.substr(prefix.size()) : out;
+  };
+  EXPECT_EQ(refusal("volumes: [{name: v, emptyDir: {}, hostPath: {path: /x}}]"),
+            "volumes[0].hostPath: Forbidden: may not specify more than 1 volume type");
+  EXPECT_EQ(refusal("tolerations: [{key: a, operator: Exists, effect: Never}]"),
+            "tolerations[0].effect: Unsupported value: \"Never\": supported values: \"NoSchedule\", "
+            "\"PreferNoSchedule\", \"NoExecute\"");
+  EXPECT_EQ(refusal("topologySpreadConstraints: [{maxSkew: 0, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]"),
+            "topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero");
+  EXPECT_EQ(refusal("hostAliases: [{ip: here, hostnames: [a]}]"),
+            "hostAliases[0].ip: Invalid value: \"here\": must be valid IP address");
+  EXPECT_EQ(refusal("dnsPolicy: None"), "dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None");
+  EXPECT_EQ(
+      refusal("hostNetwork: true", "ports: [{containerPort: 80, hostPort: 81}]"),
+      "containers[0].ports[0].containerPort: Invalid value: 80: must match `hostPort` when `hostNetwork` is true");
+  EXPECT_EQ(refusal("", "env: [{name: A, value: b, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]"),
+            "containers[0].env[0].valueFrom: Invalid value: \"\": may not be specified when `value` is not empty");
+  EXPECT_EQ(refusal("", "env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.podIp}}}]"),
+            "containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: \"status.podIp\": error converting "
+            "fieldPath: field label not supported: status.podIp");
+  EXPECT_EQ(refusal("", "resources: {requests: {pods: 1}}"),
+            "containers[0].resources.requests[pods]: Invalid value: \"pods\": must be a standard resource for "
+            "containers");
+  EXPECT_EQ(refusal("", "lifecycle: {preStop: {exec: {command: [a]}, httpGet: {port: 80}}}"),
+            "containers[0].lifecycle.preStop.httpGet: Forbidden: may not specify more than 1 handler type");
+  EXPECT_EQ(Refusal("apiVersion: v1\nkind: Pod\nmetadata: {name: good, namespace: default}\n"
+                    "spec: {hostNetwork: true, tolerations: [{operator: Exists}, {key: a, value: b, effect: NoExecute, "
+                    "tolerationSeconds: 3}], containers: [{name: c, image: x, ports: [{containerPort: 80}], env: "
+                    "[{name: A, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['app']\"}}}], resources: {limits: "
+                    "{example.com/gpu: 1, hugepages-2Mi: 4Mi}}}]}\n"),
+            "");
+}
+
+TEST_F(ValidationTest, OtherKindsAreRefusedForTheSameReasonsAsByKubernetes) {
+  EXPECT_EQ(Refusal("apiVersion: v1\nkind: Service\nmetadata: {name: t, namespace: default}\n"
+                    "spec: {externalTrafficPolicy: Local, ports: [{port: 80}]}\n"),
+            "Service \"t\" is invalid: spec.externalTrafficPolicy: Invalid value: \"Local\": may only be set for "
+            "externally-accessible services");
+  EXPECT_EQ(Refusal("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: t, namespace: default}\n"
+                    "spec: {resources: {requests: {storage: 1Gi}}}\n"),
+            "PersistentVolumeClaim \"t\" is invalid: spec.accessModes: Required value: at least 1 access mode is "
+            "required");
+  EXPECT_EQ(Refusal("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: t, namespace: "
+                    "default}\nspec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: d}, metrics: [{type: "
+                    "Resource}]}\n"),
+            "HorizontalPodAutoscaler.autoscaling \"t\" is invalid: spec.metrics[0].resource: Required value: must "
+            "populate information for the given metric source");
+  EXPECT_EQ(Refusal("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: t}\n"
+                    "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}\n"
+                    "subjects: [{kind: ServiceAccount, name: a}]\n"),
+            "ClusterRoleBinding.rbac.authorization.k8s.io \"t\" is invalid: subjects[0].namespace: Required value");
+}
+
+// Charts print what nobody set as an empty text, or as a 0.
+TEST_F(ValidationTest, AnEmptyTextIsDefaultedAsNothingIs) {
+  ASSERT_EQ(Refusal(R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: default, labels: {a: }, annotations: {b: null}}
+spec:
+  restartPolicy: ""
+  dnsPolicy: ""
+  containers:
+    - name: c
+      image: app:1.0
+      imagePullPolicy: ""
+      terminationMessagePolicy: ""
+      ports: [{containerPort: 80, protocol: ""}]
+      readinessProbe: {httpGet: {port: 80, scheme: "", path: ""}, periodSeconds: 0, successThreshold: 0}
+)"),
+            "");
+  const json pod = api().Get("Pod", {"default", "p"})->body, &spec = pod["spec"], &c = spec["containers"][0];
+  EXPECT_EQ(pod["metadata"]["labels"]["a"], "");
+  EXPECT_EQ(pod["metadata"]["annotations"]["b"], "");
+  EXPECT_EQ(spec["restartPolicy"], "Always");
+  EXPECT_EQ(spec["dnsPolicy"], "ClusterFirst");
+  EXPECT_EQ(c["imagePullPolicy"], "IfNotPresent");
+  EXPECT_EQ(c["ports"][0]["protocol"], "TCP");
+  EXPECT_EQ(c["readinessProbe"], json::parse(R"({"failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1,
+      "timeoutSeconds": 1, "httpGet": {"path": "/", "port": 80, "scheme": "HTTP"}})"));
+  ASSERT_EQ(Refusal(R"(
+apiVersion: v1
+kind: Service
+metadata: {name: s, namespace: default}
+spec: {type: "", sessionAffinity: "", selector: {app: p}, ports: [{port: 80, protocol: ""}]}
+)"),
+            "");
+  EXPECT_EQ(api().Get("Service", {"default", "s"})->body["spec"]["type"], "ClusterIP");
+}
+
 TEST_F(ValidationTest, APodSaysWhatAnApiServerWouldHaveItSay) {
   ASSERT_EQ(Refusal(R"(
 apiVersion: v1

@@ -257,6 +257,18 @@ TEST_F(SchemaTest, UnknownFieldsAreRefusedOrWarnedOfAsTheClientWants) {
             "Service in version \"v1\" cannot be handled as a Service: strict decoding error: unknown field "
             "\"spec.ports[0].prot\"");
   EXPECT_THAT(warnings("/api/v1/namespaces/default/services", service), testing::SizeIs(1));
+  // An object within another is one, too.
+  const json labels = {{"app", "a"}};
+  const json claim = {{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", {{"name", "data"}}}};
+  const json set = {
+      {"metadata", {{"name", "s"}}},
+      {"spec",
+       {{"serviceName", "s"},
+        {"selector", {{"matchLabels", labels}}},
+        {"template",
+         {{"metadata", {{"labels", labels}}}, {"spec", {{"containers", {{{"name", "c"}, {"image", "x"}}}}}}}},
+        {"volumeClaimTemplates", {claim}}}}};
+  EXPECT_THAT(warnings("/apis/apps/v1/namespaces/default/statefulsets", set), IsEmpty());
   // What is there already is not told again.
   EXPECT_EQ(Send("PATCH", "/api/v1/namespaces/default/services/s?fieldValidation=Strict",
                  {{"metadata", {{"labels", {{"a", "b"}}}}}}, "application/merge-patch+json")
