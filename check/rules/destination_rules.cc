@@ -703,6 +703,17 @@ void IstiodPanics(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->push == nullptr || mesh.ServedPods(*cluster).empty()) continue;
     for (const pilot::FailoverPanic& panic : pilot::FailoverPanics(*cluster->push)) {
+      if (panic.ejects_names) {
+        findings.Add(*cluster, *panic.meta,
+                     fmt::format("outlierDetection of {}, whose names proxies look up (DYNAMIC_DNS): istiod ends in a "
+                                 "panic as soon as a proxy that knows the host connects (here it goes on)",
+                                 panic.host));
+        findings.Explain(
+            "istiod 1.30 sets a panic threshold where such a cluster has no place for one (nil pointer), and so it "
+            "ends again after each start",
+            "leave outlierDetection out for the host");
+        continue;
+      }
       findings.Add(
           *cluster, *panic.meta,
           fmt::format("failoverPriority of {}, whose endpoints are resolved by name and of several localities: "

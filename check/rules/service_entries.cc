@@ -10,6 +10,8 @@
 #include "core/base/json_access.h"
 #include "core/config/schema/protocol.h"
 #include "core/model/host_name.h"
+#include "core/profile/changes.h"
+#include "core/push/push_context.h"
 #include "core/registry/multicluster/registries.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
@@ -50,9 +52,50 @@ void HostTwice(const Mesh& mesh, Findings& findings) {
   }
 }
 
+bool BeginsTls(const MeshCluster& cluster, const std::string& host, uint32_t port);
+
+// istiod: pilot/pkg/networking/core/cluster.go, buildOutboundClusters. Envoy:
+// clusters/dynamic_forward_proxy/cluster.cc, createClusterWithConfig.
+void UnreachableByName(const MeshCluster& cluster, const Entry& entry, Findings& findings) {
+  if (!cluster.push->profile().Has(pilot::Change::kDynamicDns)) {
+    findings.Add(
+        cluster, entry.meta,
+        fmt::format("resolution DYNAMIC_DNS: istiod {} does not have it for sidecars, and the entry is nothing",
+                    cluster.push->profile().istio));
+    return findings.Explain("it came with Istio 1.30", "upgrade istiod, or name the hosts with resolution DNS");
+  }
+  for (const std::string& host : entry.spec.hosts) {
+    if (host.starts_with('*')) continue;
+    findings.Add(cluster, entry.meta,
+                 fmt::format("resolution DYNAMIC_DNS of {}: it is no wildcard, and no endpoint belongs to it", host));
+    findings.Explain("names are looked up for wildcards alone", "say resolution: DNS");
+  }
+  for (const config::PortSpec& port : entry.spec.ports) {
+    const pilot::Protocol protocol = pilot::ParseProtocol(port.protocol);
+    const bool http2 = protocol == pilot::Protocol::kGrpc || protocol == pilot::Protocol::kHttp2;
+    if (!http2 && protocol != pilot::Protocol::kHttp && protocol != pilot::Protocol::kTls) {
+      findings.Add(cluster, entry.meta,
+                   fmt::format("port {} is {}: with DYNAMIC_DNS no proxy has a cluster for it", port.number,
+                               port.protocol.empty() ? "of no protocol" : port.protocol));
+      findings.Explain("a name is read from a request's host or a ClientHello",
+                       "call the port HTTP, HTTP2, GRPC or TLS");
+      continue;
+    }
+    const bool verified = std::all_of(entry.spec.hosts.begin(), entry.spec.hosts.end(),
+                                      [&](const auto& host) { return BeginsTls(cluster, host, port.number); });
+    if (!http2 || verified) continue;
+    findings.Add(cluster, entry.meta,
+                 fmt::format("port {} is {}, and no DestinationRule begins TLS there: Envoys refuse its cluster",
+                             port.number, port.protocol));
+    findings.Explain("one that has options for HTTP/2 must say that it checks the server's name",
+                     "add a DestinationRule with tls: {mode: SIMPLE} for the host, or call the port HTTP");
+  }
+}
+
 void Unreachable(const Mesh& mesh, Findings& findings) {
   EachEntry(mesh, [&](const MeshCluster& cluster, const auto& entry) {
     const ServiceEntry& spec = entry.spec;
+    if (spec.resolution == ServiceEntry::Resolution::kDynamicDns) return UnreachableByName(cluster, entry, findings);
     const bool by_dns = spec.resolution == ServiceEntry::Resolution::kDns ||
                         spec.resolution == ServiceEntry::Resolution::kDnsRoundRobin;
     if (spec.resolution == ServiceEntry::Resolution::kStatic && spec.endpoints.empty() && !spec.workload_selector) {

@@ -27,7 +27,8 @@ struct Port {
 };
 
 // istiod: pilot/pkg/model/service.go, Resolution.
-enum class Resolution : uint8_t { kClientSideLb, kDnsLb, kDnsRoundRobinLb, kPassthrough, kAlias };
+// kDynamicDns: by whatever name a request asks for.
+enum class Resolution : uint8_t { kClientSideLb, kDnsLb, kDnsRoundRobinLb, kPassthrough, kAlias, kDynamicDns };
 
 // Which registry a service or shard came from.
 enum class Provider : uint8_t { kKubernetes, kExternal, kMock };

@@ -234,6 +234,7 @@ enum class Change : uint8_t {
   kGatewayApiPrefixRemoved,
   kGatewayApiEntryParents,
   kGatewayApiRemoteClass,
+  kDynamicDns,
 };
 
 }  // namespace wavetank::pilot

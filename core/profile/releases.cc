@@ -669,6 +669,11 @@ const std::vector<ProfileRow>& ProfileRows() {
       {Change::kGatewayApiRemoteClass, "gateway-api-remote-class",
        "GatewayClass istio-remote (in 1.21 and 1.22 with PILOT_MULTI_NETWORK_DISCOVER_GATEWAY_API alone)", "1.19", "",
        ""},
+      {Change::kDynamicDns, "dynamic-dns",
+       "resolution DYNAMIC_DNS of ServiceEntries whose hosts are wildcards: sidecars resolve the names that requests "
+       "ask "
+       "for (in 1.28 and 1.29 waypoints alone do)",
+       "1.30", "", ""},
   };
   return *rows;
 }

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "absl/strings/match.h"
 #include "core/base/json_access.h"
 #include "core/profile/changes.h"
 #include "core/validation/names.h"
@@ -9,9 +10,9 @@
 namespace wavetank::validation {
 namespace {
 
-enum Resolution { kNone, kStatic, kDns, kDnsRoundRobin };
+enum Resolution { kNone, kStatic, kDns, kDnsRoundRobin, kDynamicDns };
 constexpr std::string_view kUnixPrefix = "unix://";
-constexpr std::string_view kResolutions[] = {"NONE", "STATIC", "DNS", "DNS_ROUND_ROBIN"};
+constexpr std::string_view kResolutions[] = {"NONE", "STATIC", "DNS", "DNS_ROUND_ROBIN", "DYNAMIC_DNS"};
 
 bool IsFqdnOrIp(const std::string& address) { return IsIp(address) || Fqdn(address).empty(); }
 
@@ -104,6 +105,38 @@ void CheckByName(const json& spec, Resolution resolution, Problems& out) {
   }
 }
 
+// istiod since 1.30: validateServiceEntry, DYNAMIC_DNS.
+void CheckDynamic(const json& object, Problems& out) {
+  const json& spec = Member(object, "spec");
+  if (Items(Member(spec, "hosts")).empty())
+    out.Add("at least one wildcard host must be provided for resolution type DYNAMIC_DNS");
+  for (const json& host : Items(Member(spec, "hosts"))) {
+    if (!TextOf(host).starts_with('*')) out.Add("host must be wildcarded for resolution mode DYNAMIC_DNS");
+  }
+  if (!Items(Member(spec, "addresses")).empty()) {
+    out.Add(
+        "addresses cannot be set for resolution type DYNAMIC_DNS. HTTP route domains will only be generatedfrom the "
+        "hosts field values");
+  }
+  if (!Items(Member(spec, "endpoints")).empty()) {
+    out.Add(
+        "endpoints cannot be set for resolution type DYNAMIC_DNS. Destination IP address determined from hostsfield "
+        "values");
+  }
+  for (const json& port : Items(Member(spec, "ports"))) {
+    using pilot::Protocol;
+    const Protocol protocol = ProtocolOf(MemberText(port, "protocol"));
+    if (protocol == Protocol::kHttp || protocol == Protocol::kTls || protocol == Protocol::kGrpc ||
+        protocol == Protocol::kHttp2)
+      continue;
+    out.Add("only HTTP, TLS, GRPC, and HTTP2 protocols are supported for resolution type DYNAMIC_DNS");
+  }
+  const std::string waypoint = MemberText(Member(Member(object, "metadata"), "labels"), "istio.io/use-waypoint");
+  const bool uses_one = !waypoint.empty() && !absl::EqualsIgnoreCase(waypoint, "none");
+  if (uses_one && MemberText(spec, "location") == "MESH_INTERNAL")
+    out.Add("location MESH_INTERNAL with resolution type DYNAMIC_DNS is not supported when using waypoints");
+}
+
 void CheckProbe(const json& probe, Problems& out) {
   for (const char* field :
        {"periodSeconds", "initialDelaySeconds", "timeoutSeconds", "successThreshold", "failureThreshold"}) {
@@ -138,12 +171,14 @@ void CheckServiceEntry(const json& object, Problems& out) {
     out.Add("only one of WorkloadSelector or Endpoints is allowed in Service Entry");
   }
   if (hosts.empty()) out.Add("service entry must have at least one host");
+  std::vector<std::string_view> words(std::begin(kResolutions), std::end(kResolutions));
+  if (!out.Has(pilot::Change::kDynamicDns)) words.pop_back();
+  const int resolution = MemberEnum(spec, "resolution", words);
   for (const json& entry : hosts) {
     const std::string host = TextOf(entry);
     out.Add(host == "*" ? "invalid host *" : WildcardDomain(host));
-    out.Warn(PartialWildcard(host));
+    if (resolution != kDynamicDns) out.Warn(PartialWildcard(host));
   }
-  const int resolution = MemberEnum(spec, "resolution", {"NONE", "STATIC", "DNS", "DNS_ROUND_ROBIN"});
   bool blocks = false;
   for (const json& address : Items(Member(spec, "addresses"))) {
     blocks |= TextOf(address).find('/') != std::string::npos;
@@ -165,6 +200,9 @@ void CheckServiceEntry(const json& object, Problems& out) {
     case kDns:
     case kDnsRoundRobin:
       CheckByName(spec, static_cast<Resolution>(resolution), out);
+      break;
+    case kDynamicDns:
+      CheckDynamic(object, out);
       break;
     default:
       out.Add("unsupported resolution type ");

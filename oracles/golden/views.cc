@@ -22,6 +22,8 @@ std::string_view ResolutionName(pilot::Resolution resolution) {
       return "DNSRoundRobin";
     case pilot::Resolution::kPassthrough:
       return "Passthrough";
+    case pilot::Resolution::kDynamicDns:
+      return "DynamicDNS";
     case pilot::Resolution::kAlias:
       break;
   }

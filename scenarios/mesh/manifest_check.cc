@@ -73,7 +73,6 @@ bool IstiodReads(const json& object) {
 std::vector<std::string> UnreadByIstiod(const json& object) {
   const auto parsed = kube::Object::FromJson(object);
   if (!parsed.ok() || !IstiodReads(object)) return {};
-  if (Text(At(object, "spec"), "resolution") == "DYNAMIC_DNS") return {};  // UnheededIn() says so
   const absl::StatusOr<config::AnyConfigRef> config = config::ParseConfig(**parsed);
   if (!config.ok()) return {std::string(Message(config.status()))};
   if (const auto* filter = std::get_if<config::EnvoyFilterRef>(&*config); filter != nullptr)

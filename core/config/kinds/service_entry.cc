@@ -16,7 +16,8 @@ void ReadMessage(ProtoJson& in, ServiceEntry& out) {
           {{"NONE", Resolution::kNone},
            {"STATIC", Resolution::kStatic},
            {"DNS", Resolution::kDns},
-           {"DNS_ROUND_ROBIN", Resolution::kDnsRoundRobin}});
+           {"DNS_ROUND_ROBIN", Resolution::kDnsRoundRobin},
+           {"DYNAMIC_DNS", Resolution::kDynamicDns}});
   in.Field("endpoints", out.endpoints);
   ReadSelector(in, "workloadSelector", "labels", out.workload_selector);
   in.Field("exportTo", out.export_to);

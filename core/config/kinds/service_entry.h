@@ -12,7 +12,7 @@ namespace wavetank::config {
 
 struct ServiceEntry {
   enum class Location : uint8_t { kMeshExternal, kMeshInternal };
-  enum class Resolution : uint8_t { kNone, kStatic, kDns, kDnsRoundRobin };
+  enum class Resolution : uint8_t { kNone, kStatic, kDns, kDnsRoundRobin, kDynamicDns };
   std::vector<std::string> hosts, addresses, export_to, subject_alt_names;
   std::vector<PortSpec> ports;
   Location location = Location::kMeshExternal;

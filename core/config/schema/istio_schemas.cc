@@ -290,7 +290,7 @@ ServiceEntry.exportTo The namespaces that see it: "." its own, "*" all.
 ServiceEntry.hosts Its names.
 ServiceEntry.location MESH_INTERNAL endpoints take mTLS, MESH_EXTERNAL ones do not.
 ServiceEntry.ports Its ports.
-ServiceEntry.resolution How addresses are found: NONE, STATIC, DNS or DNS_ROUND_ROBIN.
+ServiceEntry.resolution How addresses are found: NONE, STATIC, DNS, DNS_ROUND_ROBIN or DYNAMIC_DNS.
 ServiceEntry.workloadSelector Pods and WorkloadEntries of this namespace that are its endpoints.
 Sidecar What the proxies of a namespace, or of some workloads, listen for and know.
 Sidecar.egress What they know: the hosts that they can reach.

@@ -12,6 +12,7 @@
 #include "core/gen/cds/cluster_tls.h"
 #include "core/gen/eds/load_assignment_builder.h"
 #include "core/gen/view/cluster_names.h"
+#include "core/gen/view/dynamic_names.h"
 #include "core/gen/view/metadata_exchange.h"
 #include "core/gen/view/stat_prefix.h"
 #include "core/gen/wire/duration.h"
@@ -88,6 +89,12 @@ const config::TrafficPolicy* PolicyOf(const std::optional<config::TrafficPolicy>
   return policy ? &*policy : nullptr;
 }
 
+// istiod: buildOutboundClusters.
+bool CanBeDynamic(Protocol protocol) {
+  return protocol == Protocol::kHttp || protocol == Protocol::kTls || protocol == Protocol::kGrpc ||
+         protocol == Protocol::kHttp2;
+}
+
 }  // namespace
 
 ClusterBuilder::ClusterBuilder(const Proxy& proxy, const PushContext& push)
@@ -123,9 +130,15 @@ std::vector<Resource> ClusterBuilder::WithSubsets(Mode mode, const Service& serv
   const EffectivePolicy policy = MergeTrafficPolicy({}, top, port.port);
 
   std::vector<Resource> out;
-  auto draft = NewOutbound(Name(mode, nullptr, service, port), DiscoveryTypeOf(service), service, port, kNoLabels);
+  // Such a service has no subsets, nor its twin at gateways, which is empty. istiod: applyDestinationRule.
+  const bool resolved = IsDynamic(service);
+  const bool dynamic = resolved && mode == Mode::kOutbound;
+  if (dynamic && !CanBeDynamic(port.protocol)) return out;
+  auto draft =
+      dynamic ? NewDynamic(Name(mode, nullptr, service, port), service, port)
+              : NewOutbound(Name(mode, nullptr, service, port), DiscoveryTypeOf(service), service, port, kNoLabels);
   if (draft == nullptr) return out;
-  if (mode == Mode::kOutbound) {
+  if (mode == Mode::kOutbound && !dynamic) {
     if (const auto it = service.attributes.labels.find(kPersistentSessionLabel);
         it != service.attributes.labels.end() && !it->second.empty()) {
       // Draining endpoints stay reachable for the sessions that they have.
@@ -144,7 +157,7 @@ std::vector<Resource> ClusterBuilder::WithSubsets(Mode mode, const Service& serv
   draft->mesh_external = service.mesh_external && push_.profile().Has(Change::kExternalServicesMarked);
   const Cluster::DiscoveryType type = draft->cluster.type();
   out.push_back(draft->Finish());
-  if (rule == nullptr) return out;
+  if (rule == nullptr || resolved) return out;
 
   for (const config::Subset& subset : rule->subsets) {
     const config::TrafficPolicy* own = PolicyOf(subset.traffic_policy);
@@ -215,6 +228,19 @@ std::unique_ptr<ClusterDraft> ClusterBuilder::NewOutbound(std::string name, Clus
   return draft;
 }
 
+// istiod: buildDFPCluster. Telemetry is told nothing of it, and it has none of the common settings.
+std::unique_ptr<ClusterDraft> ClusterBuilder::NewDynamic(std::string name, const Service& service,
+                                                         const Port& port) const {
+  auto draft = std::make_unique<ClusterDraft>();
+  draft->dns_cache = DnsCacheName(service.hostname);
+  draft->cluster.set_name(std::move(name));
+  draft->cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
+  NameStats(draft->cluster.name(), draft->cluster);
+  draft->tells_v1_paths = push_.profile().Has(Change::kConfigPathsOfV1);
+  SetUpstreamProtocol(port, push_.env().features.sniffs_outbound, *draft);
+  return draft;
+}
+
 void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, const Port& port,
                                          const EffectivePolicy& policy, const config::TrafficPolicy* own_policy,
                                          const config::Subset* subset, const config::DestinationRule* rule,
@@ -231,13 +257,18 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
   ApplyConnectionPool(mesh_, policy.connection_pool, profile, draft, policy.retry_budget);
   if (!profile.Has(Change::kUpgradeBeforePool)) upgrade();
   ApplyOutlierDetection(policy.outlier_detection, draft);
-  ApplyLoadBalancer(mesh_, policy.load_balancer, service, PartsOf(proxy_.locality), proxy_.labels, push_.profile(),
-                    push_.env().features.round_robin, draft);
+  const bool dynamic = !draft.dns_cache.empty();
+  if (!dynamic) {
+    ApplyLoadBalancer(mesh_, policy.load_balancer, service, PartsOf(proxy_.locality), proxy_.labels, push_.profile(),
+                      push_.env().features.round_robin, draft);
+  }
   Cluster& cluster = draft.cluster;
   if (mode == Mode::kOutbound) {
     TlsInputs tls;
-    tls.service_accounts = &push_.ServiceAccounts(service.hostname, service.attributes.ns, port.port);
-    tls.default_sni = Name(Mode::kSniDnat, subset, service, port);
+    if (!dynamic) {
+      tls.service_accounts = &push_.ServiceAccounts(service.hostname, service.attributes.ns, port.port);
+      tls.default_sni = Name(Mode::kSniDnat, subset, service, port);
+    }
     tls.mesh_external = service.mesh_external;
     tls.external_registry = service.attributes.registry == Provider::kExternal;
     tls.rule_has_workload_selector = rule != nullptr && rule->workload_selector.has_value();
@@ -308,6 +339,7 @@ Cluster::DiscoveryType ClusterBuilder::DiscoveryTypeOf(const Service& service) c
       return Cluster::ORIGINAL_DST;
     case Resolution::kClientSideLb:
     case Resolution::kAlias:
+    case Resolution::kDynamicDns:
       break;
   }
   return Cluster::EDS;

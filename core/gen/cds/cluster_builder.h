@@ -53,6 +53,7 @@ class ClusterBuilder {
                                     const ConsolidatedDestRule* rule) const;
   std::string Name(Mode mode, const config::Subset* subset, const Service& service, const Port& port) const;
   // Null draft: no endpoints (DNS).
+  std::unique_ptr<ClusterDraft> NewDynamic(std::string name, const Service& service, const Port& port) const;
   std::unique_ptr<ClusterDraft> NewOutbound(std::string name, Cluster::DiscoveryType type, const Service& service,
                                             const Port& port, const Labels& subset_labels) const;
   void ApplyOutboundPolicy(Mode mode, const Service& service, const Port& port, const EffectivePolicy& policy,

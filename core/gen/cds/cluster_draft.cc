@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/envoyapi/any.h"
+#include "core/gen/view/dynamic_names.h"
 #include "core/gen/wire/wire.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
 
@@ -131,6 +132,21 @@ void WriteEdsConfig(const std::string& name, wire::Writer& out) {
   });
 }
 
+// Encoded by hand: nothing else here knows the message (Envoy:
+// extensions/clusters/dynamic_forward_proxy/v3/cluster.proto).
+void WriteDynamicType(const ClusterDraft& draft, wire::Writer& out) {
+  constexpr int kDnsCacheConfig = 1, kAllowInsecure = 2;
+  out.Message(Cluster::kClusterTypeFieldNumber, [&] {
+    out.Bytes(Cluster::CustomClusterType::kNameFieldNumber, "envoy.clusters.dynamic_forward_proxy");
+    out.Any(Cluster::CustomClusterType::kTypedConfigFieldNumber,
+            "type.googleapis.com/envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig",
+            wire::Encode([&](wire::Writer& config) {
+              config.Bytes(kDnsCacheConfig, DnsCacheConfig(draft.dns_cache));
+              if (draft.allows_insecure) config.Bool(kAllowInsecure, true);
+            }));
+  });
+}
+
 }  // namespace
 
 ::envoy::config::core::v3::HttpProtocolOptions& ClusterDraft::CommonHttp() {
@@ -148,6 +164,7 @@ Resource ClusterDraft::Finish() const {
   if (endpoints != nullptr) {
     out.Bytes(Cluster::kLoadAssignmentFieldNumber, endpoints->assignment.Encode(cluster.name()));
   }
+  if (!dns_cache.empty()) WriteDynamicType(*this, out);
   WriteMetadata(*this, out);
   WriteHttpOptions(*this, out);
   out.Append(encoded);

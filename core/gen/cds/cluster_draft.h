@@ -45,6 +45,10 @@ struct ClusterDraft {
 
   uint32_t max_concurrent_streams = 0;  // of HTTP/2; 0: as many as Envoy wants
 
+  // Of a cluster that resolves the names of requests (envoy.clusters.dynamic_forward_proxy); empty: it is none.
+  std::string dns_cache;
+  bool allows_insecure = false;  // without the check of names that Envoy asks such a cluster for
+
   // upstream_http_protocol_options: server name, and who may answer, from the request.
   bool auto_sni = false, auto_san_validation = false;
 

@@ -73,6 +73,7 @@ std::optional<UpstreamSettings> Resolve(const Proxy& proxy, const config::MeshCo
     out.mode = ClientTlsMode::kIstioMutual;
     out.sni = tls->sni.empty() ? std::string_view(in.default_sni) : std::string_view(tls->sni);
     out.sans = tls->subject_alt_names.empty() ? in.service_accounts : &tls->subject_alt_names;
+    out.any_server = FromRule(*tls, profile).any_server;
     return out;
   }
   if (in.mesh_external || !mesh.enable_auto_mtls || in.service_mode == MutualTlsMode::kUnknown ||
@@ -121,7 +122,7 @@ std::string EncodeIstioRoot() {
 }
 
 // An UpstreamTlsContext.
-void WriteIstioMutual(const UpstreamSettings& tls, bool http2, const std::string& cluster_name, wire::Writer& out) {
+void WriteIstioMutual(const UpstreamSettings& tls, bool http2, std::string_view cluster_name, wire::Writer& out) {
   static const std::string* const kHttp1 = new std::string(EncodeIstioMutualCommon(false));
   static const std::string* const kHttp2 = new std::string(EncodeIstioMutualCommon(true));
   static const std::string* const kRoot = new std::string(EncodeIstioRoot());
@@ -139,13 +140,18 @@ void WriteIstioMutual(const UpstreamSettings& tls, bool http2, const std::string
       });
     });
   });
-  out.Bytes(UpstreamTlsContext::kSniFieldNumber, tls.sni.empty() ? std::string_view(cluster_name) : tls.sni);
+  out.NonEmpty(UpstreamTlsContext::kSniFieldNumber, tls.sni.empty() ? cluster_name : tls.sni);
 }
 
 // The server's name, and whose certificate it must show, come from the request where the rule does not say them.
 // istiod: setAutoSniAndAutoSanValidation.
 void SetAutoSni(const UpstreamSettings& tls, bool verifies, ClusterDraft& draft) {
   draft.auto_sni = tls.sni.empty();
+  if (!draft.dns_cache.empty()) {
+    draft.auto_san_validation = !tls.any_server;
+    draft.allows_insecure = !draft.auto_sni || !draft.auto_san_validation;
+    return;
+  }
   draft.auto_san_validation =
       verifies && draft.auto_sni && (tls.sans == nullptr || tls.sans->empty()) && !tls.any_server;
 }
@@ -297,7 +303,10 @@ void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const 
     constexpr size_t kUsual = 400;
     context.reserve(kUsual);
     wire::Writer mutual(&context);
-    WriteIstioMutual(*tls, draft.IsHttp2(), draft.cluster.name(), mutual);
+    const bool dynamic = !draft.dns_cache.empty();
+    WriteIstioMutual(*tls, draft.IsHttp2(), dynamic ? std::string_view() : std::string_view(draft.cluster.name()),
+                     mutual);
+    if (dynamic) SetAutoSni(*tls, true, draft);
   } else {
     UpstreamTlsContext message;
     SetTlsVersions(*message.mutable_common_tls_context());

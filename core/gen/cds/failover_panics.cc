@@ -5,6 +5,7 @@
 
 #include "core/config/store/store.h"
 #include "core/gen/eds/locality.h"
+#include "core/gen/view/dynamic_names.h"
 #include "core/model/endpoint_index.h"
 #include "core/model/host_name.h"
 #include "core/profile/changes.h"
@@ -28,6 +29,21 @@ bool InSeveralLocalities(const Service& service, const EndpointIndex& endpoints)
     for (const IstioEndpoint& endpoint : *list) localities.insert(endpoint.p().locality.label);
   }
   return localities.size() > 1;
+}
+
+// Of the rule itself or of a port of the service's, as ports go by numbers.
+bool Ejects(const config::DestinationRule& rule, const Service& service) {
+  const auto counts = [](const std::optional<config::OutlierDetection>& outlier) {
+    return outlier.has_value() && outlier->min_health_percent >= 0;
+  };
+  if (!rule.traffic_policy) return false;
+  if (counts(rule.traffic_policy->outlier_detection)) return true;
+  const auto& ports = rule.traffic_policy->port_level_settings;
+  return std::any_of(ports.begin(), ports.end(), [&](const auto& port) {
+    return counts(port.outlier_detection) &&
+           std::any_of(service.ports.begin(), service.ports.end(),
+                       [&](const Port& each) { return each.port == static_cast<int>(port.port); });
+  });
 }
 
 class Search {
@@ -90,17 +106,29 @@ std::string FullHost(const std::string& host, const std::string& ns) {
 std::vector<FailoverPanic> FailoverPanics(const PushContext& push) {
   std::vector<FailoverPanic> out;
   const EndpointIndex* const endpoints = push.env().endpoints;
+  const auto rules_of = [&](const Service& service, auto fn) {
+    for (const config::DestinationRuleRef& rule : push.env().configs->DestinationRules()) {
+      const std::string host = FullHost(rule->spec.host, rule->meta.ns);
+      if (service.hostname == host || HostSubsetOf(service.hostname, host)) fn(*rule);
+    }
+  };
+  for (const ServiceRef& service : push.GetAllServices()) {
+    if (!IsDynamic(*service)) continue;
+    rules_of(*service, [&](const auto& rule) {
+      if (!Ejects(rule.spec, *service)) return;
+      out.push_back(
+          {service->hostname, &rule.meta, fmt::format("DestinationRule {}/{}", rule.meta.ns, rule.meta.name), true});
+    });
+  }
   if (!push.profile().Has(Change::kDnsFailoverPriority) || endpoints == nullptr) return out;
   for (const ServiceRef& service : push.GetAllServices()) {
     if (!ByDns(*service) || !InSeveralLocalities(*service, *endpoints)) continue;
     const Search search(push, *service);
-    for (const config::DestinationRuleRef& rule : push.env().configs->DestinationRules()) {
-      const std::string host = FullHost(rule->spec.host, rule->meta.ns);
-      if (service->hostname != host && !HostSubsetOf(service->hostname, host)) continue;
-      if (!search.Panics(rule->spec)) continue;
+    rules_of(*service, [&](const auto& rule) {
+      if (!search.Panics(rule.spec)) return;
       out.push_back(
-          {service->hostname, &rule->meta, fmt::format("DestinationRule {}/{}", rule->meta.ns, rule->meta.name)});
-    }
+          {service->hostname, &rule.meta, fmt::format("DestinationRule {}/{}", rule.meta.ns, rule.meta.name)});
+    });
     if (!search.Panics(nullptr, false)) continue;  // the service itself, by its annotation
     for (const config::ServiceEntryRef& entry : push.env().configs->ServiceEntries()) {
       if (entry->meta.ns != service->attributes.ns ||
@@ -114,6 +142,12 @@ std::vector<FailoverPanic> FailoverPanics(const PushContext& push) {
 }
 
 std::string Describe(const FailoverPanic& panic) {
+  if (panic.ejects_names) {
+    return fmt::format(
+        "{}: istiod of this release panics (nil pointer, applyOutlierDetection) at its outlierDetection for {}, whose "
+        "names proxies look up: it ends as soon as a proxy asks; here it goes on",
+        panic.by, panic.host);
+  }
   return fmt::format(
       "{}: istiod of this release panics (index out of range, applyFailoverPriorityPerLocality) at the priorities of "
       "{}, "

@@ -1,8 +1,10 @@
 // Where istiod 1.30 ends in a panic: endpoints of a cluster that Envoy resolves are of several localities, and
 // failoverPriority is to order them. It makes the priorities of the first locality, and goes through the endpoints of
 // all (istiod: cluster.go, buildOutboundClusters; loadbalancer.go, applyFailoverPriorityPerLocality: index out of
-// range). Nothing recovers it, so the process ends; the next one does as soon as a proxy connects that has the cluster.
-// Ours goes on, and says so.
+// range). And outlierDetection for a cluster that looks names up (resolution DYNAMIC_DNS): it is to have no panic
+// threshold, and has nothing that could (cluster_traffic_policy.go, applyOutlierDetection: nil pointer). Nothing
+// recovers either, so the process ends; the next one does as soon as a proxy connects that has the cluster. Ours goes
+// on, and says so.
 #pragma once
 
 #include <string>
@@ -18,6 +20,7 @@ struct FailoverPanic {
   std::string host;                          // of the service
   const config::ConfigMeta* meta = nullptr;  // what asks for it: a DestinationRule, or the ServiceEntry itself
   std::string by;                            // "DestinationRule ns/name", "ServiceEntry ns/name"
+  bool ejects_names = false;                 // outlierDetection of names that are looked up
 };
 
 // Each rule and host once, in order of kinds and names; none in releases that do not do it. What is pointed to is the

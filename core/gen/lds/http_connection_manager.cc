@@ -5,6 +5,7 @@
 #include "core/gen/authz/jwt_filters.h"
 #include "core/gen/telemetry/proxy_telemetry.h"
 #include "core/gen/telemetry/tracing.h"
+#include "core/gen/view/dynamic_names.h"
 #include "core/gen/view/listener_filters.h"
 #include "core/gen/view/metadata_exchange.h"
 #include "core/gen/view/proxy_view.h"
@@ -115,7 +116,7 @@ const std::string& RequestIdExtension(bool for_trace_sampling) {
 
 void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracing& tracing, wire::Writer& w) {
   using Phase = WasmFilters::Phase;
-  const auto& [listener_class, grpc_web, http2, absolute_urls, wasm] = kind;
+  const auto& [listener_class, grpc_web, http2, absolute_urls, wasm, dns_cache] = kind;
   const bool inbound_or_gateway = listener_class != ListenerClass::kSidecarOutbound;
   const bool istio = !push_.profile().Has(Change::kUpstreamEnvoy);
   const Features& features = push_.env().features;
@@ -138,11 +139,12 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracin
   add(HttpFault());
   add(HttpCors());
   w.Append(telemetry_.HttpFilters(listener_class));
+  if (!dns_cache.empty()) add(HttpDynamicForward(dns_cache));
   add(tracing.start_child_span ? HttpRouterWithChildSpans() : HttpRouter());
 }
 
 std::string HttpConnectionManagers::Common(const Kind& kind) {
-  const auto& [listener_class, grpc_web, http2, absolute_urls, wasm] = kind;
+  const auto& [listener_class, grpc_web, http2, absolute_urls, wasm, dns_cache] = kind;
   const config::MeshConfig& mesh = push_.mesh();
   HcmPb out;
   SetPathNormalization(mesh.path_normalization, out);
@@ -167,9 +169,12 @@ std::string HttpConnectionManagers::Common(const Kind& kind) {
 }
 
 std::string HttpConnectionManagers::Filter(const HttpOptions& options, int port, std::string_view default_stat_prefix) {
-  const Kind kind{options.listener_class, options.protocol == Protocol::kGrpcWeb,
+  const Kind kind{options.listener_class,
+                  options.protocol == Protocol::kGrpcWeb,
                   options.listener_class == ListenerClass::kSidecarInbound && IsHttp2(options.protocol),
-                  options.absolute_urls, wasm_.SetFor(options.listener_class, port)};
+                  options.absolute_urls,
+                  wasm_.SetFor(options.listener_class, port),
+                  options.dns_cache};
   std::string& common = common_[kind];
   if (common.empty()) common = Common(kind);
   std::string config;

@@ -29,6 +29,7 @@ struct HttpOptions {
   std::string rds;             // name of the route configuration, or
   std::string route_config;    // an encoded RouteConfiguration
   bool absolute_urls = false;  // the HTTP proxy port's
+  std::string dns_cache;       // hosts of requests are resolved in; empty: they are not
 };
 
 class HttpConnectionManagers {
@@ -41,7 +42,8 @@ class HttpConnectionManagers {
   std::string Filter(const HttpOptions& options, int port, std::string_view default_stat_prefix);
 
  private:
-  using Kind = std::tuple<ListenerClass, bool, bool, bool, int>;  // gRPC-Web, HTTP/2, absolute URLs, Wasm filters
+  // gRPC-Web, HTTP/2, absolute URLs, Wasm filters, the cache of names
+  using Kind = std::tuple<ListenerClass, bool, bool, bool, int, std::string>;
   std::string Common(const Kind& kind);
   void WriteHttpFilters(const Kind& kind, const HttpTracing& tracing, wire::Writer& w);
 

@@ -50,6 +50,12 @@ std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, c
     for (size_t i = options.ahead; i < options.network_filters.size(); ++i) out += options.network_filters[i];
     return out;
   }
+  if (options.resolves_sni) {
+    // The client's own policies stand here, which are for those who call it. istiod: buildCompleteNetworkFilters.
+    out += PoliciesAndModules(scope, listener.listener_class, static_cast<int>(listener.port), true);
+    append(options.network_filters);
+    return out;
+  }
   for (size_t i = 0; i + 1 < options.network_filters.size(); ++i) out += options.network_filters[i];
   append(listener.authentication);
   if (listener.listener_class == ListenerClass::kGateway && !options.unguarded)
@@ -113,7 +119,7 @@ Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
   bool first_http = true;
   for (FilterChainOptions& chain : options.chains) {
     // Every TLS context that we terminate offers ALPN.
-    if (!chain.sni_hosts.empty() || !chain.transport_socket.empty()) out.tls_inspector = true;
+    if (!chain.sni_hosts.empty() || !chain.transport_socket.empty() || chain.resolves_sni) out.tls_inspector = true;
     FilterChain built;
     built.filters = FiltersOf(scope, chain, options, out.name, first_http);
     first_http &= !chain.http;

@@ -47,7 +47,8 @@ struct FilterChainOptions {
   FilterStack network_filters;   // without `http`; the last one terminates
   size_t ahead = 0;              // so many of them stand before all others, a gateway's policies too
   std::optional<HttpOptions> http;
-  bool unguarded = false;  // a gateway's AuthorizationPolicies do not count here
+  bool unguarded = false;     // a gateway's AuthorizationPolicies do not count here
+  bool resolves_sni = false;  // to what the name in the ClientHello resolves (SniDynamicForward)
 };
 
 struct ListenerOptions {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/gen/telemetry/proxy_telemetry.h"
 #include "core/gen/view/destination_cluster.h"
+#include "core/gen/view/dynamic_names.h"
 #include "core/gen/view/listener_filters.h"
 #include "core/gen/view/listener_types.h"
 #include "core/gen/view/proxy_view.h"
@@ -122,9 +123,9 @@ const std::string& NetworkFilters::Metrics(ListenerClass listener_class) const {
   return telemetry_.TcpFilters(listener_class);
 }
 
-FilterStack NetworkFilters::Measured(FilterStack stack, int port) const {
+FilterStack NetworkFilters::Measured(FilterStack stack, int port, bool with_modules) const {
   if (const std::string& metrics = Metrics(outbound_); !metrics.empty()) stack.insert(stack.begin(), metrics);
-  if (outbound_ == ListenerClass::kGateway) return stack;  // a gateway's stand around its policies
+  if (!with_modules || outbound_ == ListenerClass::kGateway) return stack;  // they stand around policies
   FilterStack modules = wasm_.Network(outbound_, port);
   stack.insert(stack.begin(), std::make_move_iterator(modules.begin()), std::make_move_iterator(modules.end()));
   return stack;
@@ -174,7 +175,8 @@ FilterStack NetworkFilters::ToSni(const Port& port) const {
 
 FilterStack NetworkFilters::SingleDestination(std::string_view stat_prefix, std::string_view cluster,
                                               std::string_view subset, const Port& port,
-                                              const config::DestinationRule* rule, bool tunnels) const {
+                                              const config::DestinationRule* rule, bool tunnels,
+                                              const Service* resolved) const {
   Target target;
   target.listener_class = outbound_;
   target.stat_prefix = stat_prefix;
@@ -182,7 +184,9 @@ FilterStack NetworkFilters::SingleDestination(std::string_view stat_prefix, std:
   target.subset = subset;
   target.rule = rule;
   target.tunnels = tunnels;
-  return Measured(ForProtocol(port.protocol, Encode(target), stat_prefix), port.port);
+  FilterStack stack = ForProtocol(port.protocol, Encode(target), stat_prefix);
+  if (resolved != nullptr) stack.insert(stack.begin(), SniDynamicForward(DnsCacheName(resolved->hostname), port.port));
+  return Measured(std::move(stack), port.port, resolved == nullptr);
 }
 
 FilterStack NetworkFilters::ToService(const Service& service, std::string_view subset, const Port& cluster_port,
@@ -197,8 +201,9 @@ FilterStack NetworkFilters::ToService(const Service& service, std::string_view s
                                         {sni_dnat ? cluster_port.name : "", cluster_port.port}, service.attributes);
   const ConsolidatedDestRuleRef rule =
       proxy_.sidecar_scope->DestinationRule(TrafficDirection::kOutbound, proxy_, service.hostname);
+  const bool resolved = outbound_ == ListenerClass::kSidecarOutbound && IsDynamic(service);
   return SingleDestination(stat_prefix, cluster, subset, listener_port, rule == nullptr ? nullptr : &rule->rule->spec,
-                           !sni_dnat);
+                           !sni_dnat, resolved ? &service : nullptr);
 }
 
 FilterStack NetworkFilters::ToRoute(const std::vector<config::RouteDestination>& routes, const Port& port,

@@ -40,7 +40,8 @@ class NetworkFilters {
   // To the cluster that the client's SNI names. istiod: buildOutboundAutoPassthroughFilterStack
   FilterStack ToSni(const Port& port) const;
   // Stacks of outbound listeners and gateways, what measures among them.
-  // To the cluster of one service port, under the service's name or the mesh's outboundClusterStatName.
+  // To the cluster of one service port, under the service's name or the mesh's outboundClusterStatName. Of a service
+  // whose names a sidecar resolves (IsDynamic) without WasmPlugins, as policies stand between them.
   FilterStack ToService(const Service& service, std::string_view subset, const Port& cluster_port,
                         const Port& listener_port, bool sni_dnat) const;
   // To the destinations of a TCP or TLS route.
@@ -52,9 +53,10 @@ class NetworkFilters {
  private:
   struct Target;
   std::string Encode(const Target& target) const;
-  FilterStack Measured(FilterStack stack, int port) const;
+  FilterStack Measured(FilterStack stack, int port, bool with_modules = true) const;
   FilterStack SingleDestination(std::string_view stat_prefix, std::string_view cluster, std::string_view subset,
-                                const Port& port, const config::DestinationRule* rule, bool tunnels) const;
+                                const Port& port, const config::DestinationRule* rule, bool tunnels,
+                                const Service* resolved = nullptr) const;
 
   const Proxy& proxy_;
   const PushContext& push_;

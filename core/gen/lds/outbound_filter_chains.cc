@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "core/gen/rds/virtual_hosts.h"
 #include "core/gen/view/destination_cluster.h"
+#include "core/gen/view/dynamic_names.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/model/host_name.h"
 #include "core/push/push_context.h"
@@ -82,7 +83,7 @@ class Chains {
 
   // Where only the name tells services apart: no address of its own, or a prefix.
   bool NeedsSni() const {
-    if (!service_cidrs_.empty()) return true;
+    if (!service_cidrs_.empty() || IsDynamic(service_)) return true;
     const std::string& address = AddressForProxy(service_, scope_.proxy, scope_.push.profile());
     const std::string_view wildcard = SupportsIpv4(scope_.proxy) ? kUnspecifiedIp : "::";
     return address.empty() || address.find('/') != std::string::npos || (address == wildcard && bind_ == wildcard);
@@ -139,6 +140,7 @@ class Chains {
     // A Sidecar's port may be none of the service's; then its only port is meant.
     const Port& port = service_.ports.size() == 1 ? service_.ports[0] : listen_port_;
     chain.network_filters = scope_.network_filters.ToService(service_, "", port, listen_port_, false);
+    chain.resolves_sni = IsDynamic(service_);
     out_.push_back(std::move(chain));
   }
 

@@ -8,6 +8,7 @@
 #include "core/base/ip.h"
 #include "core/gen/lds/outbound_filter_chains.h"
 #include "core/gen/view/destination_cluster.h"
+#include "core/gen/view/dynamic_names.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
@@ -204,6 +205,8 @@ class ServiceListeners {
     FilterChainOptions chain;
     HttpOptions& http = chain.http.emplace();
     http.protocol = port.protocol;
+    // Of a port that several services share the first one decides, as in istiod (buildSidecarOutboundHTTPListenerOpts).
+    if (IsDynamic(service)) http.dns_cache = DnsCacheName(service.hostname);
     if (port.port == 0) {
       http.rds = bind;  // a unix socket
     } else if (sniffed && bind != scope_.wildcard) {

@@ -20,7 +20,9 @@ uint32_t Fnv1a(std::string_view text) {
 }  // namespace
 
 bool NeedsAutoAllocation(const Service& service) {
-  return service.default_address == kUnspecifiedIp && !service.hostname.starts_with('*') && !service.Passthrough();
+  // istiod: ipallocate.go, keepHost.
+  const bool some_host = service.hostname.starts_with('*') && service.resolution != Resolution::kDynamicDns;
+  return service.default_address == kUnspecifiedIp && !some_host && !service.Passthrough();
 }
 
 std::vector<std::string> AutoAllocateIps(const std::vector<ServiceRef>& services) {
@@ -29,7 +31,7 @@ std::vector<std::string> AutoAllocateIps(const std::vector<ServiceRef>& services
   std::map<uint32_t, size_t> slots;
   for (size_t i = 0; i < services.size(); ++i) {
     const Service& service = *services[i];
-    if (!NeedsAutoAllocation(service)) continue;
+    if (!NeedsAutoAllocation(service) || service.hostname.starts_with('*')) continue;
     if (slots.size() >= kSlots) break;
     const uint32_t hash = Fnv1a(service.attributes.ns + "/" + service.hostname);
     uint32_t slot = hash % kSlots;

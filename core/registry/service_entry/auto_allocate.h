@@ -9,7 +9,7 @@
 
 namespace wavetank::pilot {
 
-// No address of its own, no wildcard host, resolution other than NONE.
+// No address of its own, resolution other than NONE, and no wildcard host unless it is DYNAMIC_DNS.
 bool NeedsAutoAllocation(const Service& service);
 
 // One address of 240.240.0.0/16 per service of `services`, in their order; empty for those that get none (an address

@@ -96,7 +96,14 @@ ServiceEntryController::ServiceEntryController(config::ConfigStore& store, XdsUp
   if (options_.workload_entries_only) return;
   store.AddHandler(config::Kind::kServiceEntry,
                    [this](config::ConfigEvent event, const config::AnyConfigRef*, const config::AnyConfigRef& now) {
-                     OnServiceEntry(std::get<config::ServiceEntryRef>(now), ToEvent(event));
+                     const auto& entry = std::get<config::ServiceEntryRef>(now);
+                     // Older releases cannot read the word, and go on with what was there before.
+                     if (event != config::ConfigEvent::kDelete &&
+                         entry->spec.resolution == config::ServiceEntry::Resolution::kDynamicDns &&
+                         !options_.profile.Has(Change::kDynamicDns)) {
+                       return;
+                     }
+                     OnServiceEntry(entry, ToEvent(event));
                    });
 }
 

@@ -24,6 +24,8 @@ Resolution ConvertResolution(config::ServiceEntry::Resolution resolution) {
       return Resolution::kDnsLb;
     case config::ServiceEntry::Resolution::kDnsRoundRobin:
       return Resolution::kDnsRoundRobinLb;
+    case config::ServiceEntry::Resolution::kDynamicDns:
+      return Resolution::kDynamicDns;
     case config::ServiceEntry::Resolution::kNone:
       break;
   }

@@ -197,6 +197,28 @@ TEST(ValidationOfToday, WorkloadsOfANetworkNeedNoAddress) {
       << "1.18.2 wants one always";
 }
 
+TEST(ValidationOfToday, DynamicDnsIsForWildcardsOfHttpAndTls) {
+  const auto entry = [](const std::string& hosts, const std::string& more) {
+    return RefusedToday(
+        "networking", "ServiceEntry",
+        "{hosts: [" + hosts + "], resolution: DYNAMIC_DNS, ports: [{number: 80, name: p, protocol: " + more + "}");
+  };
+  EXPECT_EQ(entry("'*.a.b', '*-c.a.b'", "HTTP}]"), "");
+  EXPECT_EQ(entry("'*.a.b'", "GRPC}]"), "");
+  EXPECT_THAT(entry("c.a.b", "HTTP}]"),
+              ::testing::HasSubstr("host must be wildcarded for resolution mode DYNAMIC_DNS"));
+  EXPECT_THAT(entry("'*.a.b'", "TCP}]"),
+              ::testing::HasSubstr("only HTTP, TLS, GRPC, and HTTP2 protocols are supported for resolution type "));
+  EXPECT_THAT(entry("'*.a.b'", "HTTP}], addresses: [10.0.0.1]"),
+              ::testing::HasSubstr("addresses cannot be set for resolution type DYNAMIC_DNS"));
+  EXPECT_THAT(entry("'*.a.b'", "HTTP}], endpoints: [{address: 10.0.0.1}]"),
+              ::testing::HasSubstr("endpoints cannot be set for resolution type DYNAMIC_DNS"));
+  EXPECT_THAT(Errors("ServiceEntry", "a",
+                     "{hosts: ['*.a.b'], resolution: DYNAMIC_DNS, ports: [{number: 80, name: p, protocol: HTTP}]}"),
+              ::testing::Contains(::testing::HasSubstr("unsupported resolution type")))
+      << "1.18.2 does not know the word";
+}
+
 TEST(ValidationOfToday, PolicyPartsThatCameLaterAreParts) {
   const auto rule = [](const std::string& policy) {
     return RefusedToday("networking", "DestinationRule", "{host: a, trafficPolicy: " + policy + "}");

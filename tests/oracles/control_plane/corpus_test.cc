@@ -22,8 +22,9 @@ const std::vector<std::string>& Corpus() {
 
 // What only later releases know: for istio-1.30 and a pilot-discovery of it.
 const std::vector<std::string>& LaterCorpus() {
-  static const auto* const names = new std::vector<std::string>{"allowed", "gateway-api", "hosts",  "newer", "observed",
-                                                                "outside", "patched",     "scoped", "tls",   "traffic"};
+  static const auto* const names =
+      new std::vector<std::string>{"allowed", "asked",   "gateway-api", "hosts", "newer",  "observed",
+                                   "outside", "patched", "scoped",      "tls",   "traffic"};
   return *names;
 }
 
@@ -163,7 +164,7 @@ TEST(ControlPlaneCorpus, ARealIstiodOf130HoldsWhatOursHoldsOfNewerFields) {
   options.profile = "istio-1.30";
   options.control_plane.program = program;
   options.control_plane.environment["KUBE_FEATURE_WatchListClient"] = "false";
-  for (const char* name : {"newer", "hosts"}) {
+  for (const char* name : {"asked", "newer", "hosts"}) {
     const auto result = DiffControlPlanes(*Load(name), options);
     ASSERT_TRUE(result.ok()) << name << ": " << result.status();
     EXPECT_TRUE(result->Judged() && result->Equal()) << name << "\n" << DifferencesText(*result);

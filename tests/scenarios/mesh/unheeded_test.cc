@@ -166,5 +166,12 @@ TEST(Unheeded, VariablesOfIstiod) {
       ElementsAre("Deployment istio-system/istiod: variable PILOT_ENABLE_REDIS_FILTER=true has no effect here"));
 }
 
+TEST(Unheeded, AResolutionOfLaterReleasesIsNoted) {
+  EXPECT_THAT(UnheededIn({{"apiVersion", "networking.istio.io/v1"},
+                          {"kind", "ServiceEntry"},
+                          {"spec", {{"hosts", {"*.a.example"}}, {"resolution", "DYNAMIC_DNS"}}}}),
+              testing::ElementsAre(testing::HasSubstr("of effect with profiles of releases that read it")));
+}
+
 }  // namespace
 }  // namespace wavetank::scenario

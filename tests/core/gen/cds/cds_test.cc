@@ -682,5 +682,76 @@ TEST_F(CdsTest, IngressClustersOfSidecarsTellAllServicesOfTheirPortOrNoneOrTheir
   EXPECT_EQ(told("inbound|9080||"), -1);
 }
 
+// A wildcard of resolution DYNAMIC_DNS with one port.
+ServiceRef AddWildcard(GenWorld& world, Port port) {
+  auto service = world.AddService("any", "shop", std::move(port));
+  service->hostname = "*.example.com";
+  service->default_address = std::string(kUnspecifiedIp);
+  service->resolution = Resolution::kDynamicDns;
+  service->mesh_external = true;
+  service->attributes.registry = Provider::kExternal;
+  return service;
+}
+
+TEST_F(CdsTest, AWildcardThatIsResolvedHasAClusterThatLooksNamesUpForHttpAndTlsAlone) {
+  const auto service = AddWildcard(world_, {"http", 80, Protocol::kHttp});
+  const auto more = std::const_pointer_cast<Service>(service);
+  more->ports.push_back({"tls", 443, Protocol::kTls});
+  more->ports.push_back({"tcp", 9000, Protocol::kTcp});
+  EXPECT_THAT(Names(Generate()), testing::IsSupersetOf({"outbound|80||*.example.com", "outbound|443||*.example.com"}));
+  EXPECT_THAT(Names(Generate()), Not(Contains("outbound|9000||*.example.com")));
+  const Cluster cluster = Get("outbound|80||*.example.com");
+  EXPECT_EQ(cluster.cluster_type().name(), "envoy.clusters.dynamic_forward_proxy");
+  EXPECT_EQ(cluster.lb_policy(), Cluster::CLUSTER_PROVIDED);
+  EXPECT_THAT(cluster.cluster_type().typed_config().value(), testing::HasSubstr("*.example.com_dfp_dns_cache"));
+  EXPECT_FALSE(cluster.has_load_assignment());
+  EXPECT_FALSE(cluster.has_eds_cluster_config());
+}
+
+TEST_F(CdsTest, AWildcardThatIsResolvedHasNoSubsetsAndNoBalancer) {
+  AddWildcard(world_, {"http", 80, Protocol::kHttp});
+  rule_.host = "*.example.com";
+  rule_.subsets.emplace_back().name = "v1";
+  rule_.traffic_policy.emplace().load_balancer.emplace().simple = config::LoadBalancerSettings::Simple::kRandom;
+  PutRule();
+  EXPECT_THAT(Names(Generate()), Not(Contains("outbound|80|v1|*.example.com")));
+  EXPECT_EQ(Get("outbound|80||*.example.com").lb_policy(), Cluster::CLUSTER_PROVIDED);
+}
+
+// A real istiod 1.30.3 ended with it (nil pointer).
+TEST_F(CdsTest, OutlierDetectionOfNamesThatAreLookedUpIsToldAsThePanicThatItIs) {
+  AddWildcard(world_, {"http", 80, Protocol::kHttp});
+  rule_.host = "*.example.com";
+  rule_.traffic_policy.emplace().connection_pool.emplace();
+  PutRule();
+  push_ = world_.Push();
+  EXPECT_TRUE(FailoverPanics(*push_).empty());
+  rule_.traffic_policy->outlier_detection.emplace();
+  PutRule();
+  push_ = world_.Push();
+  ASSERT_EQ(FailoverPanics(*push_).size(), 1u);
+  EXPECT_THAT(Describe(FailoverPanics(*push_)[0]), testing::HasSubstr("applyOutlierDetection"));
+}
+
+TEST_F(CdsTest, ToAWildcardThatIsResolvedTlsChecksTheNameThatWasAskedForUnlessItIsToCheckNothing) {
+  AddWildcard(world_, {"http", 80, Protocol::kHttp});
+  rule_.host = "*.example.com";
+  rule_.traffic_policy.emplace().tls.emplace().mode = ClientTlsMode::kSimple;
+  PutRule();
+  world_.profile.Set(Change::kAutoSni);
+  world_.profile.Set(Change::kInsecureSkipVerify);
+  // The cache's IPv4 alone, then allow_insecure_cluster_options.
+  const std::string insecure("\x10\x01\x10\x01", 4);
+  const Cluster checks = Get("outbound|80||*.example.com");
+  EXPECT_TRUE(HttpOf(checks).upstream_http_protocol_options().auto_sni());
+  EXPECT_TRUE(HttpOf(checks).upstream_http_protocol_options().auto_san_validation());
+  EXPECT_THAT(checks.cluster_type().typed_config().value(), Not(testing::EndsWith(insecure)));
+  rule_.traffic_policy->tls->insecure_skip_verify = true;
+  PutRule();
+  const Cluster trusts = Get("outbound|80||*.example.com");
+  EXPECT_FALSE(HttpOf(trusts).upstream_http_protocol_options().auto_san_validation());
+  EXPECT_THAT(trusts.cluster_type().typed_config().value(), testing::EndsWith(insecure));
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

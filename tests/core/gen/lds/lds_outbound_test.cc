@@ -225,5 +225,37 @@ TEST_F(LdsOutbound, TheHttpProxysListenerHasTheMeshConfigsNumberInItsName) {
   EXPECT_EQ(listeners.at("127.0.0.1_-1").address().socket_address().port_value(), 4294967295u);
 }
 
+std::vector<std::string> FilterNames(const FilterChain& chain) {
+  std::vector<std::string> out;
+  for (const auto& filter : chain.filters()) out.push_back(filter.name());
+  return out;
+}
+
+TEST_F(LdsOutbound, WhereAWildcardIsResolvedItsPortLooksHostsUpBeforeTheRouter) {
+  const auto any = Add("any", Protocol::kHttp, 80, "0.0.0.0");
+  any->hostname = "*.example.com";
+  any->resolution = Resolution::kDynamicDns;
+  HttpConnectionManager hcm;
+  const Listener l = Generate().at("0.0.0.0_80");
+  const FilterChain& chain = l.filter_chains(0);
+  ASSERT_TRUE(chain.filters(chain.filters_size() - 1).typed_config().UnpackTo(&hcm));
+  ASSERT_GE(hcm.http_filters_size(), 2);
+  EXPECT_EQ(hcm.http_filters(hcm.http_filters_size() - 2).name(), "envoy.filters.http.dynamic_forward_proxy");
+  EXPECT_EQ(hcm.http_filters(hcm.http_filters_size() - 1).name(), "envoy.filters.http.router");
+}
+
+TEST_F(LdsOutbound, WhereAWildcardIsResolvedTlsIsMatchedByNameAndTheClientsOwnPoliciesStandBefore) {
+  const auto any = Add("any", Protocol::kTls, 443, "240.240.0.1");
+  any->hostname = "*.example.com";
+  any->resolution = Resolution::kDynamicDns;
+  world_.AddAuthorizationPolicy({});
+  const Listener l = Generate().at("240.240.0.1_443");
+  EXPECT_THAT(l.filter_chains(0).filter_chain_match().server_names(), ElementsAre("*.example.com"));
+  EXPECT_THAT(FilterNames(l.filter_chains(0)),
+              ElementsAre("envoy.filters.network.rbac", "envoy.extensions.filters.network.sni_dynamic_forward_proxy",
+                          "envoy.filters.network.tcp_proxy"));
+  EXPECT_EQ(l.listener_filters(0).name(), "envoy.filters.listener.tls_inspector");
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

@@ -368,6 +368,40 @@ TEST(AutoAllocateTest, WildcardsAndFixedAddressesGetNone) {
   EXPECT_THAT(AutoAllocateIps({Named("*.wild.test"), fixed, original}), ElementsAre("", "", ""));
 }
 
+TEST_F(ServiceEntryControllerTest, AReleaseThatCannotReadDynamicDnsGoesOnWithWhatWasThere) {
+  Entry entry = MakeEntry("any", "*.example.com", kDns);
+  Put(entry);
+  ASSERT_EQ(controller_.Services().size(), 1u);
+  entry.spec.resolution = config::ServiceEntry::Resolution::kDynamicDns;
+  entry.spec.addresses = {};
+  Put(entry);
+  ASSERT_EQ(controller_.Services().size(), 1u);
+  EXPECT_EQ(controller_.Services()[0]->resolution, Resolution::kDnsLb);
+}
+
+TEST(DynamicDnsTest, AWildcardIsGivenAnAddressByTheControllerAlone) {
+  Profile profile;
+  profile.Set(Change::kDynamicDns);
+  const auto address = [](const Profile& of) {
+    config::ConfigStore store;
+    Recorder updater;
+    ServiceEntryController controller(store, updater, {.cluster = ClusterId("cluster1"), .profile = of});
+    Entry entry;
+    entry.meta.kind = config::Kind::kServiceEntry;
+    entry.meta.name = "any";
+    entry.meta.ns = "shop";
+    entry.spec.hosts = {"*.example.com"};
+    entry.spec.ports = {{.number = 443, .protocol = "TLS", .name = "tls"}};
+    entry.spec.resolution = config::ServiceEntry::Resolution::kDynamicDns;
+    store.Put(std::make_shared<const Entry>(entry));
+    EXPECT_EQ(controller.Services().size(), 1u);
+    return controller.Services().empty() ? "none" : controller.Services()[0]->auto_allocated_ipv4;
+  };
+  EXPECT_EQ(address(profile), "") << "istiod's older way leaves wildcards out";
+  profile.Set(Change::kAddressesByController);
+  EXPECT_EQ(address(profile), "240.240.0.1");
+}
+
 // --- Derived from what there is, by profile ---
 
 class DerivedEntriesTest : public ServiceEntryControllerTest {
