@@ -125,8 +125,9 @@ class Resolver final : public DnsResolver {
       case NameAnswer::Kind::kUnknown:
         return absl::NotFoundError("NXDOMAIN");
       case NameAnswer::Kind::kFailure:
-      case NameAnswer::Kind::kSilence:
         return absl::UnavailableError("no answer");
+      case NameAnswer::Kind::kSilence:
+        return absl::DeadlineExceededError("no answer in time");
       case NameAnswer::Kind::kAddresses:
         break;
     }

@@ -33,6 +33,11 @@ constexpr Words kAlerts[] = {
 constexpr Words kDetails[] = {
     {"route_not_found", "no route matches the request's host and path"},
     {"cluster_not_found", "its route names a cluster that the proxy does not have"},
+    {"dns_resolution_failure{cares_norecords", "the proxy looked its host up, and DNS knows no address of it"},
+    {"dns_resolution_failure{resolve_timeout", "the proxy looked its host up, and DNS did not answer in time"},
+    {"dns_resolution_failure", "the proxy looked its host up, and DNS failed"},
+    {"dns_cache_overflow", "the proxy would have to look its host up, and knows as many as it may"},
+    {"pending_request_overflow", "the proxy would have to look its host up, and as many as may wait for that already"},
     {"no_healthy_upstream", "no endpoint is there, or none is healthy"},
     {"upstream_per_try_timeout", "a try took longer than the route's perTryTimeout"},
     {"response_timeout", "no answer within the route's timeout"},
@@ -255,7 +260,9 @@ std::string FailureInWords(const FailureFacts& facts) {
   // Of a try that its own proxy gave up: nobody answered 504.
   if (facts.details.empty() && (facts.flags & envoysim::kUpstreamRequestTimeout) != 0)
     return std::string(Find(kDetails, "upstream_per_try_timeout"));
-  if (const std::string_view reset = ResetIn(facts.details); !reset.empty()) {
+  // What stands in its braces is no reset's name.
+  const bool of_dns = facts.details.starts_with("dns_resolution_failure{");
+  if (const std::string_view reset = ResetIn(facts.details); !reset.empty() && !of_dns) {
     const size_t bar = facts.details.find('|');
     if (bar != facts.details.npos) {
       if (std::string words = Transport(WithoutBrace(facts.details.substr(bar + 1)), {}); !words.empty()) return words;

@@ -628,6 +628,36 @@ spec:
   EXPECT_EQ(found("istio-1.18"), "");
 }
 
+TEST(Lint, SaysWhereNamesThatProxiesLookUpCannotBeReached) {
+  const fs::path folder = fs::path(testing::TempDir()) / "names";
+  fs::create_directories(folder);
+  std::ofstream(folder / "cluster1.yaml") << R"(
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: names, namespace: sample}
+spec:
+  hosts: ["*.example.com"]
+  ports: [{number: 80, name: http, protocol: HTTP}, {number: 9000, name: grpc, protocol: GRPC}]
+  resolution: DYNAMIC_DNS
+---
+apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: names, namespace: sample}
+spec:
+  host: "*.example.com"
+  trafficPolicy: {outlierDetection: {}}
+)";
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder.string(), "istio-1.30");
+  ASSERT_TRUE(result.ok()) << result.status();
+  const Finding* const refused = FindingOf(*result, "WT552");
+  ASSERT_NE(refused, nullptr);
+  EXPECT_EQ(refused->object, "ServiceEntry sample/names");
+  EXPECT_THAT(refused->message, testing::HasSubstr("port 9000 is GRPC"));
+  const Finding* const panics = FindingOf(*result, "WT751");
+  ASSERT_NE(panics, nullptr);
+  EXPECT_THAT(panics->message, testing::HasSubstr("outlierDetection of *.example.com"));
+}
+
 // What istiods and proxies show has the object that causes it, in its own cluster.
 TEST(Lint, NamesTheObjectBehindWhatProxiesMeet) {
   const std::map<std::string, std::pair<std::string, std::string>> cause = {

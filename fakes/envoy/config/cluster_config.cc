@@ -7,6 +7,7 @@
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
 #include "fakes/envoy/config/alpn_offers.h"
 #include "fakes/envoy/config/config_path.h"
+#include "fakes/envoy/extensions/config_json.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/http/http2_options.h"
 #include "fakes/envoy/match/durations.h"
@@ -27,7 +28,14 @@ void Set(bool has, const Wrapper& value, T* out) {
   if (has) *out = static_cast<T>(value.value());
 }
 
-absl::StatusOr<DiscoveryType> TypeOf(const cluster_v3::Cluster& cluster) {
+constexpr std::string_view kDynamicForwardType = "envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig";
+
+absl::StatusOr<DiscoveryType> TypeOf(const cluster_v3::Cluster& cluster, const Extensions& extensions) {
+  if (cluster.has_cluster_type()) {
+    const google::protobuf::Any& config = cluster.cluster_type().typed_config();
+    if (ConfigType(config) == kDynamicForwardType) return DiscoveryType::kDynamicForward;
+    extensions.NoteWithoutEffect("cluster type", config);
+  }
   switch (cluster.type()) {
     case cluster_v3::Cluster::STATIC:
       return DiscoveryType::kStatic;
@@ -89,7 +97,13 @@ absl::Status SetLb(const cluster_v3::Cluster& cluster, DiscoveryType type, LbCon
         "cluster type 'ORIGINAL_DST'",
         cluster_v3::Cluster::LbPolicy_Name(cluster.lb_policy())));
   }
-  if (type != DiscoveryType::kOriginalDst && provided) {
+  if (type == DiscoveryType::kDynamicForward && !provided) {
+    return absl::InvalidArgumentError(
+        fmt::format("cluster manager: cluster provided LB not specified but cluster '{}' provided one. Check cluster "
+                    "documentation.",
+                    cluster.name()));
+  }
+  if (type != DiscoveryType::kOriginalDst && type != DiscoveryType::kDynamicForward && provided) {
     return absl::InvalidArgumentError(
         fmt::format("cluster manager: cluster provided LB specified but cluster '{}' did not provide one. Check "
                     "cluster documentation.",
@@ -293,7 +307,37 @@ absl::Status SetSockets(const cluster_v3::Cluster& cluster, const Extensions& ex
   return absl::OkStatus();
 }
 
+// Envoy: clusters/dynamic_forward_proxy/cluster.cc, createClusterWithConfig
+absl::Status SetDynamicForward(const cluster_v3::Cluster& cluster, const Extensions& extensions, ClusterConfig* out) {
+  if (out->type != DiscoveryType::kDynamicForward) return absl::OkStatus();
+  const absl::StatusOr<nlohmann::json> config = ConfigJson(cluster.cluster_type().typed_config());
+  if (!config.ok()) return config.status();
+  const nlohmann::json& sub_clusters = JsonAt(*config, "sub_clusters_config");
+  if (!sub_clusters.is_null()) {
+    extensions.NoteWithoutEffect("sub_clusters_config", std::string(kDynamicForwardType));
+  } else {
+    absl::StatusOr<DnsCacheConfig> cache = CompileDnsCache(JsonAt(*config, "dns_cache_config"));
+    if (!cache.ok()) return cache.status();
+    out->dns_cache = *std::move(cache);
+  }
+  // Said by nobody, both are so; options of the newer kind say all themselves.
+  const bool typed =
+      cluster.typed_extension_protocol_options().contains("envoy.extensions.upstreams.http.v3.HttpProtocolOptions");
+  if (!typed) {
+    const bool said = cluster.has_upstream_http_protocol_options();
+    out->auto_sni = !said || cluster.upstream_http_protocol_options().auto_sni();
+    out->auto_san_validation = !said || cluster.upstream_http_protocol_options().auto_san_validation();
+  }
+  if (!BoolAt(*config, "allow_insecure_cluster_options") && (!out->auto_sni || !out->auto_san_validation)) {
+    return absl::InvalidArgumentError(
+        "dynamic_forward_proxy cluster must have auto_sni and auto_san_validation true unless "
+        "allow_insecure_cluster_options is set.");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetEndpoints(const cluster_v3::Cluster& cluster, ClusterConfig* out) {
+  if (out->type == DiscoveryType::kDynamicForward) return absl::OkStatus();
   if (out->type == DiscoveryType::kEds) {
     if (!cluster.has_eds_cluster_config()) {
       return absl::InvalidArgumentError("cannot create an EDS cluster without an EDS config");
@@ -368,9 +412,11 @@ absl::Status SetHealthCheck(const cluster_v3::Cluster& cluster, const Extensions
     return absl::InvalidArgumentError(
         fmt::format("{} cluster must support HTTP/2 for gRPC healthchecking", cluster.name()));
   }
-  if (out->type == DiscoveryType::kOriginalDst && out->health_check != nullptr) {
+  const bool original = out->type == DiscoveryType::kOriginalDst;
+  if (original || out->type == DiscoveryType::kDynamicForward) {
     out->health_check = nullptr;
-    extensions.NoteWithoutEffect("active health check", "envoy.config.core.v3.HealthCheck of ORIGINAL_DST");
+    extensions.NoteWithoutEffect("active health check", original ? "envoy.config.core.v3.HealthCheck of ORIGINAL_DST"
+                                                                 : "envoy.config.core.v3.HealthCheck of names");
   }
   return absl::OkStatus();
 }
@@ -404,7 +450,7 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
         "Proto constraint validation failed (ClusterValidationError.Name: value length "
         "must be at least 1 characters)");
   }
-  absl::StatusOr<DiscoveryType> type = TypeOf(cluster);
+  absl::StatusOr<DiscoveryType> type = TypeOf(cluster, extensions);
   if (!type.ok()) return type.status();
   out->type = *type;
   if (cluster.has_connect_timeout()) {
@@ -443,6 +489,7 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
     }
   }
   if (absl::Status s = SetHttpOptions(cluster, extensions, out.get()); !s.ok()) return s;
+  if (absl::Status s = SetDynamicForward(cluster, extensions, out.get()); !s.ok()) return s;
   for (const auto& filter : cluster.filters()) {
     if (absl::Status s = extensions.Check(filter.name(), filter.typed_config()); !s.ok()) return s;
     out->exchanges_peers |= ConfigType(filter.typed_config()) == kPeerExchangeMessage;
@@ -457,6 +504,11 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
   }
   if (absl::Status s = SetEndpoints(cluster, out.get()); !s.ok()) return s;
   return out;
+}
+
+uint16_t DefaultPort(const ClusterConfig& config) {
+  const int match = MatchTransportSocket(config, nullptr);
+  return (match < 0 ? config.socket : config.socket_matches[match].socket).tls != nullptr ? 443 : 80;
 }
 
 int MatchTransportSocket(const ClusterConfig& config, const StringPairs* metadata) {

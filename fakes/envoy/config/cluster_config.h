@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
 #include "fakes/envoy/config/health_check_config.h"
+#include "fakes/envoy/extensions/dns_cache_config.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/lb/endpoint_table.h"
 #include "fakes/envoy/lb/load_balancer.h"
@@ -23,7 +24,8 @@ class Cluster;
 
 namespace wavetank::envoysim {
 
-enum class DiscoveryType : uint8_t { kStatic, kStrictDns, kLogicalDns, kEds, kOriginalDst };
+// kDynamicForward: to whatever host a request asks for (envoy.clusters.dynamic_forward_proxy).
+enum class DiscoveryType : uint8_t { kStatic, kStrictDns, kLogicalDns, kEds, kOriginalDst, kDynamicForward };
 enum class UpstreamProtocol : uint8_t { kHttp1, kHttp2, kDownstream, kAlpn };
 
 struct CircuitBreakers {
@@ -79,6 +81,7 @@ struct ClusterConfig {
   Duration dns_refresh_rate = 5s;
   Duration cleanup_interval = 5s;  // of hosts of ORIGINAL_DST
   uint16_t port_override = 0;      // of ORIGINAL_DST: in the place of the destination's; 0: none
+  DnsCacheConfig dns_cache;        // of kDynamicForward
   bool respect_dns_ttl = false;
   // An ejected host's connections of tcp_proxies end.
   bool close_on_health_failure = false;
@@ -105,6 +108,10 @@ struct ClusterConfig {
 // an extension's configuration, which never spoils a whole response.
 absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const envoy::config::cluster::v3::Cluster& cluster,
                                                                     const Hash128& hash, const Extensions& extensions);
+
+// Where a request's host says no port, that of its cluster. Envoy: clusters/dynamic_forward_proxy/cluster.cc,
+// chooseHost
+uint16_t DefaultPort(const ClusterConfig& config);
 
 // Index into config.socket_matches of the first whose criteria the metadata meets, or -1: config.socket.
 // Envoy: source/common/upstream/transport_socket_match_impl.cc

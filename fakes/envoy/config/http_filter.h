@@ -25,6 +25,7 @@ namespace wavetank::envoysim {
 
 struct AccessLogEntry;
 struct AlpnOffers;
+struct DnsCacheConfig;
 class HttpFilter;
 struct HttpFilterLink;
 struct RouteEntry;
@@ -135,6 +136,16 @@ class HttpStream {
   virtual std::vector<const HttpFilter*> chain() const = 0;
   // An answer of the filter's counts as one of the route's cluster.
   virtual void CountForCluster(uint16_t code) = 0;
+  // Where its cluster is one that goes by names: the port of those that say none. Nothing: another cluster, or none.
+  virtual std::optional<uint16_t> PortOfNames() = 0;
+  // What the Envoy's cache of that name knows of a host. `go` later if it is asking, unless the request is over by
+  // then.
+  struct HostLookup {
+    enum class Status : uint8_t { kKnown, kUnknown, kAsking, kFull, kBusy };
+    Status status = Status::kKnown;
+    std::string details;  // of kUnknown
+  };
+  virtual HostLookup LookUp(const DnsCacheConfig& cache, std::string_view host, uint16_t port, Go go) = 0;
   // Where that cluster's counters stand, "cluster.c."; empty: the route has none.
   virtual std::string ClusterCounters() const = 0;
   // A line of a script's, or about one, that Envoy would write to its own log.

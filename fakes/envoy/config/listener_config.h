@@ -17,6 +17,7 @@
 #include "fakes/envoy/config/http_connection_manager.h"
 #include "fakes/envoy/config/network_filter.h"
 #include "fakes/envoy/config/tcp_proxy.h"
+#include "fakes/envoy/extensions/dns_cache_config.h"
 #include "fakes/envoy/match/hash128.h"
 #include "fakes/envoy/tcp/address.h"
 #include "fakes/envoy/tls/tls_config.h"
@@ -27,6 +28,12 @@ class Listener;
 
 namespace wavetank::envoysim {
 
+// The server name that a client asks for is looked up, at that port (sni_dynamic_forward_proxy).
+struct SniLookup {
+  DnsCacheConfig cache;
+  uint16_t port = 0;
+};
+
 struct FilterChain {
   Hash128 hash;  // of everything but the match: a connection stays with an equal chain of a changed listener
   std::string name;
@@ -35,6 +42,7 @@ struct FilterChain {
   bool reads = false;                                         // whether any of them decides about bytes
   std::optional<HttpConnectionManager> http;
   std::optional<TcpProxy> tcp;
+  std::optional<SniLookup> sni_lookup;                   // before its tcp_proxy connects
   std::vector<std::shared_ptr<const IstioStats>> stats;  // its filters istio.stats, of connections
   bool exchanges_peers = false;                          // whom it speaks kPeerExchange with is told who it is
 };

@@ -7,6 +7,7 @@
 #include "fakes/envoy/filters/ext_authz.h"
 #include "fakes/envoy/filters/fault.h"
 #include "fakes/envoy/filters/heads/compressor.h"
+#include "fakes/envoy/filters/heads/dynamic_forward.h"
 #include "fakes/envoy/filters/heads/header_mutation.h"
 #include "fakes/envoy/filters/heads/header_to_metadata.h"
 #include "fakes/envoy/filters/heads/health_check.h"
@@ -27,10 +28,11 @@ const FilterRegistry& AllFilters() {
       CorsFilterType(),           ExtAuthzFilterType(),    FaultFilterType(),      HeaderToMetadataFilterType(),
       HeaderMutationFilterType(), HealthCheckFilterType(), IstioAuthnFilterType(), JwtFilterType(),
       LocalRateLimitFilterType(), LuaFilterType(),         RbacFilterType(),       RouterFilterType(),
+      DynamicForwardFilterType(),
   };
   static const std::array network = {
-      ConnectionManagerType(), NetworkExtAuthzType(), NetworkIstioAuthnType(),
-      NetworkRbacType(),       SniClusterType(),      TcpProxyType(),
+      ConnectionManagerType(), NetworkExtAuthzType(), NetworkIstioAuthnType(), NetworkRbacType(),
+      SniClusterType(),        TcpProxyType(),        SniDynamicForwardType(),
   };
   static const FilterRegistry registry(http, network);
   return registry;

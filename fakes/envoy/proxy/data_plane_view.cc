@@ -32,6 +32,7 @@ void DataPlaneView::End(StopKind kind) {
   runtimes_.clear();
   retired_.clear();
   ready_.clear();
+  names_.clear();
   // What streams were counted in, or kept, outlives them.
   filter_states_.clear();
   http_stats_.clear();
@@ -190,7 +191,27 @@ ClusterRuntime* DataPlaneView::Cluster(std::string_view name) {
 }
 
 std::unique_ptr<ClusterRuntime> DataPlaneView::MakeRuntime(std::shared_ptr<const ActiveCluster> active) {
-  return std::make_unique<ClusterRuntime>(UpstreamContext{process_, secrets_, plane_.router()}, std::move(active));
+  auto out = std::make_unique<ClusterRuntime>(UpstreamContext{process_, secrets_, plane_.router()}, std::move(active));
+  if (out->config().type == DiscoveryType::kDynamicForward) {
+    for (const auto& [host, addresses] : Names(out->config().dns_cache).Known()) out->SetNamed(host, addresses);
+  }
+  return out;
+}
+
+DnsCache& DataPlaneView::Names(const DnsCacheConfig& config) {
+  std::unique_ptr<DnsCache>& cache = names_[config.name];
+  if (cache != nullptr) return *cache;
+  cache = std::make_unique<DnsCache>(
+      process_, config,
+      [this, name = config.name](const std::string& host, const std::vector<SocketAddress>& addresses) {
+        std::map<std::string_view, ClusterRuntime*> users;
+        for (const auto& [cluster, runtime] : runtimes_) {  // order: a map's
+          const ClusterConfig& of = runtime->config();
+          if (of.type == DiscoveryType::kDynamicForward && of.dns_cache.name == name) users[of.name] = runtime.get();
+        }
+        for (const auto& [cluster, runtime] : users) runtime->SetNamed(host, addresses);
+      });
+  return *cache;
 }
 
 void DataPlaneView::KeepReady(std::unique_ptr<ClusterRuntime> runtime) {
@@ -339,6 +360,11 @@ uint64_t DataPlaneView::counter(std::string_view name) const {
 
 namespace {
 
+// Its hosts stand in no table: they are those that were asked for.
+bool FindsHosts(const ClusterConfig& config) {
+  return config.type == DiscoveryType::kOriginalDst || config.type == DiscoveryType::kDynamicForward;
+}
+
 // Of a cluster with active health checks those that its runtime has let in; null: none has come.
 const EndpointTable* TableOf(const ActiveCluster& active, const ClusterRuntime* runtime) {
   const bool checked = active.config->health_check != nullptr && runtime != nullptr;
@@ -355,8 +381,7 @@ std::vector<EndpointsInUse> DataPlaneView::EndpointTables() const {
     each.cluster = active->config->name;
     each.config = active->config.get();
     each.table = TableOf(*active, runtime == runtimes_.end() ? nullptr : runtime->second.get());
-    if (active->config->type == DiscoveryType::kOriginalDst && runtime != runtimes_.end())
-      each.dialled = runtime->second->Addresses();
+    if (FindsHosts(*active->config) && runtime != runtimes_.end()) each.dialled = runtime->second->Addresses();
   }
   return out;
 }
@@ -365,13 +390,14 @@ std::vector<EndpointStatus> DataPlaneView::Endpoints() const {
   std::vector<EndpointStatus> out;
   for (const auto& active : active_.All()) {
     const auto runtime = runtimes_.find(active->config->name);
-    if (active->config->type == DiscoveryType::kOriginalDst && runtime != runtimes_.end()) {
+    if (FindsHosts(*active->config) && runtime != runtimes_.end()) {
       for (const SocketAddress& address : runtime->second->Addresses()) {
         EndpointStatus& s = out.emplace_back();
         s.cluster = active->config->name;
         s.address = address.ToString();
         s.weight = 1;
         s.healthy = true;
+        s.outlier_ejected = runtime->second->Ejected(address);
         s.tls = active->config->socket.tls != nullptr;
       }
     }

@@ -22,6 +22,7 @@
 #include "fakes/envoy/proxy/http_stats.h"
 #include "fakes/envoy/proxy/router.h"
 #include "fakes/envoy/upstream/cluster_runtime.h"
+#include "fakes/envoy/upstream/dns_cache.h"
 #include "fakes/envoy/upstream/endpoint_status.h"
 
 namespace wavetank::envoysim {
@@ -73,6 +74,8 @@ class DataPlaneView {
   std::unique_ptr<ClusterRuntime> MakeRuntime(std::shared_ptr<const ActiveCluster> active);
   // It is about to become active, and then goes on as it is.
   void KeepReady(std::unique_ptr<ClusterRuntime> runtime);
+  // The cache of that name; the first who asks for it says what it is like.
+  DnsCache& Names(const DnsCacheConfig& config);
   std::shared_ptr<const RouteTable> Routes(std::string_view name) const;
   // The listener in force for a redirected or direct connection; nullptr: none. `restores`: whether the one that the
   // connection arrived at looks for where it was sent before a redirect.
@@ -155,6 +158,7 @@ class DataPlaneView {
   StringMap<std::unique_ptr<ClusterRuntime>> runtimes_;
   StringMap<std::unique_ptr<ClusterRuntime>> ready_;  // KeepReady()
   std::vector<std::unique_ptr<ClusterRuntime>> retired_;
+  std::map<std::string, std::unique_ptr<DnsCache>> names_;
   RouteCache route_cache_;
   StringMap<std::unique_ptr<HttpStats>> http_stats_;
   StringMap<std::unique_ptr<ListenerStats>> listener_stats_;

@@ -574,7 +574,33 @@ void DownstreamConnection::StartTcpProxy(Duration lead) {
     }
   }
   if (!named_cluster_.empty()) tcp_cluster_ = named_cluster_;
-  TcpConnect(lead);
+  if (!chain_->sni_lookup.has_value() || LookUpServerName()) TcpConnect(lead);
+}
+
+// Envoy: sni_dynamic_forward_proxy/proxy_filter.cc, onNewConnection
+bool DownstreamConnection::LookUpServerName() {
+  const SniLookup& lookup = *chain_->sni_lookup;
+  const std::string name(Facts().server_name);
+  if (name.empty()) return true;
+  awaits_name_ = std::make_shared<char>();
+  const DnsCache::Lookup found =
+      envoy_.Names(lookup.cache)
+          .Find(NormalisedHost(name, lookup.port), [this, waits = std::weak_ptr<char>(awaits_name_)] {
+            if (waits.expired()) return;  // the connection is gone
+            awaits_name_ = nullptr;
+            TcpConnect(Duration::zero());
+          });
+  using Status = DnsCache::Lookup::Status;
+  if (found.status == Status::kAsking) return false;
+  awaits_name_ = nullptr;
+  if (found.status != Status::kFull && found.status != Status::kBusy) return true;
+  CloseNow(CloseKind::kReset, At("no room for another name to be looked up"));
+  return false;
+}
+
+std::string DownstreamConnection::NamedHost(const ClusterConfig& config) const {
+  const uint16_t port = chain_->sni_lookup.has_value() ? chain_->sni_lookup->port : DefaultPort(config);
+  return NormalisedHost(Facts().server_name, port);
 }
 
 void DownstreamConnection::TcpConnect(Duration lead) {
@@ -611,10 +637,26 @@ void DownstreamConnection::TcpConnect(Duration lead) {
   LoadBalancer::Context context;
   // Envoy: source/common/network/hash_policy.cc
   if (chain_->tcp->hash_source_ip) context.hash = HashOfText(source_ip().ToString());
-  HostRuntime* host = cluster->PickHost(context, restored_destination());
+  HostRuntime* host = nullptr;
+  std::string unknown;
+  bool asking = false;  // for the name; nobody waits for it, and nobody counts it
+  if (cluster->config().type == DiscoveryType::kDynamicForward) {
+    const std::string name = NamedHost(cluster->config());
+    DnsCache& names = envoy_.Names(cluster->config().dns_cache);
+    host = cluster->PickNamed(name);
+    if (host != nullptr) {
+      names.Touch(name);
+    } else if (!name.empty()) {
+      const DnsCache::Lookup found = names.Find(name, [] {});
+      asking = found.status == DnsCache::Lookup::Status::kAsking;
+      unknown = fmt::format("{} has no address{}", name, asking ? " yet" : ": " + found.details);
+    }
+  } else {
+    host = cluster->PickHost(context, restored_destination());
+  }
   if (host == nullptr) {
-    cluster->Count(ClusterStat::kCxNoneHealthy);
-    TcpUpstreamFailed(kNoHealthyUpstream, "");
+    if (!asking) cluster->Count(ClusterStat::kCxNoneHealthy);
+    TcpUpstreamFailed(kNoHealthyUpstream, "", unknown);
     return;
   }
   std::shared_ptr<const FirstFlight> flight;

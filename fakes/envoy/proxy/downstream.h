@@ -171,6 +171,10 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void Splice();
   void StartTcpProxy(Duration lead);
   void TcpConnect(Duration lead);
+  // False: it is being asked for, and this goes on later, or is gone.
+  bool LookUpServerName();
+  // As clusters that go by names know the one that the client asks for.
+  std::string NamedHost(const ClusterConfig& config) const;
   void TcpUpstreamReady();
   // `finding`: TlsOutcome::finding.
   void TcpUpstreamFailed(ResponseFlags flags, std::string_view failure, std::string_view finding = {});
@@ -201,6 +205,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   DynamicMetadata notes_;                                              // of those before
   bool peer_noted_ = false;                                            // by istio_authn
   std::string named_cluster_;                                          // by a filter, for the tcp_proxy
+  std::shared_ptr<char> awaits_name_;                                  // while a name is looked up
   StreamId call_ = kNoStream;                                          // what a filter is asking
   std::optional<bool> decision_;                                       // of the filter whose turn it is
   bool deciding_ = false, asking_ = false;                             // it is asked; its answer is awaited

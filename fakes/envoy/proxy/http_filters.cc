@@ -115,6 +115,23 @@ class Router::FilteredStream final : public HttpStream {
     ChooseCluster(&s_);
     if (s_.cluster != nullptr) s_.cluster->CountCode(code, /*retried=*/false, /*internal=*/true);
   }
+  std::optional<uint16_t> PortOfNames() override {
+    ChooseCluster(&s_);
+    if (s_.cluster == nullptr || s_.cluster->config().type != DiscoveryType::kDynamicForward) return std::nullopt;
+    return DefaultPort(s_.cluster->config());
+  }
+  HostLookup LookUp(const DnsCacheConfig& cache, std::string_view host, uint16_t port, Go go) override {
+    DnsCache::Lookup found =
+        s_.envoy->Names(cache).Find(NormalisedHost(host, port), [&router = router_, id = id_, go = std::move(go)] {
+          Stream* const s = router.streams_.Get(id);
+          if (s == nullptr || go == nullptr) return;
+          s->looped = true;
+          FilteredStream stream(router, id);
+          go(stream);
+        });
+    static_assert(static_cast<int>(HostLookup::Status::kBusy) == static_cast<int>(DnsCache::Lookup::Status::kBusy));
+    return {static_cast<HostLookup::Status>(found.status), std::move(found.details)};
+  }
   std::string ClusterCounters() const override {
     ChooseCluster(&s_);
     if (s_.cluster == nullptr) return {};

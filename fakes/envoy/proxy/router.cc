@@ -324,6 +324,7 @@ void Router::Try(StreamId id, Duration lead) {
   s.followed = s.timeout_told = false;
   ++s.attempts;
   s.transport_failure = s.tls_finding = {};  // of an earlier try
+  if (s.cluster->config().type == DiscoveryType::kDynamicForward) return TryByName(id, lead);
   const bool retry = s.attempts > 1;
   const uint32_t reselections =
       retry && s.retry != nullptr && s.retry->avoid_previous_hosts ? s.retry->host_selection_attempts : 0;
@@ -336,6 +337,62 @@ void Router::Try(StreamId id, Duration lead) {
     Local(id, 503, kNoHealthyUpstream, "no_healthy_upstream", "no healthy upstream", lead);
     return;
   }
+  TryHost(id, *host, lead);
+}
+
+// Where no filter has asked for the name, this does. Envoy: clusters/dynamic_forward_proxy/cluster.cc, chooseHost;
+// router.cc, onAsyncHostSelection, sendNoHealthyUpstreamResponse
+void Router::TryByName(StreamId id, Duration lead, bool waited) {
+  Stream& s = *streams_.Get(id);
+  const ClusterConfig& config = s.cluster->config();
+  const std::string host = NormalisedHost(s.spec->authority, DefaultPort(config));
+  if (HostRuntime* known = s.cluster->PickNamed(host)) {
+    s.envoy->Names(config.dns_cache).Touch(host);
+    return TryHost(id, *known, lead);
+  }
+  DnsCache::Lookup found;
+  if (!host.empty()) {
+    found = s.envoy->Names(config.dns_cache).Find(host, [this, id] {
+      Stream* const still = streams_.Get(id);
+      if (still == nullptr) return;
+      still->looped = true;
+      // Only a request that has a host takes time. Envoy: router.cc, onRequestComplete
+      if (still->attempts == 1 && still->limit > Duration::zero()) {
+        still->timeout = still->envoy->host().RunAfter(UntilBodyIsHere(*still, Duration::zero()) + still->limit,
+                                                       [this, id] { OnTimeout(id); });
+      }
+      TryByName(id, Duration::zero(), /*waited=*/true);
+    });
+  }
+  std::string details = "no_healthy_upstream";
+  switch (found.status) {
+    case DnsCache::Lookup::Status::kAsking:
+      if (s.attempts == 1) {
+        s.envoy->host().Cancel(s.timeout);
+        s.timeout = kNoTimer;
+      }
+      return;
+    case DnsCache::Lookup::Status::kKnown:  // and ejected
+      details = found.details;
+      break;
+    case DnsCache::Lookup::Status::kUnknown:
+      if (!host.empty()) details = fmt::format("dns_resolution_failure{{{}}}", found.details);
+      break;
+    case DnsCache::Lookup::Status::kFull:
+      details = "dns_cache_overflow";
+      break;
+    case DnsCache::Lookup::Status::kBusy:
+      details = "dns_cache_pending_requests_overflow";
+      break;
+  }
+  if (!waited) s.cluster->Count(ClusterStat::kCxNoneHealthy);
+  CountCode(s, 503);
+  Local(id, 503, kNoHealthyUpstream, plane_.configs().Keep(details), "no healthy upstream", lead);
+}
+
+void Router::TryHost(StreamId id, HostRuntime& chosen, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  HostRuntime* const host = &chosen;
   s.upstream_host = host;
   if (s.log != nullptr) {
     s.log->host = s.log->remote = s.log->local = {};

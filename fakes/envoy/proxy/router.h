@@ -211,6 +211,9 @@ class Router final : public ExchangeOwner, public PoolUser {
   void Continue(StreamId id, Duration lead);
   static Duration PlanTries(Stream* stream);
   void Try(StreamId id, Duration lead);
+  // The same, to a host that the cluster knows by its name, or has to ask for; `waited`: it has.
+  void TryByName(StreamId id, Duration lead, bool waited = false);
+  void TryHost(StreamId id, HostRuntime& host, Duration lead);
   static SocketOptions SocketOptionsOf(const Stream& stream, const HostRuntime& host);
   // Null: no PROXY protocol.
   static std::shared_ptr<const AnnouncedAddresses> Announcement(const Stream& stream, const HostRuntime& host);

@@ -38,6 +38,7 @@ constexpr FlagName kFlagNames[] = {
     {kNoClusterFound, "NC", "NoClusterFound"},
     {kDurationTimeout, "DT", "DurationTimeout"},
     {kMaxDurationReached, "UMSDR", "UpstreamMaxStreamDurationReached"},
+    {kDnsResolutionFailed, "DF", "DnsResolutionFailed"},
     {kDownstreamRemoteReset, "DR", "DownstreamRemoteReset"},
 };
 
@@ -71,6 +72,7 @@ constexpr FlagPlace kEnumOrder[] = {
     {kUpstreamProtocolError, 23},
     {kNoClusterFound, 24},
     {kOverloadManager, 25},
+    {kDnsResolutionFailed, 26},
     {kDownstreamRemoteReset, 28},
 };
 

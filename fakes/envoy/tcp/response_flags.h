@@ -36,6 +36,7 @@ enum ResponseFlag : uint32_t {
   kRateLimitServiceError = 1u << 23,           // RLSE
   kDownstreamRemoteReset = 1u << 24,           // DR
   kNoFilterConfigFound = 1u << 25,             // NFCF
+  kDnsResolutionFailed = 1u << 26,             // DF
   kUnmodelledFlag = 1u << 20,                  // stands for those that nothing here sets
 };
 using ResponseFlags = uint32_t;

@@ -21,7 +21,7 @@ bool SameCheck(const EndpointCheck* a, const EndpointCheck* b) {
 
 ClusterRuntime::ClusterRuntime(const UpstreamContext& context, std::shared_ptr<const ActiveCluster> active)
     : context_(context), active_(std::move(active)), created_(context.process.host().Now()) {
-  if (config().type != DiscoveryType::kOriginalDst) {
+  if (config().type != DiscoveryType::kOriginalDst && config().type != DiscoveryType::kDynamicForward) {
     lb_.emplace(config().lb, context_.process.NewStream(fmt::format("lb/{}", config().name)),
                 context_.process.release().Has(EnvoyChange::kDrainingIsExcluded));
     SetTable(active_->endpoints);
@@ -226,6 +226,7 @@ void ClusterRuntime::FailNow(HostRuntime& host) {
 }
 
 void ClusterRuntime::RebuildLb() {
+  if (!lb_.has_value()) return;  // hosts are chosen by their names
   context_.process.host().Cancel(merge_timer_);
   merge_timer_ = kNoTimer;
   last_update_ = context_.process.host().Now();
@@ -243,12 +244,17 @@ void ClusterRuntime::RebuildLb() {
   lb_->Update(table_, hosts, last_update_);
 }
 
-void ClusterRuntime::Retire() {
-  retired_ = true;
+std::vector<HostRuntime*> ClusterRuntime::ById() const {
   std::vector<HostRuntime*> hosts;
   for (const auto& [address, host] : hosts_) hosts.push_back(host.get());  // order: sorted below
+  for (const auto& [name, host] : named_) hosts.push_back(host.get());
   std::sort(hosts.begin(), hosts.end(), [](const HostRuntime* a, const HostRuntime* b) { return a->id < b->id; });
-  for (HostRuntime* host : hosts) {
+  return hosts;
+}
+
+void ClusterRuntime::Retire() {
+  retired_ = true;
+  for (HostRuntime* host : ById()) {
     for (const auto& pool : host->pools) pool->Drain();
   }
   context_.process.host().Cancel(interval_timer_);
@@ -266,8 +272,7 @@ bool ClusterRuntime::idle() const {
 
 void ClusterRuntime::Abort(StopKind kind) {
   if (checker_ != nullptr) checker_->Abort(kind);
-  std::vector<HostRuntime*> hosts;
-  for (const auto& [address, host] : hosts_) hosts.push_back(host.get());  // order: sorted below
+  std::vector<HostRuntime*> hosts = ById();
   for (const auto& host : leaving_) hosts.push_back(host.get());
   std::sort(hosts.begin(), hosts.end(), [](const HostRuntime* a, const HostRuntime* b) { return a->id < b->id; });
   for (HostRuntime* host : hosts) {
@@ -405,7 +410,7 @@ std::map<std::string, uint64_t> ClusterRuntime::Gauges() const {
   std::map<std::string, uint64_t> out;
   uint64_t healthy = 0, degraded = 0, excluded = 0;
   const bool excludes = context_.process.release().Has(EnvoyChange::kDrainingIsExcluded);
-  for (size_t i = 0; i < by_index_.size(); ++i) {
+  for (size_t i = 0; lb_.has_value() && i < by_index_.size(); ++i) {
     const LbHost& host = by_index_[i]->lb;
     excluded += host.excluded || (excludes && table_->endpoints[i].draining);
     const EdsHealth health = HealthOf(table_->endpoints[i], host);
@@ -416,8 +421,10 @@ std::map<std::string, uint64_t> ClusterRuntime::Gauges() const {
     out["health_check.healthy"] = checker_->healthy();
     out["health_check.degraded"] = checker_->degraded();
   }
-  out["membership_total"] = lb_.has_value() ? by_index_.size() : hosts_.size();
-  out["membership_healthy"] = lb_.has_value() ? healthy : hosts_.size();
+  for (const auto& [name, host] : named_) healthy += !host->lb.ejected;
+  out["membership_total"] = hosts_.size() + named_.size();
+  out["membership_healthy"] = lb_.has_value() || !named_.empty() ? healthy : hosts_.size();
+  if (lb_.has_value()) out["membership_total"] = by_index_.size();
   out["membership_degraded"] = degraded;
   out["membership_excluded"] = excluded;
   out["upstream_cx_active"] = connections;
@@ -516,8 +523,59 @@ void ClusterRuntime::CleanUp() {
   if (!hosts_.empty()) ArmCleanup();
 }
 
+// --- Names. Envoy: source/extensions/clusters/dynamic_forward_proxy/cluster.cc
+
+HostRuntime* ClusterRuntime::PickNamed(const std::string& name) {
+  const auto it = named_.find(name);
+  return it == named_.end() || it->second->lb.ejected ? nullptr : it->second.get();
+}
+
+// Connections that there are stay where an address changes. Envoy: addOrUpdateHost, onDnsHostRemove
+void ClusterRuntime::SetNamed(const std::string& name, const std::vector<SocketAddress>& addresses) {
+  if (retired_) return;
+  const auto it = named_.find(name);
+  if (addresses.empty()) {
+    if (it == named_.end()) return;
+    HostRuntime& host = *it->second;
+    if (host.lb.ejected) {
+      --ejected_;
+      Count(ClusterStat::kEjectionsActive, -1);
+    }
+    host.index = -1;
+    for (const auto& pool : host.pools) pool->Drain();
+    leaving_.push_back(std::move(it->second));
+    named_.erase(it);
+  } else if (it == named_.end()) {
+    auto host = std::make_unique<HostRuntime>();
+    host->id = next_host_id_++;
+    host->hostname = name;
+    host->socket = MatchTransportSocket(config(), nullptr);
+    named_.emplace(name, std::move(host));
+  }
+  if (!addresses.empty()) {
+    HostRuntime& host = *named_.at(name);
+    host.address = addresses.front();
+    host.more_addresses = addresses.size() < 2 ? nullptr
+                                               : std::make_shared<const std::vector<SocketAddress>>(
+                                                     addresses.begin() + 1, addresses.end());
+    if (host.index >= 0) return;
+  }
+  Count(ClusterStat::kMembershipChange);
+  by_index_.clear();
+  for (HostRuntime* host : ById()) {
+    host->index = static_cast<int32_t>(by_index_.size());
+    by_index_.push_back(host);
+  }
+}
+
+bool ClusterRuntime::Ejected(const SocketAddress& address) const {
+  return std::any_of(named_.begin(), named_.end(),
+                     [&](const auto& each) { return each.second->address == address && each.second->lb.ejected; });
+}
+
 std::vector<SocketAddress> ClusterRuntime::Addresses() const {
   std::vector<SocketAddress> out;
+  for (const auto& [name, host] : named_) out.push_back(host->address);
   for (const auto& [address, host] : hosts_) out.push_back(address);  // order: sorted below
   std::sort(out.begin(), out.end());
   return out;

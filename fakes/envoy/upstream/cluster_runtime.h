@@ -54,7 +54,7 @@ struct HostRuntime {
   std::string locality, hostname;
   std::string workload;  // LbEndpoint::workload
   std::shared_ptr<const StringPairs> metadata;
-  int32_t index = -1;   // in the endpoint table; -1: removed from the cluster, or of ORIGINAL_DST
+  int32_t index = -1;   // in the endpoint table or among named hosts; -1: removed from the cluster, or of ORIGINAL_DST
   bool chosen = false;  // of ORIGINAL_DST: since the last clean-up
   int socket = -1;      // index into socket_matches
   LbHost lb;
@@ -108,6 +108,10 @@ class ClusterRuntime {
   // The same with hosts named by HostRuntime::id in `avoid`, and without some priorities (null: none).
   HostRuntime* PickHost(std::optional<uint64_t> hash, const std::vector<uint32_t>& avoid, uint32_t reselections,
                         const std::vector<bool>* without, const SocketAddress& original_dst);
+  // The host of that name, if it is known and well. Of kDynamicForward.
+  HostRuntime* PickNamed(const std::string& name);
+  // It is known, or known elsewhere, or (no addresses) no more.
+  void SetNamed(const std::string& name, const std::vector<SocketAddress>& addresses);
   // Nothing: the host is in none any more.
   std::optional<uint32_t> PriorityOf(const HostRuntime& host) const;
   bool AnyBut(const std::vector<bool>& priorities) const { return lb_.has_value() && lb_->AnyBut(priorities); }
@@ -152,12 +156,15 @@ class ClusterRuntime {
   // What it balances over: its endpoints, and hosts that are gone from them but well.
   const std::shared_ptr<const EndpointTable>& table() const { return table_; }
   const std::vector<HostRuntime*>& hosts() const { return by_index_; }  // in the table's order
+  // Of a host that is known by its name.
+  bool Ejected(const SocketAddress& address) const;
   // Of all its hosts, in order.
   std::vector<SocketAddress> Addresses() const;
   NameId trace_name();
 
  private:
   HostRuntime* AddHost(const SocketAddress& address);
+  std::vector<HostRuntime*> ById() const;
   void SetTable(std::shared_ptr<const EndpointTable> table);
   // Together with the hosts that stay although they are gone from it.
   std::shared_ptr<const EndpointTable> WithKept(std::shared_ptr<const EndpointTable> table);
@@ -184,7 +191,8 @@ class ClusterRuntime {
   std::shared_ptr<const EndpointTable> table_;
   std::optional<LoadBalancer> lb_;
   absl::flat_hash_map<SocketAddress, std::unique_ptr<HostRuntime>> hosts_;
-  std::vector<std::unique_ptr<HostRuntime>> leaving_;  // removed, but still in use
+  std::map<std::string, std::unique_ptr<HostRuntime>> named_;  // of kDynamicForward, in their place
+  std::vector<std::unique_ptr<HostRuntime>> leaving_;          // removed, but still in use
   std::vector<HostRuntime*> by_index_;
   uint32_t next_host_id_ = 1;
   ClusterStats stats_{};

@@ -160,5 +160,14 @@ TEST(FailureInWords, WhatIsUnknownStandsAsItIsAndIsNeverEmpty) {
   EXPECT_THAT(Words("upstream_reset_before_response_started{"), Not(testing::IsEmpty()));
 }
 
+TEST(FailureInWords, AHostThatIsLookedUpSaysWhatDnsSaid) {
+  EXPECT_EQ(Words("dns_resolution_failure{cares_norecords:Domain_name_not_found}"),
+            "the proxy looked its host up, and DNS knows no address of it (outbound|80||a)");
+  EXPECT_EQ(Words("dns_resolution_failure{resolve_timeout}"),
+            "the proxy looked its host up, and DNS did not answer in time (outbound|80||a)");
+  EXPECT_EQ(Words("dns_resolution_failure{cares_failure:DNS_server_returned_general_failure}"),
+            "the proxy looked its host up, and DNS failed (outbound|80||a)");
+}
+
 }  // namespace
 }  // namespace wavetank::scenario
