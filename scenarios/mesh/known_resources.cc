@@ -15,8 +15,8 @@
 #include "core/profile/changes.h"
 #include "core/profile/profile.h"
 #include "fakes/kube/objects/kinds.h"
+#include "fakes/kube/services/metal_lb_definitions.h"
 #include "scenarios/mesh/field_hints.h"
-#include "scenarios/mesh/metal_lb_kinds.h"
 
 namespace wavetank::scenario {
 namespace {
@@ -99,7 +99,7 @@ const fakekube::http::ResourceTable& KnownResources(bool later) {
         if (const auto object = kube::Object::FromJson(std::move(definition)); object.ok())
           (*tables)[of_today ? 1 : 0].Define(**object);
       }
-      for (json& definition : MetalLbDefinitions()) {
+      for (json& definition : fakekube::MetalLbDefinitions()) {
         if (const auto object = kube::Object::FromJson(std::move(definition)); object.ok())
           (*tables)[of_today ? 1 : 0].Define(**object);
       }

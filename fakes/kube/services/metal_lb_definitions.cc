@@ -1,4 +1,4 @@
-#include "scenarios/mesh/metal_lb_kinds.h"
+#include "fakes/kube/services/metal_lb_definitions.h"
 
 #include <string>
 #include <string_view>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/ascii.h"
 
-namespace wavetank::scenario {
+namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
@@ -82,4 +82,4 @@ std::vector<json> MetalLbDefinitions() {
           Definition("BGPPeer", {"v1beta2", "v1beta1"}, std::move(peer))};
 }
 
-}  // namespace wavetank::scenario
+}  // namespace wavetank::fakekube

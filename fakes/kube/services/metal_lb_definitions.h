@@ -5,9 +5,9 @@
 
 #include "nlohmann/json.hpp"
 
-namespace wavetank::scenario {
+namespace wavetank::fakekube {
 
 // CustomResourceDefinitions, as far as fields and their types go (metallb: api/v1beta1, api/v1beta2).
 std::vector<nlohmann::json> MetalLbDefinitions();
 
-}  // namespace wavetank::scenario
+}  // namespace wavetank::fakekube
