@@ -1,5 +1,5 @@
-// What istiod's Deployment tells it: environment and arguments of container `discovery`, as pilot-discovery 1.18.2
-// reads them (istiod: pilot/pkg/features/pilot.go, pilot/pkg/bootstrap/{options,istio_ca}.go,
+// What istiod's Deployment tells it: environment and arguments of container `discovery`, as pilot-discovery of
+// the profile's release reads them (istiod: pilot/pkg/features/pilot.go, pilot/pkg/bootstrap/{options,istio_ca}.go,
 // pilot/cmd/pilot-discovery/app/cmd.go).
 //
 // Every variable that pilot-discovery knows is a row: it acts here, or the simulation is so anyway, or it has no
