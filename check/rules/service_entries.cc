@@ -337,31 +337,27 @@ void NetworkOfDnsEntry(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// istiod: nodeUsesAutoallocatedIPs: the sidecar's agent answers DNS with the addresses that istiod allocates.
-bool HasAllocatedAddresses(const MeshCluster& cluster, const sim::PodProcess& pod) {
-  const json& metadata = pod.bootstrap()->metadata;
-  return Text(metadata, "DNS_CAPTURE") == "true" &&
-         (Text(metadata, "DNS_AUTO_ALLOCATE") == "true" || Has(cluster, pilot::Change::kAddressesByController));
-}
-
-// Every sidecar that istiod serves has an address for the entry, which istiod has allocated to each of its hosts.
-bool AddressesAllocated(const Mesh& mesh, const MeshCluster& cluster, const config::ServiceEntry& entry) {
-  for (const std::string& host : entry.hosts) {
-    const pilot::ServiceRef service = ServiceOf(cluster, host);
-    if (service == nullptr || service->auto_allocated_ipv4.empty()) return false;
+// No sidecar has a listener at whatever address of the port: where agents answer DNS it stands at the address that
+// istiod has allocated.
+bool HasAddressesOfItsOwn(const Mesh& mesh, const MeshCluster& cluster, uint32_t port) {
+  const std::string anywhere = fmt::format("0.0.0.0_{}", port);
+  bool sidecars = false;
+  for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+    if (pod->router() || pod->envoy() == nullptr) continue;
+    sidecars = true;
+    const std::vector<std::string> names = pod->envoy()->ListenerNames();
+    if (std::find(names.begin(), names.end(), anywhere) != names.end()) return false;
   }
-  const auto pods = mesh.ServedPods(cluster);
-  return std::all_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
-    return pod->router() || !pod->bootstrap() || HasAllocatedAddresses(cluster, *pod);
-  });
+  return sidecars;
 }
 
 void AddressesRequired(const Mesh& mesh, Findings& findings) {
   EachEntry(mesh, [&](const MeshCluster& cluster, const auto& entry) {
-    if (!entry.spec.addresses.empty() || AddressesAllocated(mesh, cluster, entry.spec)) return;
+    if (!entry.spec.addresses.empty()) return;
     for (const config::PortSpec& port : entry.spec.ports) {
       const pilot::Protocol protocol = pilot::ParseProtocol(port.protocol);
       if (protocol != pilot::Protocol::kTcp && protocol != pilot::Protocol::kUnsupported) continue;
+      if (HasAddressesOfItsOwn(mesh, cluster, port.number)) continue;
       findings.Add(
           cluster, entry.meta,
           fmt::format("port {} is TCP and the entry has no addresses: its listener takes the port of everything else",

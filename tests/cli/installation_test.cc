@@ -158,7 +158,7 @@ TEST_F(InstallationTest, WhatHasNoEffectIsAnErrorIfStrict) {
   Write("c1/hpa.yaml",
         "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: h, namespace: sample}\n"
         "spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: helloworld-v1}, "
-        "metrics: [{type: Pods}]}\n");
+        "metrics: [{type: Pods, pods: {metric: {name: requests}, target: {type: AverageValue, averageValue: 10}}}]}\n");
   const Ran ran = Apply("--strict");
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.error, AllOf(HasSubstr("--strict: what is said here has no effect:"), HasSubstr("hpa.yaml:1: "),
