@@ -289,7 +289,11 @@ class TwoNetworks:
 
     def gateway_unlabelled(self):
         """The gateway's Service loses its label under traffic: istiod then gives out the other network's pods themselves,
-        which cannot be reached; retries carry every request to the pod at home, and none fails."""
+        which cannot be reached; retries carry requests to the pod at home. One in 8,192 meets the other pod three times:
+        1/2 at first, and at each of two retries six draws of two hosts (retry_host_predicate previous_hosts with
+        host_selection_retry_max_attempts: 5). Of some 60 requests two such are one run's in 30,000, more are none's."""
+        log = self.sleeps["cluster1"].envoy
+        before = len(log.lines())
         traffic = Traffic(self.sleeps["cluster1"], self.vips["cluster1"])
         try:
             time.sleep(0.5)
@@ -304,8 +308,14 @@ class TwoNetworks:
             time.sleep(1)
         finally:
             answers = traffic.stop()
-        all_answered(answers)
-        late = [a for a in answers if a[0] > gone and a[2] != "v1"]
+        bad = [a for a in answers if a[1] != 200]
+        expect("requests answered by the pod at home", len(bad) <= 2, f"{len(bad)} of {len(answers)} not, e.g. {bad[:3]}")
+        failed = lambda: [line for line in log.lines(before) if '" 503 ' in line]
+        wait_for("the lines of what failed", 30, lambda: len(failed()) >= len(bad))
+        unreachable = f"{self.hellos['cluster2'].ip}:5000"
+        expect("what failed met the other network's pod to the last of its tries", all(
+            "URX" in line and unreachable in line for line in failed()), failed())
+        late = [a for a in answers if a[0] > gone and a[1] == 200 and a[2] != "v1"]
         expect("only v1 afterwards", not late, late[:2])
         self.mesh.edit("eastwest-network2.yaml", r"example\.com/was-network:", "topology.istio.io/network:")
         wait_for("the gateway is back", 60, lambda: [
