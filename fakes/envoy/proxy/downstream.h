@@ -188,6 +188,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   std::shared_ptr<const ListenerConfig> listener_;
   const FilterChain* chain_ = nullptr;
   std::shared_ptr<const FirstFlight> flight_;
+  std::shared_ptr<const FirstFlight>
+      inner_flight_;  // within the session that ended here, of a tcp_proxy; until Splice()
   std::shared_ptr<const AnnouncedAddresses> announced_;
   std::shared_ptr<const AnnouncedAddresses> announcing_;  // to a tcp_proxy's upstream
   bool garbled_ = false;                                  // it begins with a PROXY protocol that nobody reads

@@ -139,7 +139,8 @@ class ConnectionHandler {
   virtual void OnConnected(ConnectionId connection) = 0;
   // Client end, after StartTls.
   virtual void OnTls(ConnectionId connection, const TlsOutcome& outcome) = 0;
-  // Server end: first bytes. Called once, before any request. It may close the connection.
+  // Server end: first bytes. Called once, before any request; where TLS ended here, once more for what the client
+  // begins within the session, if that is a ClientHello. It may close the connection.
   virtual void OnFirstFlight(ConnectionId connection, const std::shared_ptr<const FirstFlight>& flight,
                              Duration lead) = 0;
   // Server end: a request; must lead to Fabric::Answer(), Forward() or Close() of the connection.
