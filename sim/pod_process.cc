@@ -17,6 +17,7 @@
 #include "envoy/config/core/v3/base.pb.h"
 #include "fakes/envoy/apps/ext_authz_app.h"
 #include "fakes/envoy/tcp/grpc.h"
+#include "fakes/envoy/tls/tls.h"
 #include "fmt/format.h"
 #include "sim/agent/agent_start.h"
 #include "sim/agent/image_reference.h"
@@ -601,7 +602,7 @@ envoysim::HandshakeResult PodProcess::ShakeHands(const envoysim::AcceptInfo& /*c
     return site_.commons->plane->tls().Handshake(hello, **server, host_.WallClock());
   // It has nothing to show: its Secret went, or nobody can have a certificate for that name.
   envoysim::HandshakeResult out;
-  out.client.error = "TLS_error:|268436496:SSL routines:OPENSSL_internal:SSLV3_ALERT_HANDSHAKE_FAILURE:TLS_error_end";
+  out.client.error = envoysim::ReceivedAlert("handshake_failure");
   out.client.counter = "connection_error";
   return out;
 }

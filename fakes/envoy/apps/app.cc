@@ -9,6 +9,7 @@
 #include "core/base/assert.h"
 #include "fakes/envoy/apps/client_record.h"
 #include "fakes/envoy/apps/client_streams.h"
+#include "fakes/envoy/tls/tls.h"
 
 namespace wavetank::envoysim {
 
@@ -83,7 +84,7 @@ class ServerConnection final : public ConnectionHandler {
     if (speaks_tls_ && !in_tls_) return ShakeHands(*flight, lead);
     // A server in plain text, or within its session, that is spoken to in TLS.
     TlsOutcome outcome;
-    outcome.error = "TLS_error:|268435703:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER:TLS_error_end";
+    outcome.error = kAnsweredInPlainText;
     state_->fabric.AnswerTls(id_, outcome, lead);
     if (!in_tls_) Close(CloseKind::kFin);  // else the client closes, behind what it has read
   }

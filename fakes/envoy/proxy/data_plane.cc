@@ -15,7 +15,7 @@ DataPlane::DataPlane(Host& host, Network& network, const Options& options)
         return std::make_unique<Fabric>(host, network, f);
       }()),
       configs_(std::make_unique<ConfigStore>(Extensions(options.extensions, options.release, &AllFilters()))),
-      tls_(std::make_unique<TlsSessions>(options.release.Has(EnvoyChange::kTlsErrorsAreFramed))),
+      tls_(std::make_unique<TlsSessions>()),
       router_(std::make_unique<Router>(*this)) {}
 
 DataPlane::~DataPlane() = default;

@@ -9,15 +9,10 @@
 #include "fakes/envoy/http/http2_options.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
+#include "fakes/envoy/tls/tls.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoysim {
-namespace {
-
-constexpr char kWrongVersion[] =
-    "TLS_error:|268435703:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER:TLS_error_end";
-
-}  // namespace
 
 // The upstream side of a tcp_proxy: one connection, for as long as the downstream one.
 class TcpUpstream final : public ConnectionHandler, public HostUser {
@@ -105,7 +100,7 @@ class TcpUpstream final : public ConnectionHandler, public HostUser {
       dial_.Failed(connection);
       return;
     }
-    Fail(CloseKind::kTlsFailed, outcome.error, outcome.finding);
+    Fail(CloseKind::kTlsFailed, cluster_.Worded(outcome.error), outcome.finding);
   }
 
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
@@ -117,11 +112,11 @@ class TcpUpstream final : public ConnectionHandler, public HostUser {
       if (dial_.Failed(connection)) return;
       cluster_.Count(ClusterStat::kCxConnectFail);
       cluster_.Report(host_, OutlierResult::kConnectFailed, 0);
-      const std::string_view why = kind == CloseKind::kReset && shaking_hands_ ? cluster_.ResetInHandshake()
-                                   : kind != CloseKind::kRefused               ? ""
-                                   : cluster_.process().release().Has(EnvoyChange::kConnectErrorsAreWords)
-                                       ? "delayed connect error: Connection refused"
-                                       : "delayed connect error: 111";
+      const std::string why = kind == CloseKind::kReset && shaking_hands_ ? cluster_.ResetInHandshake()
+                              : kind != CloseKind::kRefused               ? ""
+                              : cluster_.process().release().Has(EnvoyChange::kConnectErrorsAreWords)
+                                  ? "delayed connect error: Connection refused"
+                                  : "delayed connect error: 111";
       downstream->upstream_ = nullptr;
       delete this;
       downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, why);
@@ -259,21 +254,11 @@ void DownstreamConnection::OnFirstFlight(ConnectionId /*connection*/, const std:
     if (chain_->http.has_value()) {
       ++envoy_.Counter(fmt::format("http.{}.downstream_cx_protocol_error", chain_->http->stat_prefix));
       TlsOutcome outcome;
-      outcome.error = kWrongVersion;
+      outcome.error = kAnsweredInPlainText;
       return envoy_.fabric().AnswerTls(id_, outcome, lead);  // the client closes, behind what it has read
     }
-    if (upstream_ready_) {
-      Fabric& fabric = envoy_.fabric();
-      const ConnectionId id = id_, upstream = upstream_->id();
-      Proceed();  // which may refuse it, and then it is gone
-      if (fabric.state(id) == Fabric::State::kConnected) fabric.SetFlight(upstream, flight, lead);
-      return;
-    }
-    constexpr Duration kAgain = 1ms;
-    timer_ = envoy_.host().RunAfter(kAgain, [this, flight] {
-      timer_ = kNoTimer;
-      OnFirstFlight(id_, flight, Duration::zero());
-    });
+    inner_flight_ = flight;
+    if (upstream_ready_) Proceed();
     return;
   }
   flight_ = flight;
@@ -351,7 +336,7 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
     // The codec reads a ClientHello as a broken request and says so in clear text.
     ++envoy_.Counter(fmt::format("http.{}.downstream_cx_protocol_error", chain_->http->stat_prefix));
     TlsOutcome outcome;
-    outcome.error = kWrongVersion;
+    outcome.error = kAnsweredInPlainText;
     envoy_.fabric().AnswerTls(id_, outcome, lead);
     CloseNow(CloseKind::kFin);
     return;
@@ -708,7 +693,7 @@ void DownstreamConnection::TcpUpstreamReady() {
   }
   upstream_ready_ = true;
   // Network filters are asked about the first bytes. Until some come there is nothing to hold back but an upstream's.
-  const bool bytes = Speaks() || !held_.empty();
+  const bool bytes = Speaks() || inner_flight_ != nullptr || !held_.empty();
   if (chain_->reads && !bytes) return AnnounceFlight();
   Proceed();
 }
@@ -738,6 +723,7 @@ void DownstreamConnection::Splice() {
   // Who speaks TLS itself does so within the upstream's own session.
   if (upstream_->tls().ok && !tls_ && flight_ != nullptr && flight_->kind == FirstFlight::Kind::kTls)
     fabric.SetFlight(upstream_->id(), flight_);
+  if (inner_flight_ != nullptr) fabric.SetFlight(upstream_->id(), std::exchange(inner_flight_, nullptr));
   const std::vector<ExchangeId> held = std::move(held_);
   held_.clear();
   for (ExchangeId exchange : held) fabric.Resume(exchange, Duration::zero());

@@ -32,14 +32,6 @@ constexpr Alert kAlerts[] = {
 
 constexpr int kSslLibrary = 16 << 24;
 
-std::string ReceivedAlert(std::string_view name) {
-  const Alert* alert =
-      std::find_if(std::begin(kAlerts), std::end(kAlerts), [&](const Alert& a) { return a.name == name; });
-  if (alert == std::end(kAlerts)) alert = &kAlerts[5];
-  return fmt::format("TLS_error:|{}:SSL routines:OPENSSL_internal:{}:TLS_error_end", kSslLibrary + 1000 + alert->number,
-                     alert->reason);
-}
-
 std::string VerifyFailed(std::string_view why) {
   return fmt::format(
       "TLS_error:|{}:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:verify cert failed: {}:TLS_error_end",
@@ -173,6 +165,23 @@ std::string Identity(const TlsParty* party) {
 
 }  // namespace
 
+std::string ReceivedAlert(std::string_view name) {
+  const Alert* alert =
+      std::find_if(std::begin(kAlerts), std::end(kAlerts), [&](const Alert& a) { return a.name == name; });
+  if (alert == std::end(kAlerts)) alert = &kAlerts[5];
+  return fmt::format("TLS_error:|{}:SSL routines:OPENSSL_internal:{}:TLS_error_end", kSslLibrary + 1000 + alert->number,
+                     alert->reason);
+}
+
+std::string Unframed(std::string_view error) {
+  constexpr std::string_view kBegin = "TLS_error:|", kEnd = ":TLS_error_end", kVerify = "CERTIFICATE_VERIFY_FAILED";
+  if (!error.starts_with(kBegin)) return std::string(error);
+  const size_t end = std::min(error.find(kEnd), error.size());
+  const size_t verify = error.find(kVerify);
+  const size_t until = verify == std::string_view::npos ? end : verify + kVerify.size();
+  return fmt::format("TLS error: {}", error.substr(kBegin.size(), until - kBegin.size()));
+}
+
 std::shared_ptr<const CertificateChain> CertificateChain::Of(std::vector<x509::CertificateRef> certificates) {
   auto chain = std::make_shared<CertificateChain>();
   chain->fingerprint = x509::FingerprintOf(certificates);
@@ -180,7 +189,7 @@ std::shared_ptr<const CertificateChain> CertificateChain::Of(std::vector<x509::C
   return chain;
 }
 
-HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& server, Time now) {
+HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer& server, Time now) {
   HandshakeResult out;
   const TlsClient* client = hello.tls.get();
   const TlsContext* speaks = client != nullptr ? client->context.get() : nullptr;
@@ -257,18 +266,6 @@ HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& se
   out.server_ok = true;
   out.client.ok = true;
   return out;
-}
-
-HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer& server, Time now) {
-  HandshakeResult result = Shake(hello, server, now);
-  constexpr std::string_view kBegin = "TLS_error:|", kEnd = ":TLS_error_end", kVerify = "CERTIFICATE_VERIFY_FAILED";
-  std::string& error = result.client.error;
-  if (framed_ || !error.starts_with(kBegin)) return result;
-  const size_t end = std::min(error.find(kEnd), error.size());
-  const size_t verify = error.find(kVerify);
-  const size_t until = verify == std::string::npos ? end : verify + kVerify.size();
-  error = "TLS error: " + error.substr(kBegin.size(), until - kBegin.size());
-  return result;
 }
 
 }  // namespace wavetank::envoysim

@@ -56,12 +56,17 @@ void ForEachTerm(const TlsTerms& terms, std::string_view peers, Count count) {
   }
 }
 
+// Errors are BoringSSL's, written as Envoy does since 1.28: "TLS_error:|268435703:...:TLS_error_end".
+// A server that speaks plain text, to a client that began a session.
+inline constexpr std::string_view kAnsweredInPlainText =
+    "TLS_error:|268435703:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER:TLS_error_end";
+// Of an alert that the peer sent, by RFC 8446's name: "unknown_ca".
+std::string ReceivedAlert(std::string_view name);
+// The same error as releases before 1.28 write it: "TLS error: 268435703:...", without what verification found.
+std::string Unframed(std::string_view error);
+
 class TlsSessions {
  public:
-  // `framed`: errors are written as "TLS_error:|...:TLS_error_end", with what verification found; else as "TLS error:
-  // ...".
-  explicit TlsSessions(bool framed = true) : framed_(framed) {}
-
   // With mutual verification. The client checks the server before it presents its own certificate. `now` is what the
   // server's clock shows; the client has its own (FirstFlight::client).
   HandshakeResult Handshake(const FirstFlight& hello, const TlsServer& server, Time now);
@@ -69,9 +74,6 @@ class TlsSessions {
   size_t verifications() const { return cache_.misses(); }
 
  private:
-  HandshakeResult Shake(const FirstFlight& hello, const TlsServer& server, Time now);
-
-  const bool framed_;
   x509::VerificationCache cache_;
 };
 

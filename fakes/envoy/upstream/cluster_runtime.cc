@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "fakes/envoy/tls/tls.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoysim {
@@ -455,10 +456,12 @@ void ClusterRuntime::CountHandshake(const TlsOutcome& outcome) {
 }
 
 // Measured with 1.40: what BoringSSL says of ECONNRESET. Envoy: ssl_socket.cc, drainErrorQueue
-std::string_view ClusterRuntime::ResetInHandshake() {
-  return process().release().Has(EnvoyChange::kTlsErrorsAreFramed)
-             ? "TLS_error:|33554536:system library:OPENSSL_internal:Connection reset by peer:TLS_error_end"
-             : "TLS error: 33554536:system library:OPENSSL_internal:Connection reset by peer";
+std::string ClusterRuntime::ResetInHandshake() {
+  return Worded("TLS_error:|33554536:system library:OPENSSL_internal:Connection reset by peer:TLS_error_end");
+}
+
+std::string ClusterRuntime::Worded(std::string_view error) {
+  return process().release().Has(EnvoyChange::kTlsErrorsAreFramed) ? std::string(error) : Unframed(error);
 }
 
 void ClusterRuntime::CountDestroyed(bool local, size_t requests) {

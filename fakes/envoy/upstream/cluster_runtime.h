@@ -136,8 +136,10 @@ class ClusterRuntime {
   std::map<std::string, uint64_t> Gauges() const;
   // How a handshake with one of its hosts ended.
   void CountHandshake(const TlsOutcome& outcome);
+  // An error of TLS (tls/tls.h) in the words of this Envoy's release.
+  std::string Worded(std::string_view error);
   // The transport failure of a connection that was reset in its handshake.
-  std::string_view ResetInHandshake();
+  std::string ResetInHandshake();
   // A connection is gone, and so many requests with it.
   void CountDestroyed(bool local, size_t requests);
 

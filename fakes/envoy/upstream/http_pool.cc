@@ -368,7 +368,7 @@ void UpstreamConnection::OnTls(ConnectionId connection, const TlsOutcome& outcom
     Ready();
     return;
   }
-  const std::string error = outcome.error, finding = outcome.finding;
+  const std::string error = cluster.Worded(outcome.error), finding = outcome.finding;
   cluster.process().fabric().Close(connection, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
   if (dial_.Failed(connection)) return;
   pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, {error, finding});
@@ -384,7 +384,7 @@ void UpstreamConnection::Ready() {
 void UpstreamConnection::OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) {
   if (!ready_) {
     if (dial_.Failed(connection)) return;
-    std::string_view failure;
+    std::string failure;
     const bool words = pool_.cluster().process().release().Has(EnvoyChange::kConnectErrorsAreWords);
     if (kind == CloseKind::kRefused) {
       failure = words ? "delayed connect error: Connection refused" : "delayed connect error: 111";

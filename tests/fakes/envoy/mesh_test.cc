@@ -245,6 +245,21 @@ TEST_F(TlsFindingTest, ARootThatTheServerDoesNotTrustIsNamedToTheClientsAnswers)
   EXPECT_THAT(r.finding, HasSubstr(", is not among the trusted ones ("));
 }
 
+TEST_F(TlsFindingTest, AServerInPlainTextIsToldAsEachReleasePrintsIt) {
+  const auto failure = [](EnvoyRelease release) {
+    Mesh::Options o = Istio118();
+    o.plane.release = release;
+    Mesh mesh(o);
+    mesh.lab.AddApp("plain", "10.1.0.20", 5000);
+    mesh.Start();
+    mesh.Push({{"10.1.0.20:5000", 1, "", true}});
+    return mesh.Ask().failure;
+  };
+  EXPECT_EQ(failure(EnvoyRelease{26}), "TLS_error:_268435703:SSL_routines:OPENSSL_internal:WRONG_VERSION_NUMBER");
+  EXPECT_EQ(failure(EnvoyRelease{40}),
+            "TLS_error:|268435703:SSL_routines:OPENSSL_internal:WRONG_VERSION_NUMBER:TLS_error_end");
+}
+
 TEST_F(TlsFindingTest, TriesThatWereRetriedElsewhereKeepTheirFindings) {
   Mesh::Options o = Istio118();
   o.retry = true;
