@@ -7,7 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
-#include "core/gen/cds/failover_panics.h"
+#include "core/gen/cds/istiod_panics.h"
 #include "core/model/host_name.h"
 #include "core/model/labels.h"
 #include "core/xds/discovery_server.h"
@@ -702,7 +702,7 @@ void CredentialOfSidecars(const Mesh& mesh, Findings& findings) {
 void IstiodPanics(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || cluster->push == nullptr || mesh.ServedPods(*cluster).empty()) continue;
-    for (const pilot::FailoverPanic& panic : pilot::FailoverPanics(*cluster->push)) {
+    for (const pilot::IstiodPanic& panic : pilot::IstiodPanics(*cluster->push)) {
       if (panic.ejects_names) {
         findings.Add(*cluster, *panic.meta,
                      fmt::format("outlierDetection of {}, whose names proxies look up (DYNAMIC_DNS): istiod ends in a "
@@ -727,7 +727,7 @@ void IstiodPanics(const Mesh& mesh, Findings& findings) {
 
 const std::vector<Rule>& DestinationRuleRules() {
   static const auto* const rules = new std::vector<Rule>{
-      {"WT751", "FailoverPriorityPanics", Level::kError,
+      {"WT751", "IstiodPanics", Level::kError,
        "istiod 1.30 orders the endpoints of one locality and counts those of all (index out of range), and so it ends "
        "again after each start",
        "give the endpoints one locality, or leave failoverPriority or outlierDetection out for the host", "",

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/duration.h"
-#include "core/gen/cds/failover_panics.h"
+#include "core/gen/cds/istiod_panics.h"
 #include "core/istiod/istiod.h"
 #include "core/kube/credentials/sealing.h"
 #include "core/xds/discovery_server.h"
@@ -91,7 +91,7 @@ std::vector<std::string> PanicNotes(const sim::World& world) {
     if (process == nullptr || !process->failure().ok()) continue;
     const pilot::DiscoveryServer& discovery = process->istiod().discovery();
     if (discovery.last_push_context() == nullptr) continue;
-    for (const pilot::FailoverPanic& panic : pilot::FailoverPanics(*discovery.last_push_context())) {
+    for (const pilot::IstiodPanic& panic : pilot::IstiodPanics(*discovery.last_push_context())) {
       out.push_back(fmt::format("{}: {}", cluster.name, pilot::Describe(panic)));
     }
   }

@@ -103,6 +103,8 @@ ClusterBuilder::ClusterBuilder(const Proxy& proxy, const PushContext& push)
   for (const std::string& ip : proxy.ip_addresses) (IsIpv6(ip) ? all_v4 : all_v6) = false;
   supports_ipv4_ = all_v4 || !all_v6;
   supports_ipv6_ = !all_v4;
+  if (push.profile().Has(Change::kDnsQueriesPerPort))
+    dns_resolver_ = MakeDnsResolver(push.env().features.dns_queries_per_port);
 }
 
 std::vector<Resource> ClusterBuilder::Outbound(const Service& service, const Port& port,
@@ -214,8 +216,7 @@ std::unique_ptr<ClusterDraft> ClusterBuilder::NewOutbound(std::string name, Clus
     const Features& features = push_.env().features;
     SetDnsRefresh(mesh_, push_.profile().Has(Change::kDnsJitter) ? std::optional(features.dns_jitter) : std::nullopt,
                   cluster);
-    if (push_.profile().Has(Change::kDnsQueriesPerPort))
-      draft->encoded.append(MakeDnsResolver(features.dns_queries_per_port));
+    draft->encoded.append(dns_resolver_);
   }
   cluster.set_name(std::move(name));
   NameStats(cluster.name(), cluster);

@@ -52,8 +52,8 @@ class ClusterBuilder {
   std::vector<Resource> WithSubsets(Mode mode, const Service& service, const Port& port,
                                     const ConsolidatedDestRule* rule) const;
   std::string Name(Mode mode, const config::Subset* subset, const Service& service, const Port& port) const;
-  // Null draft: no endpoints (DNS).
   std::unique_ptr<ClusterDraft> NewDynamic(std::string name, const Service& service, const Port& port) const;
+  // Null: no endpoints (DNS).
   std::unique_ptr<ClusterDraft> NewOutbound(std::string name, Cluster::DiscoveryType type, const Service& service,
                                             const Port& port, const Labels& subset_labels) const;
   void ApplyOutboundPolicy(Mode mode, const Service& service, const Port& port, const EffectivePolicy& policy,
@@ -80,6 +80,7 @@ class ClusterBuilder {
   const PushContext& push_;
   const config::MeshConfig& mesh_;
   bool supports_ipv4_ = false, supports_ipv6_ = false;
+  std::string dns_resolver_;  // Cluster.typed_dns_resolver_config, encoded; empty: Envoy's own default
 };
 
 }  // namespace wavetank::pilot

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/gen/cds/failover_panics.h"
+#include "core/gen/cds/istiod_panics.h"
 #include "core/profile/changes.h"
 #include "core/xds/cache.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
@@ -286,14 +286,14 @@ TEST_F(CdsTest, PrioritiesByLabelsOfNamesInSeveralLocalitiesAreToldAsThePanicTha
   PutRule();
   const auto told = [&] {
     push_ = world_.Push();
-    return FailoverPanics(*push_).size();
+    return IstiodPanics(*push_).size();
   };
   world_.profile.Set(Change::kDnsFailoverPriority);
   EXPECT_EQ(told(), 0u) << "without outlier detection there are no priorities";
   policy.outlier_detection.emplace();
   PutRule();
   ASSERT_EQ(told(), 1u);
-  EXPECT_EQ(FailoverPanics(*push_)[0].by, "DestinationRule shop/web");
+  EXPECT_EQ(IstiodPanics(*push_)[0].by, "DestinationRule shop/web");
   world_.profile.Set(Change::kDnsFailoverPriority, false);
   EXPECT_EQ(told(), 0u) << "of releases before it";
   world_.profile.Set(Change::kDnsFailoverPriority);
@@ -725,12 +725,12 @@ TEST_F(CdsTest, OutlierDetectionOfNamesThatAreLookedUpIsToldAsThePanicThatItIs) 
   rule_.traffic_policy.emplace().connection_pool.emplace();
   PutRule();
   push_ = world_.Push();
-  EXPECT_TRUE(FailoverPanics(*push_).empty());
+  EXPECT_TRUE(IstiodPanics(*push_).empty());
   rule_.traffic_policy->outlier_detection.emplace();
   PutRule();
   push_ = world_.Push();
-  ASSERT_EQ(FailoverPanics(*push_).size(), 1u);
-  EXPECT_THAT(Describe(FailoverPanics(*push_)[0]), testing::HasSubstr("applyOutlierDetection"));
+  ASSERT_EQ(IstiodPanics(*push_).size(), 1u);
+  EXPECT_THAT(Describe(IstiodPanics(*push_)[0]), testing::HasSubstr("applyOutlierDetection"));
 }
 
 TEST_F(CdsTest, ToAWildcardThatIsResolvedTlsChecksTheNameThatWasAskedForUnlessItIsToCheckNothing) {

@@ -16,7 +16,7 @@
 
 namespace wavetank::pilot {
 
-struct FailoverPanic {
+struct IstiodPanic {
   std::string host;                          // of the service
   const config::ConfigMeta* meta = nullptr;  // what asks for it: a DestinationRule, or the ServiceEntry itself
   std::string by;                            // "DestinationRule ns/name", "ServiceEntry ns/name"
@@ -25,9 +25,9 @@ struct FailoverPanic {
 
 // Each rule and host once, in order of kinds and names; none in releases that do not do it. What is pointed to is the
 // push context's.
-std::vector<FailoverPanic> FailoverPanics(const PushContext& push);
+std::vector<IstiodPanic> IstiodPanics(const PushContext& push);
 
 // One line for all that runs the mesh.
-std::string Describe(const FailoverPanic& panic);
+std::string Describe(const IstiodPanic& panic);
 
 }  // namespace wavetank::pilot

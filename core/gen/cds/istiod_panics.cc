@@ -1,4 +1,4 @@
-#include "core/gen/cds/failover_panics.h"
+#include "core/gen/cds/istiod_panics.h"
 
 #include <algorithm>
 #include <set>
@@ -103,8 +103,8 @@ std::string FullHost(const std::string& host, const std::string& ns) {
 
 }  // namespace
 
-std::vector<FailoverPanic> FailoverPanics(const PushContext& push) {
-  std::vector<FailoverPanic> out;
+std::vector<IstiodPanic> IstiodPanics(const PushContext& push) {
+  std::vector<IstiodPanic> out;
   const EndpointIndex* const endpoints = push.env().endpoints;
   const auto rules_of = [&](const Service& service, auto fn) {
     for (const config::DestinationRuleRef& rule : push.env().configs->DestinationRules()) {
@@ -141,7 +141,7 @@ std::vector<FailoverPanic> FailoverPanics(const PushContext& push) {
   return out;
 }
 
-std::string Describe(const FailoverPanic& panic) {
+std::string Describe(const IstiodPanic& panic) {
   if (panic.ejects_names) {
     return fmt::format(
         "{}: istiod of this release panics (nil pointer, applyOutlierDetection) at its outlierDetection for {}, whose "
