@@ -239,7 +239,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"sim/webhooks", {"core", "fakes"}},
       {"sim/upgrade", {"core", "fakes/kube"}},
       {"sim/invariants", {"core", "fakes", "sim"}},
-      {"sim/agent", {"core", "fakes/envoy/process", "fakes/kube/store"}},
+      {"sim/agent", {"core", "fakes/envoy/process", "fakes/kube/store", "sim/apps"}},
       {"sim/apps", {"core/base", "core/kube", "core/x509", "fakes/envoy/apps", "fakes/envoy/tcp", "fakes/envoy/tls"}},
       {"sim", {"core", "fakes"}},
       {"replay", {"core", "fakes", "sim"}},

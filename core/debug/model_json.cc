@@ -9,25 +9,6 @@
 namespace wavetank::debug {
 namespace {
 
-// istiod: pilot/pkg/model/service.go, Resolution: the values as it counts them.
-int NumberOf(pilot::Resolution resolution) {
-  switch (resolution) {
-    case pilot::Resolution::kClientSideLb:
-      return 0;
-    case pilot::Resolution::kDnsLb:
-      return 1;
-    case pilot::Resolution::kPassthrough:
-      return 2;
-    case pilot::Resolution::kDnsRoundRobinLb:
-      return 3;
-    case pilot::Resolution::kAlias:
-      return 4;
-    case pilot::Resolution::kDynamicDns:
-      return 5;
-  }
-  return 0;
-}
-
 using Json = nlohmann::ordered_json;
 
 // A map of Go's that was never made is null.
@@ -104,7 +85,7 @@ Json ServiceJson(const pilot::Service& service) {
   out["clusterVIPs"] = {{"Addresses", AddressesJson(service.cluster_vips)}};
   if (!service.default_address.empty()) out["defaultAddress"] = service.default_address;
   if (!service.auto_allocated_ipv4.empty()) out["autoAllocatedIPv4Address"] = service.auto_allocated_ipv4;
-  out["Resolution"] = NumberOf(service.resolution);
+  out["Resolution"] = static_cast<int>(service.resolution);
   out["MeshExternal"] = service.mesh_external;
   out["ResourceVersion"] = service.resource_version == 0 ? "" : std::to_string(service.resource_version);
   return out;

@@ -26,9 +26,9 @@ struct Port {
   friend bool operator==(const Port&, const Port&) = default;
 };
 
-// istiod: pilot/pkg/model/service.go, Resolution.
+// istiod: pilot/pkg/model/service.go, Resolution: in its order, since its pages show the numbers.
 // kDynamicDns: by whatever name a request asks for.
-enum class Resolution : uint8_t { kClientSideLb, kDnsLb, kDnsRoundRobinLb, kPassthrough, kAlias, kDynamicDns };
+enum class Resolution : uint8_t { kClientSideLb, kDnsLb, kPassthrough, kDnsRoundRobinLb, kAlias, kDynamicDns };
 
 // Which registry a service or shard came from.
 enum class Provider : uint8_t { kKubernetes, kExternal, kMock };

@@ -44,10 +44,14 @@ absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, 
   absl::StatusOr<kube::LabelSelector> selector = kube::LabelSelector::Parse(spec.selector);
   if (!selector.ok()) return selector.status();
   if (!spec.objects.is_null()) {
-    json matched = json::array();
-    for (const json& object : Items(spec.objects))
-      if (!spec.unmatched_left_out || NoMatch(object).empty()) matched.push_back(object);
-    absl::StatusOr<std::vector<json>> objects = CheckInlineObjects(spec.file, spec.line, matched, spec.ns, notes);
+    json matched;
+    if (spec.unmatched_left_out) {
+      matched = json::array();
+      for (const json& object : Items(spec.objects))
+        if (NoMatch(object).empty()) matched.push_back(object);
+    }
+    absl::StatusOr<std::vector<json>> objects =
+        CheckInlineObjects(spec.file, spec.line, spec.unmatched_left_out ? matched : spec.objects, spec.ns, notes);
     if (!objects.ok() || selector->empty()) return objects;
     std::erase_if(*objects, [&](const json& object) { return !selector->Matches(LabelsOf(object)); });
     return objects;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
+#include "serve/pods/reason_phrase.h"
 
 namespace wavetank::serve {
 namespace {
@@ -74,39 +75,6 @@ absl::StatusOr<Resolve> ReadResolve(const std::string& text) {
   if (out.address.starts_with('[') && out.address.ends_with(']'))
     out.address = out.address.substr(1, out.address.size() - 2);
   return out;
-}
-
-// The words of RFC 9110 for the codes that servers and proxies give.
-std::string_view PhraseOf(int code) {
-  static const auto* const kReasons = new std::map<int, std::string_view>{{200, "OK"},
-                                                                          {201, "Created"},
-                                                                          {202, "Accepted"},
-                                                                          {204, "No Content"},
-                                                                          {206, "Partial Content"},
-                                                                          {301, "Moved Permanently"},
-                                                                          {302, "Found"},
-                                                                          {303, "See Other"},
-                                                                          {304, "Not Modified"},
-                                                                          {307, "Temporary Redirect"},
-                                                                          {308, "Permanent Redirect"},
-                                                                          {400, "Bad Request"},
-                                                                          {401, "Unauthorized"},
-                                                                          {403, "Forbidden"},
-                                                                          {404, "Not Found"},
-                                                                          {405, "Method Not Allowed"},
-                                                                          {408, "Request Timeout"},
-                                                                          {409, "Conflict"},
-                                                                          {413, "Payload Too Large"},
-                                                                          {426, "Upgrade Required"},
-                                                                          {429, "Too Many Requests"},
-                                                                          {431, "Request Header Fields Too Large"},
-                                                                          {500, "Internal Server Error"},
-                                                                          {501, "Not Implemented"},
-                                                                          {502, "Bad Gateway"},
-                                                                          {503, "Service Unavailable"},
-                                                                          {504, "Gateway Timeout"}};
-  const auto it = kReasons->find(code);
-  return it == kReasons->end() ? "Unknown" : it->second;
 }
 
 // Options that change nothing here; true: a value follows.
@@ -223,8 +191,9 @@ absl::StatusOr<CurlCall> ReadCurl(const std::vector<std::string>& argv) {
 namespace {
 
 std::string HeadOf(const CurlCall& call, const CurlAnswer& answer) {
-  std::string out = call.protocol == "http2" ? fmt::format("HTTP/2 {} \r\n", answer.code)
-                                             : fmt::format("HTTP/1.1 {} {}\r\n", answer.code, PhraseOf(answer.code));
+  std::string out = call.protocol == "http2"
+                        ? fmt::format("HTTP/2 {} \r\n", answer.code)
+                        : fmt::format("HTTP/1.1 {} {}\r\n", answer.code, ReasonPhrase(answer.code));
   const std::vector<std::string> lines = absl::StrSplit(std::string(answer.headers), '\n', absl::SkipEmpty());
   for (const std::string& line : lines) out += line + "\r\n";
   return out + "\r\n";

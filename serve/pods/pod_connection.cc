@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
+#include "serve/pods/reason_phrase.h"
 
 namespace wavetank::serve {
 namespace {
@@ -18,31 +19,6 @@ namespace {
 namespace http = fakekube::http;
 
 constexpr size_t kMostHead = 32 << 10, kMostBody = 1 << 20;
-
-const char* ReasonOf(int code) {
-  switch (code) {
-    case 200:
-      return "OK";
-    case 202:
-      return "Accepted";
-    case 301:
-      return "Moved Permanently";
-    case 400:
-      return "Bad Request";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 409:
-      return "Conflict";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Status";
-  }
-}
 
 class PageConnection final : public PodConnection, public std::enable_shared_from_this<PageConnection> {
  public:
@@ -77,7 +53,7 @@ class PageConnection final : public PodConnection, public std::enable_shared_fro
     ask_(std::move(request), [peer = peer_, close, head_only](http::Response response) {
       const std::string body = response.Text();
       std::string out = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", response.code,
-                                    ReasonOf(response.code), response.content_type, body.size());
+                                    ReasonPhrase(response.code), response.content_type, body.size());
       for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
       out += close ? "Connection: close\r\n\r\n" : "\r\n";
       if (!head_only) out += body;

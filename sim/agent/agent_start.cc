@@ -6,6 +6,7 @@
 #include "core/base/status.h"
 #include "core/x509/x509.h"
 #include "fmt/format.h"
+#include "sim/apps/app_tls.h"
 
 namespace wavetank::sim {
 namespace {
@@ -35,10 +36,9 @@ class FilesAtStart final : public agent::Files {
   const std::string& api_server_roots_;
 };
 
-// What a machine trusts: no authority of a mesh is among them, but that of servers outside (sim/apps/app_tls.h).
+// What a machine trusts: no authority of a mesh is among them, but that of servers outside.
 const std::string& SystemRoots() {
-  static const auto* const pem =
-      new std::string(x509::MakeRootCa(0, "a public authority", Time{}, std::chrono::hours(24 * 36500)).root->ToPem());
+  static const auto* const pem = new std::string(PublicAuthority().root->ToPem());
   return *pem;
 }
 

@@ -182,10 +182,7 @@ ObjectName ReadObjectName(std::string_view text) {
   return {text.substr(0, first), text.substr(first + 1, last - first - 1), text.substr(last + 1)};
 }
 
-bool Mends(const World& world, pilot::Change change) {
-  const absl::StatusOr<pilot::Profile> profile = pilot::ParseProfile(world.options().profile);
-  return profile.ok() && profile->Has(change);
-}
+bool Mends(const World& world, pilot::Change change) { return world.profile().Has(change); }
 
 bool LosesBySwap(const World& world) {
   return Mends(world, pilot::Change::kSwapLosesEndpoints) || Mends(world, pilot::Change::kSwapLosesGateways) ||

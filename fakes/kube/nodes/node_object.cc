@@ -2,19 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/random.h"
 #include "fakes/kube/nodes/node_conditions.h"
-#include "fakes/kube/store/ip_pool.h"
 
 namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
 
-// Nodes' own addresses; those of different clusters are in different networks, so that they may be the same.
-constexpr const char* kNodeCidr = "172.18.0.0/16";
+// Of 172.18.0.0/16, each block of 256 without its first and last, as an IpPool gives them out; empty beyond. Those of
+// different clusters are in different networks, so that they may be the same.
+std::string InternalAddress(size_t place) {
+  constexpr size_t kOfBlock = 254;
+  const size_t block = place / kOfBlock;
+  return block < 256 ? fmt::format("172.18.{}.{}", block, place % kOfBlock + 1) : std::string();
+}
 
 // A UUID that is the same in every run.
 std::string MachineId(const std::string& cluster, const std::string& node, std::string_view what) {
@@ -35,10 +41,8 @@ json MakeNode(const ClusterOptions& options, const NodeOptions& node, size_t pla
   if (!node.region.empty()) labels["topology.kubernetes.io/region"] = node.region;
   if (!node.zone.empty()) labels["topology.kubernetes.io/zone"] = node.zone;
   json addresses = json::array({{{"type", "Hostname"}, {"address", node.name}}});
-  IpPool pool(kNodeCidr);
-  absl::StatusOr<std::string> internal = pool.Next();
-  for (size_t i = 0; i < place && internal.ok(); ++i) internal = pool.Next();
-  if (internal.ok()) addresses.push_back({{"type", "InternalIP"}, {"address", *internal}});
+  if (std::string internal = InternalAddress(place); !internal.empty())
+    addresses.push_back({{"type", "InternalIP"}, {"address", std::move(internal)}});
   if (!node.address.empty()) addresses.push_back({{"type", "ExternalIP"}, {"address", node.address}});
   return {{"apiVersion", "v1"},
           {"kind", "Node"},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "fakes/kube/objects/kinds.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -24,7 +25,7 @@ json Selector() {
 
 json Definition(const char* kind, std::initializer_list<const char*> versions, json spec) {
   const std::string singular = absl::AsciiStrToLower(kind);
-  const std::string plural = singular.ends_with('y') ? singular.substr(0, singular.size() - 1) + "ies" : singular + "s";
+  const std::string plural = PluralOf(kind);
   json served = json::array();
   const json schema = ObjectOf(
       {{"spec", std::move(spec)}, {"status", {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}}}});
