@@ -4,8 +4,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "fakes/kube/http/message/reason_phrase.h"
 #include "fmt/format.h"
-#include "serve/pods/reason_phrase.h"
 
 namespace wavetank::serve {
 namespace {
@@ -193,7 +193,7 @@ namespace {
 std::string HeadOf(const CurlCall& call, const CurlAnswer& answer) {
   std::string out = call.protocol == "http2"
                         ? fmt::format("HTTP/2 {} \r\n", answer.code)
-                        : fmt::format("HTTP/1.1 {} {}\r\n", answer.code, ReasonPhrase(answer.code));
+                        : fmt::format("HTTP/1.1 {} {}\r\n", answer.code, fakekube::http::ReasonPhrase(answer.code));
   const std::vector<std::string> lines = absl::StrSplit(std::string(answer.headers), '\n', absl::SkipEmpty());
   for (const std::string& line : lines) out += line + "\r\n";
   return out + "\r\n";

@@ -10,8 +10,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "fakes/kube/http/message/reason_phrase.h"
 #include "fmt/format.h"
-#include "serve/pods/reason_phrase.h"
 
 namespace wavetank::serve {
 namespace {
@@ -53,7 +53,7 @@ class PageConnection final : public PodConnection, public std::enable_shared_fro
     ask_(std::move(request), [peer = peer_, close, head_only](http::Response response) {
       const std::string body = response.Text();
       std::string out = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", response.code,
-                                    ReasonPhrase(response.code), response.content_type, body.size());
+                                    http::ReasonPhrase(response.code), response.content_type, body.size());
       for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
       out += close ? "Connection: close\r\n\r\n" : "\r\n";
       if (!head_only) out += body;

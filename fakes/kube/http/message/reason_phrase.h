@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace wavetank::serve {
+namespace wavetank::fakekube::http {
 
 // Of 404: "Not Found"; "Unknown" of a code that has none here.
 std::string_view ReasonPhrase(int code);
 
-}  // namespace wavetank::serve
+}  // namespace wavetank::fakekube::http

@@ -1,8 +1,8 @@
-#include "serve/pods/reason_phrase.h"
+#include "fakes/kube/http/message/reason_phrase.h"
 
 #include <map>
 
-namespace wavetank::serve {
+namespace wavetank::fakekube::http {
 
 std::string_view ReasonPhrase(int code) {
   static const auto* const kReasons = new std::map<int, std::string_view>{{200, "OK"},
@@ -36,4 +36,4 @@ std::string_view ReasonPhrase(int code) {
   return it == kReasons->end() ? "Unknown" : it->second;
 }
 
-}  // namespace wavetank::serve
+}  // namespace wavetank::fakekube::http
