@@ -312,7 +312,7 @@ const std::vector<Rule>& AnswerRules() {
       {"WT533", "NotSimulated", Level::kInfo, "a real Envoy would do something that no simulated one does",
        "try that part beside a real Envoy: `wavetank serve` (docs/serve.md)", "", NotSimulated},
       {"WT534", "RefusedByIstiod", Level::kError, "the object is not stored, and what was there before stays in force",
-       "mend the field that the words name", "", RefusedByIstiod},
+       "mend the field that the words name", "istio/istio#13241", RefusedByIstiod},
       {"WT802", "EndpointsMissing", Level::kWarning,
        "something that no other rule knows keeps the pods of another network from these clients",
        "`wavetank why MESH --proxy CLIENT --host HOST` shows which of istiod's filters left them out", "",

@@ -371,7 +371,7 @@ void AuditOfNobody(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& AuthorizationRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT561", "AuthorizationSourceUnknown", Level::kWarning, "a caller that does not exist is never let in",
-       "mend the trust domain, namespace or service account", "", SourcesNobodyIs},
+       "mend the trust domain, namespace or service account", "KanishJebaMathewM/Truxify#7681", SourcesNobodyIs},
       {"WT562", "AuthorizationHttpOnTcp", Level::kWarning, "TCP has no methods, paths, hosts, headers or tokens",
        "name the Service's port http, or ask for ports and principals alone", "istio/istio#25832", HttpRulesOnTcp},
       {"WT563", "AuthorizationByAddress", Level::kWarning, "a gateway's connections come from the gateway",
@@ -387,8 +387,8 @@ const std::vector<Rule>& AuthorizationRules() {
        "istio/istio#35626", NobodyAllowed},
       {"WT592", "AuthorizationRefusesEverybody", Level::kWarning,
        "what no ALLOW policy's rule fits, or some DENY policy's does, is refused",
-       "`wavetank why MESH --from CLIENT --to HOST:PORT` tells the rule; silence this if nobody shall call it", "",
-       RefusesEverybody, false},
+       "`wavetank why MESH --from CLIENT --to HOST:PORT` tells the rule; silence this if nobody shall call it",
+       "KanishJebaMathewM/Truxify#7681", RefusesEverybody, false},
       {"WT593", "AuditOfNobody", Level::kInfo, "AUDIT marks requests for a plugin",
        "use ALLOW or DENY, or bring a plugin", "", AuditOfNobody, false},
       {"WT566", "AuthorizationByServicePort", Level::kError, "a sidecar knows the port that its pod is called at",

@@ -730,8 +730,8 @@ const std::vector<Rule>& DestinationRuleRules() {
       {"WT751", "IstiodPanics", Level::kError,
        "istiod 1.30 orders the endpoints of one locality and counts those of all (index out of range), and so it ends "
        "again after each start",
-       "give the endpoints one locality, or leave failoverPriority or outlierDetection out for the host", "",
-       IstiodPanics},
+       "give the endpoints one locality, or leave failoverPriority or outlierDetection out for the host",
+       "istio/istio#61857", IstiodPanics},
       {"WT746", "PoolsGoAtOnce", Level::kWarning, "connections that are not kept cost a handshake, or a failed request",
        "leave it out, or give it minutes; age is bounded by maxConnectionDuration", "", PoolsGoAtOnce, false},
       {"WT747", "EjectedForAnInterval", Level::kWarning, "a host that is well again is not asked",

@@ -609,8 +609,8 @@ void RemoveMisused(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& EnvoyFilterRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT743", "LocalRateLimitOff", Level::kWarning, "a limit that nothing switches on limits nothing",
-       "write filter_enabled and filter_enforced, each {default_value: {numerator: 100}}", "", LocalRateLimitOff,
-       false},
+       "write filter_enabled and filter_enforced, each {default_value: {numerator: 100}}", "envoyproxy/envoy#15851",
+       LocalRateLimitOff, false},
       {"WT531", "EnvoyFilterWithoutEffect", Level::kWarning, "istiod passes such a patch over without a word",
        "mend the match: version, context, cluster, listener", "istio/istio#19185", WithoutEffect},
       {"WT594", "ExtensionConfigMissing", Level::kError,

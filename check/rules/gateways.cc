@@ -362,7 +362,7 @@ void RefusedByController(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& GatewayRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT745", "ServersOfOnePort", Level::kError, "the other is not served at all, and nobody says so",
-       "give one of them another port, or both TLS", "", ServersOfOnePort},
+       "give one of them another port, or both TLS", "istio/istio#27481", ServersOfOnePort},
       {"WT598", "RedirectToNoServer", Level::kWarning,
        "a client that follows it meets a closed port; where a load balancer ends TLS and sends plain HTTP, it is "
        "redirected for ever",
@@ -376,13 +376,13 @@ const std::vector<Rule>& GatewayRules() {
        "join them, or give them hosts of their own", "istio/istio#23235, #27481", Conflicting},
       {"IST0138", "GatewayDuplicateCertificate", Level::kWarning,
        "a client of HTTP/2 goes on with the connection that it has, and is answered 404 for the other's hosts",
-       "put the servers of one certificate into one Gateway, with one server for all its hosts", "",
+       "put the servers of one certificate into one Gateway, with one server for all its hosts", "istio/istio#32592",
        CertificateOfSeveral, false},
       {"IST0161", "InvalidGatewayCredential", Level::kError, "the listener has no certificate and resets connections",
        "create the Secret in the gateway's own namespace", "istio/istio#27740", CredentialMissing},
       {"WT753", "IngressOfNobody", Level::kWarning, "nobody serves the Ingress",
-       "install an ingress gateway with these labels, or name another by the mesh config's ingressSelector", "",
-       IngressOfNobody},
+       "install an ingress gateway with these labels, or name another by the mesh config's ingressSelector",
+       "istio/istio#8231", IngressOfNobody},
       {"IST0104", "GatewayPortNotOnWorkload", Level::kWarning, "a listener without a way to it",
        "add the port to the gateway's Service, or name one that it has", "istio/istio#7242", GatewayPortsNobodyOffers,
        true, "", "1.20"},

@@ -459,7 +459,7 @@ const std::vector<Rule>& NetworkRules() {
        "a network's label is looked at first, and meshNetworks where there is none",
        "say one thing in both, or leave meshNetworks to what has no label", "", MeshNetworksUnheeded},
       {"IST0126", "UnknownMeshNetworksServiceRegistry", Level::kError, "no endpoint will ever belong to that network",
-       "name a cluster ID of the mesh in fromRegistry", "", UnknownMeshNetworksRegistry},
+       "name a cluster ID of the mesh in fromRegistry", "istio/istio#23828", UnknownMeshNetworksRegistry},
       {"WT114", "ZonesBehindOneGateway", Level::kWarning,
        "istiod sends a gateway once per locality of the pods behind it, and Envoy keeps the first",
        "give the remote pods one zone, or set the split by DestinationRule", "istio/istio#56355, #53767",

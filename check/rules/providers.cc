@@ -360,8 +360,8 @@ void TagOverridesUnread(const Mesh& mesh, Findings& findings) {
 const std::vector<Rule>& ProviderRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"IST0157", "InvalidTelemetryProvider", Level::kWarning, "logs that are meant for nobody are not written",
-       "name a provider of meshConfig.extensionProviders (envoy is one), or a default one in the mesh config", "",
-       LogsOfNoProvider, false},
+       "name a provider of meshConfig.extensionProviders (envoy is one), or a default one in the mesh config",
+       "istio/istio#36625", LogsOfNoProvider, false},
       {"WT571", "ProviderNotFound", Level::kWarning, "nothing is traced, measured or logged for those it is meant for",
        "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full",
        "istio/istio#52149, #37829", ProviderUnknown},

@@ -519,7 +519,7 @@ const std::vector<Rule>& SettingRules() {
       {"WT741", "InstallationOfAnotherRelease", Level::kWarning, "the images are another release's than the rest",
        "mend hub, tag or revision", "", InstallationOfAnotherRelease, false},
       {"WT744", "AccessLogFormatUnread", Level::kWarning, "logs look otherwise than what reads them expects",
-       "write a JSON object of fields, or accessLogEncoding: TEXT", "", AccessLogFormatUnread, false},
+       "write a JSON object of fields, or accessLogEncoding: TEXT", "istio/istio#13642", AccessLogFormatUnread, false},
       {"WT748", "DrainsNotAtAll", Level::kWarning,
        "endpoints reach other proxies later than the signal reaches the pod: each rollout and scale-down fails "
        "requests",
