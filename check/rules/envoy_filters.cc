@@ -626,7 +626,7 @@ const std::vector<Rule>& EnvoyFilterRules() {
        "while releases meet in an upgrade, what it is relative to may be there or not",
        "set a priority, or use INSERT_FIRST or ADD", "", RelativeOperationOfRelease},
       {"IST0152", "EnvoyFilterUsesReplaceOperationIncorrectly", Level::kError, "the patch does nothing",
-       "use MERGE, or REMOVE and ADD", "", ReplaceMisused},
+       "use MERGE, or REMOVE and ADD", "istio/api#3034", ReplaceMisused},
       {"IST0153", "EnvoyFilterUsesAddOperationIncorrectly", Level::kError, "the patch does nothing",
        "use MERGE, or patch a VIRTUAL_HOST", "", AddMisused},
       {"IST0154", "EnvoyFilterUsesRemoveOperationIncorrectly", Level::kError, "the patch does nothing",

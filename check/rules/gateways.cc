@@ -371,7 +371,7 @@ const std::vector<Rule>& GatewayRules() {
       {"WT584", "RouteToNobody", Level::kError, "a route whose ends are not there leads nobody anywhere",
        "name what is there", "istio/istio#54946", RoutesToNobody},
       {"WT591", "GatewayApiRefused", Level::kError, "a controller tells in an object's status what it makes of it",
-       "mend what the message names", "", RefusedByController},
+       "mend what the message names", "vdupain/gitops-k8s#53", RefusedByController},
       {"IST0145", "ConflictingGateways", Level::kError, "one of the servers is not heard",
        "join them, or give them hosts of their own", "istio/istio#23235, #27481", Conflicting},
       {"IST0138", "GatewayDuplicateCertificate", Level::kWarning,
