@@ -735,7 +735,7 @@ const std::vector<Rule>& DestinationRuleRules() {
       {"WT746", "PoolsGoAtOnce", Level::kWarning, "connections that are not kept cost a handshake, or a failed request",
        "leave it out, or give it minutes; age is bounded by maxConnectionDuration", "", PoolsGoAtOnce, false},
       {"WT747", "EjectedForAnInterval", Level::kWarning, "a host that is well again is not asked",
-       "let interval be below baseEjectionTime: 10s is the default", "", EjectedForAnInterval, false},
+       "let interval be below baseEjectionTime: 10s is the default", "istio/istio#44493", EjectedForAnInterval, false},
       {"WT540", "EjectsNobody", Level::kWarning,
        "a host that fails goes on getting its share, and failover never happens",
        "set consecutive5xxErrors above 0, and leave minHealthPercent out", "istio/istio#24077", EjectsNobody, false},
