@@ -412,7 +412,7 @@ const std::vector<Rule>& PolicyRules() {
        "a pattern that never matches lets in, or keeps out, nobody",
        "match by a prefix or a suffix, or name each value", "istio/istio#46910", StarWithin},
       {"WT576", "AuthorizationNeverMatches", Level::kWarning, "what never matches lets in, or keeps out, nobody",
-       "write paths from their slash on, and methods in capitals", "", NeverMatches},
+       "write paths from their slash on, and methods in capitals", "AthenZ/k8s-athenz-istio-auth#59", NeverMatches},
       {"WT570", "TokensNobodyChecks", Level::kError,
        "an ALLOW refuses everyone, a DENY by what a token lacks everyone, too",
        "add a RequestAuthentication for these workloads", "", TokensNobodyChecks},

@@ -517,7 +517,7 @@ const std::vector<Rule>& SettingRules() {
        "give each a range of its own: podSubnet and serviceSubnet of kind, addresses of IPAddressPools",
        "vexxhost/magnum-cluster-api#70", RangesOverlap, false},
       {"WT741", "InstallationOfAnotherRelease", Level::kWarning, "the images are another release's than the rest",
-       "mend hub, tag or revision", "", InstallationOfAnotherRelease, false},
+       "mend hub, tag or revision", "istio/istio#33834, #53323", InstallationOfAnotherRelease, false},
       {"WT744", "AccessLogFormatUnread", Level::kWarning, "logs look otherwise than what reads them expects",
        "write a JSON object of fields, or accessLogEncoding: TEXT", "istio/istio#13642", AccessLogFormatUnread, false},
       {"WT748", "DrainsNotAtAll", Level::kWarning,

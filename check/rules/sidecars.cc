@@ -243,7 +243,7 @@ const std::vector<Rule>& SidecarRules() {
       {"WT581", "SidecarIngressToNowhere", Level::kError, "the sidecar hands requests on to its defaultEndpoint",
        "name the port that the application listens on", "", IngressToNowhere},
       {"IST0110", "ConflictingSidecarWorkloadSelectors", Level::kError, "one Sidecar holds for a pod",
-       "let one select it", "", TwoSelectOnePod},
+       "let one select it", "istio/istio#24741", TwoSelectOnePod},
       {"IST0111", "MultipleSidecarsWithoutWorkloadSelectors", Level::kError, "one Sidecar holds for a namespace",
        "leave one of them", "", TwoWithoutSelector},
       {"WT521", "SidecarHidesRemoteService", Level::kError,
