@@ -205,6 +205,24 @@ absl::StatusOr<std::vector<std::string>> ClusterFolders(const std::string& folde
   return out;
 }
 
+absl::Status MeshArguments::CheckBeside(const std::string& path, bool scenario) const {
+  const auto refuse = [&](const char* option, const std::string& value, const char* remedy) {
+    return absl::InvalidArgumentError(
+        scenario ? fmt::format("{} {}: {} {}", option, value, path, remedy)
+                 : fmt::format("{} {}: is of manifests, and {} is a whole mesh; leave it out", option, value, path));
+  };
+  if (!install.empty())
+    return refuse("--set", install.front(),
+                  "says it itself of its installation, as `set:` beside the manifest's `path:`, or as `install:`");
+  if (!ns.empty())
+    return refuse("--namespace", ns,
+                  "says it itself of its manifests, as `namespace:` beside the `path:`; write it into the objects of "
+                  "--with");
+  if (!control_planes.empty())
+    return refuse("--control-plane", control_planes.front(), "says it itself, as `controlPlane:` of the cluster");
+  return absl::OkStatus();
+}
+
 void MeshSourceArguments::AddTo(CLI::App* verb) {
   manifests.AddTo(verb, "mesh",
                   "A scenario, an event log, kubeconfigs of live clusters, or a folder (or file) of manifests per "
@@ -221,11 +239,12 @@ void MeshSourceArguments::AddTo(CLI::App* verb) {
 absl::StatusOr<check::MeshSource> MeshSourceArguments::OfLiveClusters(std::vector<std::string> files) const {
   if (!with.empty())
     return absl::InvalidArgumentError("--with goes with scenarios and manifests, not with live clusters");
+  if (seed) return absl::InvalidArgumentError("--seed is of a world of manifests, not of live clusters");
+  if (absl::Status status = manifests.CheckBeside(files.front(), false); !status.ok()) return status;
   absl::StatusOr<std::shared_ptr<const LivePicture>> picture = TakeLivePicture(files, contexts);
   if (!picture.ok()) return picture.status();
   check::MeshSource out;
   out.profile = profile;
-  out.seed = seed;
   out.log = (*picture)->log;
   out.stands_for = files.front();
   out.keeper = *std::move(picture);
@@ -235,7 +254,7 @@ absl::StatusOr<check::MeshSource> MeshSourceArguments::OfLiveClusters(std::vecto
 absl::StatusOr<check::MeshSource> MeshSourceArguments::Source() const {
   check::MeshSource out;
   out.profile = profile;
-  out.seed = seed;
+  out.seed = seed.value_or(out.seed);
   for (const std::string& text : with) {
     if (absl::Status status = AddOverlay(text, &out.with); !status.ok()) return status;
   }
@@ -253,21 +272,14 @@ absl::StatusOr<check::MeshSource> MeshSourceArguments::Source() const {
     const std::string& path = manifests.folders.front();
     switch (check::KindOfSource(path)) {
       case check::SourceKind::kScenario:
-        if (!manifests.install.empty()) {
-          return absl::InvalidArgumentError(
-              fmt::format("--set {}: of a scenario's installation {} says it itself, as `set:` beside the manifest's "
-                          "`path:`, or as `install:`",
-                          manifests.install.front(), path));
-        }
-        if (!manifests.ns.empty()) {
-          return absl::InvalidArgumentError(
-              fmt::format("--namespace {}: of a scenario's manifests {} says it itself, as `namespace:` beside the "
-                          "`path:`; write it into the objects of --with",
-                          manifests.ns, path));
-        }
+        if (absl::Status status = manifests.CheckBeside(path, true); !status.ok()) return status;
+        if (seed)
+          return absl::InvalidArgumentError("--seed is of a world of manifests; a scenario says its own (`seed:`)");
         out.scenario = path;
         return out;
       case check::SourceKind::kLog:
+        if (absl::Status status = manifests.CheckBeside(path, false); !status.ok()) return status;
+        if (seed) return absl::InvalidArgumentError("--seed is of a world of manifests; an event log has its own");
         out.log = path;
         return out;
       case check::SourceKind::kManifests:

@@ -26,6 +26,8 @@ struct MeshArguments {
   void AddTo(CLI::App* verb, const char* folder, const char* help);
   // InvalidArgument: not NAME=VALUE, or nothing is named at all.
   absl::StatusOr<std::vector<scenario::SurveyCluster>> Clusters() const;
+  // InvalidArgument: something is said of manifests, and `path` is a scenario, or an event log, which says it itself.
+  absl::Status CheckBeside(const std::string& path, bool scenario) const;
 };
 
 // --charts: as $ISTIO_CHARTS.
@@ -60,7 +62,7 @@ struct MeshSourceArguments {
   std::vector<std::string> with;
   std::vector<std::string> kubeconfigs, contexts;
   std::string profile;
-  uint64_t seed = 1;
+  std::optional<uint64_t> seed;
 
   void AddTo(CLI::App* verb);
   // InvalidArgument: nothing is named, or what is named does not go together. Of kubeconfigs the picture of the

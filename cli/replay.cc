@@ -189,7 +189,16 @@ int ReplayLog(const ReplayArguments& a) {
   if (a.verify) return Verify(**log, a);
   if (a.inputs) return PrintInputs(**log, a);
   if (a.events) return PrintEvents(**log, a);
-  if (importing::WasImported((*log)->header()) && a.until.empty()) return ReplayImported(**log, a);
+  const bool imported = importing::WasImported((*log)->header());
+  if (a.claims && !imported)
+    return Complain(absl::InvalidArgumentError(
+        fmt::format("--claims: {} holds none, only logs of `wavetank import` do; leave it out", a.log)));
+  if (imported && a.until.empty()) {
+    if (!a.invariants.empty() || !a.secrets.empty())
+      return Complain(absl::InvalidArgumentError(
+          "--invariants, --secrets: an imported log is judged by its claims; to watch its mesh, add --until TIME"));
+    return ReplayImported(**log, a);
+  }
   replay::ReplayOptions options;
   if (!a.until.empty()) {
     const std::optional<Duration> until = ParseDuration(a.until);
@@ -293,6 +302,10 @@ void AddReplay(CLI::App& app, Outcome& outcome) {
                    "invariants`)");
   verb->add_flag("--claims", a->claims, "Of a log of `wavetank import`: also print the claims that agree");
   verb->add_flag("--json", a->json, "Results as JSON on standard output");
+  NotWith(verb, {"--inputs", "--events", "--until", "--secrets", "--invariants", "--claims"}, "--verify");
+  NotWith(verb, {"--events", "--until", "--secrets", "--invariants", "--claims"}, "--inputs");
+  NotWith(verb, {"--until", "--secrets", "--invariants", "--claims"}, "--events");
+  NotWith(verb, {"--until"}, "--claims");
   verb->footer(
       "Exit code 0: identical; 1: something differs; 2: the log cannot be read; 3: identical as far as the log "
       "goes, which ends before its run did.");

@@ -244,6 +244,9 @@ void AddRun(CLI::App& app, Outcome& outcome) {
                    "with its causes, and is exit code 1 unless the profile is known for it");
   verb->add_flag("--json", a->json, "Results as JSON on standard output (docs/results.md)");
   verb->add_flag("-v,--verbose", a->verbose, "One row per proxy, and what each expectation found");
+  OnlyWith(verb, {"--metrics-interval"}, "--metrics");
+  OnlyWith(verb, {"--control-plane-dir"}, "--control-plane");
+  NotWith(verb, {"--mend", "--date", "--strict"}, "--from");  // a log's mesh is as it was
   verb->footer(
       "Exit code 0: all expectations hold; 1: one does not; 2: the input is wrong; 3: the log of --from is not whole; "
       "130: ended by Ctrl-C, with what was found out until then.");

@@ -16,6 +16,7 @@ void AddSchema(CLI::App& app, Outcome&) {
   auto form = std::make_shared<std::string>();
   verb->add_option("--actions", *form, "Instead: the actions as the library's C++ header or Python module has them")
       ->check(CLI::IsMember({"cpp", "python"}));
+  NotWith(verb, {"--tables"}, "--actions");
   verb->callback([tables, form] {
     if (!form->empty()) {
       std::cout << (*form == "cpp" ? library::ActionsHeader() : library::ActionsModule());

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,6 +25,14 @@ int Complain(const absl::Status& status) {
   const std::string_view message = Message(status);
   std::fprintf(stderr, "wavetank: %.*s\n", static_cast<int>(message.size()), message.data());
   return kBadInput;
+}
+
+void OnlyWith(CLI::App* verb, std::initializer_list<const char*> options, const char* other) {
+  for (const char* option : options) verb->get_option(option)->needs(verb->get_option(other));
+}
+
+void NotWith(CLI::App* verb, std::initializer_list<const char*> options, const char* other) {
+  for (const char* option : options) verb->get_option(option)->excludes(verb->get_option(other));
 }
 
 namespace {

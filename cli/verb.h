@@ -4,6 +4,7 @@
 // 3 all well as far as it goes, but an event log that was read ends before its run did.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,11 @@ inline constexpr int kOk = 0, kNo = 1, kBadInput = 2, kNotWhole = 3;
 struct Outcome {
   int code = kOk;
 };
+
+// What is asked for and would do nothing is an error: `options` without `other`, or beside it. By the names under which
+// they were added to `verb`.
+void OnlyWith(CLI::App* verb, std::initializer_list<const char*> options, const char* other);
+void NotWith(CLI::App* verb, std::initializer_list<const char*> options, const char* other);
 
 void AddRun(CLI::App& app, Outcome& outcome);
 void AddRecord(CLI::App& app, Outcome& outcome);

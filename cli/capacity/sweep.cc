@@ -159,6 +159,8 @@ void AddSweep(CLI::App& app, Outcome& outcome) {
   verb->add_option("--report", a->report,
                    "Folder for report.html: Pareto fronts, what each setting does, the best rows");
   verb->add_option("--parameters", a->parameters, "Table of the cost model's parameters (of `wavetank calibrate`)");
+  OnlyWith(verb, {"--jobs", "--memory", "--share", "--slurm", "--parameters"}, "sweep");
+  NotWith(verb, {"--share", "--memory"}, "--slurm");
   verb->footer("Exit code 0: every task has a result; 1: some failed (their rows say why); 2: the input is wrong.");
   verb->callback([a, &outcome] { outcome.code = Run(*a); });
 }

@@ -89,6 +89,7 @@ void AddSynth(CLI::App& app, Outcome& outcome) {
   verb->add_option("--seed", a->seed, "Instead of the fleet's seed");
   verb->add_option("--secrets", a->fleet.secrets, "Manifests with the keys that a log only has digests of");
   verb->add_flag("--schema", a->schema, "The JSON schema of fleets, for editors");
+  NotWith(verb, {"fleet", "--like", "--scale", "--out", "--seed", "--secrets"}, "--schema");
   verb->footer("Exit code 0: written; 2: the input is wrong.");
   verb->callback([a, &outcome] { outcome.code = Run(*a); });
 }

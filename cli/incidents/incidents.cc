@@ -126,6 +126,7 @@ void AddIncidents(CLI::App& app, Outcome& outcome) {
                    "Folder with a folder for each incident; scenarios/incidents, or what was installed");
   verb->add_flag("--page", a->page, "Prints docs/incidents.md and runs nothing");
   verb->add_flag("--json", a->json, "As JSON");
+  NotWith(verb, {"id", "--profile", "--json"}, "--page");
   verb->footer("Exit code 1: a story has another verdict than it names, or an expectation beside it does not hold.");
   verb->callback([a, &outcome] { outcome.code = Incidents(*a); });
 }

@@ -84,6 +84,8 @@ absl::Status CheckArguments(const RemoteSecretArguments& a) {
   if (a.auth != "bearer-token" && a.auth != "plugin")
     return wrong(fmt::format("unsupported authentication type: {}", a.auth));
   if (a.auth == "plugin" && a.plugin.empty()) return wrong("--auth-type plugin needs --auth-plugin-name");
+  if (a.auth != "plugin" && (!a.plugin.empty() || !a.plugin_config.empty()))
+    return wrong("--auth-plugin-name and --auth-plugin-config are of --auth-type plugin");
   for (const std::string& pair : a.plugin_config) {
     if (pair.find('=') == std::string::npos || pair[0] == '=')
       return wrong(fmt::format("--auth-plugin-config '{}' is not NAME=VALUE", pair));

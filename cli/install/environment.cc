@@ -91,6 +91,7 @@ void AddIstiodVariables(CLI::App& app, Outcome& outcome) {
   auto a = std::make_shared<VariableArguments>();
   verb->add_flag("--json", a->json, "As JSON");
   verb->add_flag("--page", a->page, "As docs/istiod-environment.md");
+  NotWith(verb, {"--json"}, "--page");
   verb->callback([a, &outcome] { outcome.code = PrintVariables(*a); });
 }
 

@@ -133,10 +133,19 @@ std::string MeshFlag(const SwarmArguments& a) {
   return a.mesh.empty() ? "" : " --mesh " + a.mesh;
 }
 
+// Of sizes that are not the usual ones, as a seed makes another mesh of each.
+std::string SizeFlags(const Sizes& sizes) {
+  const Sizes usual;
+  std::string out;
+  if (sizes.clusters != usual.clusters) out += fmt::format(" --clusters {}", sizes.clusters);
+  if (sizes.events != usual.events) out += fmt::format(" --events {}", sizes.events);
+  return out;
+}
+
 std::string Again(const SwarmArguments& a, uint64_t seed) {
   const swarm::SwarmOptions& options = a.options;
   return fmt::format(
-      "wavetank swarm --seeds {}{}{}{}{}{}", seed, MeshFlag(a),
+      "wavetank swarm --seeds {}{}{}{}{}{}{}", seed, MeshFlag(a), SizeFlags(options.sizes),
       options.profile.empty() ? "" : " --profile " + options.profile, options.sizes.faults ? "" : " --no-faults",
       BuggifyFlag(options),
       options.invariants.empty() ? "" : fmt::format(" --invariants {}", fmt::join(options.invariants, ",")));
@@ -331,6 +340,8 @@ void AddSwarm(CLI::App& app, Outcome& outcome) {
           ->type_name("NAMES")
           ->expected(0, 1);
   verb->add_flag("--json", a->json, "As JSON");
+  NotWith(verb, {"--clusters"}, "--mesh");
+  NotWith(verb, {"--clusters"}, "--like");
   verb->footer("Exit code 0: everything held; 1: something did not; 2: the call is wrong.");
   verb->callback([a, invariants, &outcome] {
     a->list = invariants->count() > 0 && a->invariants.empty();

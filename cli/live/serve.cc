@@ -84,7 +84,12 @@ absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
   std::optional<Time> present;  // the calendar's
   if (absl::Status status = TakeMending(a.mend, "", &mending, &present); !status.ok()) return status;
   if (a.mesh.folders.size() == 1 && a.mesh.clusters.empty() && LooksLikeScenario(a.mesh.folders[0])) {
-    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.mesh.folders[0]);
+    const std::string& path = a.mesh.folders[0];
+    if (absl::Status status = a.mesh.CheckBeside(path, true); !status.ok()) return status;
+    if (a.no_remote_secrets)
+      return absl::InvalidArgumentError(
+          fmt::format("--no-remote-secrets is of manifests; {} says its own, as `remoteSecrets:`", path));
+    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(path);
     if (!scenario.ok()) return scenario.status();
     if (mending.chosen()) scenario->mending = mending;
     absl::StatusOr<scenario::StartPhases> start = scenario::MakeStart(*scenario);
@@ -92,6 +97,7 @@ absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
     out.scenario = *std::move(scenario);
     out.start = *std::move(start);
   } else {
+    if (a.play) return absl::InvalidArgumentError("--play: manifests have no steps; name a scenario");
     scenario::SurveyOptions survey;
     survey.remote_secrets = !a.no_remote_secrets;
     survey.mending = mending;
@@ -355,6 +361,20 @@ int Serve(const ServeArguments& a) {
   if (a.server.listen.empty() && a.server.secure_listen.empty() && a.server.unix_socket.empty()) {
     return Complain(absl::InvalidArgumentError("nothing to listen on: give --listen, --secure-listen or --uds"));
   }
+  if ((a.grpc || a.delta) && a.bootstrap.empty() && a.bootstraps.empty()) {
+    return Complain(
+        absl::InvalidArgumentError("--grpc and --delta are of bootstraps: give --bootstrap POD or "
+                                   "--bootstraps FOLDER"));
+  }
+  if (!a.advertise.empty() && a.bootstrap.empty() && a.bootstraps.empty() && a.pod_folders.empty()) {
+    return Complain(absl::InvalidArgumentError(
+        "--advertise is what bootstraps name: give --bootstrap POD, --bootstraps FOLDER or --pod-folders FOLDER"));
+  }
+  if (a.server.control_plane.program.empty() &&
+      (!a.server.control_plane.folder.empty() || !a.control_plane_env.empty())) {
+    return Complain(absl::InvalidArgumentError(
+        "--control-plane-dir and --control-plane-env are of a real istiod: give --control-plane PROGRAM"));
+  }
   if (a.server.kube.listen.empty() && (a.server.kube.tls || !a.kubeconfig.empty())) {
     return Complain(absl::InvalidArgumentError("--kube-tls and --kubeconfig are of the Kubernetes APIs: give --kube"));
   }
@@ -533,6 +553,9 @@ void AddServe(CLI::App& app, Outcome& outcome) {
   verb->add_flag("--play", a->play, "Do the scenario's steps, in real time");
   verb->add_flag("--no-watch", a->no_watch, "Leave it when manifests change on disk; otherwise changes are applied");
   verb->add_flag("--json", a->json, "Listeners and pods as one line of JSON once all is ready");
+  OnlyWith(verb, {"--kube-token-file"}, "--kube");
+  OnlyWith(verb, {"--durability"}, "--log");
+  OnlyWith(verb, {"--envoy"}, "--pod-folders");
   verb->footer("Ends with SIGINT or SIGTERM. Exit code 0: ended so; 2: the input is wrong, or an address is taken.");
   verb->callback([a, &outcome] {
     if (!a->secret_ttl.empty()) {

@@ -94,6 +94,12 @@ void AddApply(CLI::App& app, Outcome& outcome) {
   verb->add_flag("--no-remote-secrets", a->no_remote_secrets, "Only those that the manifests bring");
   verb->add_flag("--all-endpoints", a->all_endpoints, "Inbound and agent endpoints too");
   verb->add_flag("--json", a->json, "As JSON");
+  OnlyWith(verb, {"--token-file"}, "--server");
+  // What runs there has its own.
+  NotWith(verb,
+          {"--control-plane", "--profile", "--seed", "--mend", "--date", "--strict", "--requests",
+           "--no-remote-secrets", "--all-endpoints", "--json"},
+          "--server");
   verb->callback([a, &outcome] { outcome.code = ApplyManifests(*a); });
 }
 

@@ -40,6 +40,21 @@ void PrintRules() {
   PrintTable(rows);
 }
 
+nlohmann::ordered_json RulesJson() {
+  nlohmann::ordered_json rules = nlohmann::ordered_json::array();
+  for (const check::Rule* rule : check::AllRules()) {
+    rules.push_back({{"code", rule->code},
+                     {"name", rule->name},
+                     {"level", check::LevelName(rule->level)},
+                     {"cause", rule->cause},
+                     {"remedy", rule->remedy},
+                     {"incident", rule->incident},
+                     {"since", rule->since},
+                     {"until", rule->until}});
+  }
+  return {{"rules", std::move(rules)}};
+}
+
 // Certificates are judged by today's date, unless another is given.
 absl::StatusOr<int64_t> Today(const std::string& text) {
   if (text.empty())
@@ -146,7 +161,13 @@ int GameDay(const CheckArguments& a) {
 
 int Check(const CheckArguments& a) {
   if (a.rules) {
-    PrintRules();
+    if (a.output != "table" && a.output != "json")
+      return Complain(absl::InvalidArgumentError("--rules prints a table or json; choose --output table or json"));
+    if (a.output == "json") {
+      std::cout << JsonText(RulesJson(), 1) << "\n";
+    } else {
+      PrintRules();
+    }
     return kOk;
   }
   if (a.game_day) return GameDay(a);
@@ -177,7 +198,7 @@ void AddCheck(CLI::App& app, Outcome& outcome) {
   verb->add_option("--baseline", a->baseline, "File of findings that are known, and not told again");
   verb->add_option("--write-baseline", a->write_baseline, "Writes the findings there, and tells none");
   verb->add_option("--now", a->now, "The day by which certificates are judged (RFC 3339); otherwise today");
-  verb->add_flag("--rules", a->rules, "Lists the rules");
+  verb->add_flag("--rules", a->rules, "Lists the rules; with --output json what they mean, too");
   verb->add_flag("--game-day", a->game_day,
                  "Instead: every single failure, tried in a fork of the mesh under its traffic");
   verb->add_option("--failures", a->failures, "Of a game day, at once: 1, or 2 for pairs too")->check(CLI::Range(1, 2));
@@ -186,6 +207,12 @@ void AddCheck(CLI::App& app, Outcome& outcome) {
                    "How long pairs are tried, as 5m; single failures are tried whatever it says");
   verb->add_option("--slo", a->slo,
                    "Share of requests that each flow must have answered in each failure, as 99.9%; else exit code 1");
+  OnlyWith(verb, {"--failures", "--sample", "--budget", "--slo"}, "--game-day");
+  NotWith(verb, {"--fail-on", "--baseline", "--write-baseline", "--now"}, "--game-day");
+  NotWith(verb,
+          {"mesh", "--cluster", "--kubeconfig", "--with", "--profile", "--fail-on", "--baseline", "--write-baseline",
+           "--now", "--game-day"},
+          "--rules");
   verb->callback([a, &outcome] { outcome.code = Check(*a); });
 }
 

@@ -123,6 +123,8 @@ void AddEnvoyDiff(CLI::App& app, Outcome& outcome) {
   verb->add_option("--keep", a->options.keep, "Keep bootstraps and logs in this folder");
   verb->add_flag("--json", a->json, "Results as JSON on standard output");
   verb->add_flag("--verbose", a->verbose, "Print what each of the two did");
+  OnlyWith(verb, {"--count", "--shrink"}, "--generate");
+  NotWith(verb, {"--filter", "--every"}, "--generate");
   verb->footer(
       "Exit code 0: the two agree; 1: they differ; 2: a case or Envoy cannot be read or run. Addresses are loopback "
       "addresses of this process's own.");

@@ -27,6 +27,7 @@ absl::StatusOr<const sim::PodProcess*> FindProxy(sim::World& world, const std::s
 void ServerArguments::AddTo(CLI::App* verb) {
   verb->add_option("--server", url, "Kubernetes API of a running `serve --kube`, http://127.0.0.1:8901");
   verb->add_option("--token-file", token_file, "The token that the server demands, if it does");
+  OnlyWith(verb, {"--token-file"}, "--server");
 }
 
 absl::StatusOr<std::string> AdminPage(const ServerArguments& server, const std::string& proxy, const std::string& path,

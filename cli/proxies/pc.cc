@@ -1,5 +1,6 @@
 // wavetank pc, proxy-config: what a proxy holds, in istioctl's tables.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 
@@ -13,6 +14,7 @@
 #include "core/kube/time_format.h"
 #include "core/profile/releases.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "replay/secrets.h"
 #include "serve/admin/config_dump.h"
 #include "serve/admin/loggers.h"
@@ -142,6 +144,29 @@ absl::Status OfServer(const PcArguments& a) {
   return Print(a, {*std::move(dump), *std::move(hosts), RealNow()});
 }
 
+// Which tables each filter is of; `all` has all of them.
+absl::Status CheckFilters(const CLI::App& verb, const std::string& table) {
+  const std::pair<const char*, std::vector<std::string_view>> filters[] = {
+      {"--port", {"clusters", "listeners", "endpoints"}},
+      {"--fqdn", {"clusters"}},
+      {"--subset", {"clusters"}},
+      {"--direction", {"clusters"}},
+      {"--address", {"listeners", "endpoints"}},
+      {"--type", {"listeners"}},
+      {"--name", {"routes"}},
+      {"--cluster", {"endpoints"}},
+      {"--status", {"endpoints"}},
+      {"--summary", {"listeners", "routes"}}};
+  if (table == "all") return absl::OkStatus();
+  for (const auto& [option, tables] : filters) {
+    if (verb.get_option(option)->count() == 0 || std::find(tables.begin(), tables.end(), table) != tables.end())
+      continue;
+    return absl::InvalidArgumentError(
+        fmt::format("{} is of {}; leave it out for {}", option, fmt::join(tables, " and "), table));
+  }
+  return absl::OkStatus();
+}
+
 int Run(const PcArguments& a) {
   const int sources = !a.file.empty() + !a.server.url.empty() + !a.mesh.source.empty();
   if (sources != 1) {
@@ -212,7 +237,13 @@ void AddPc(CLI::App& app, Outcome& outcome) {
   verb->add_option("--status", a->status, "healthy, unhealthy, ..., of endpoints");
   verb->add_option("--date", a->date, "At which -f's certificates are looked at (default: now)");
   verb->add_flag("--summary", a->summary, "Listeners and routes in one line each (istioctl's --verbose=false)");
-  verb->callback([a, &outcome] { outcome.code = Run(*a); });
+  NotWith(verb, {"--at", "--step", "--profile"}, "--server");
+  NotWith(verb, {"--at", "--step", "--profile", "--proxy"}, "--file");
+  OnlyWith(verb, {"--date"}, "--file");
+  verb->callback([a, verb, &outcome] {
+    const absl::Status status = CheckFilters(*verb, a->table);
+    outcome.code = status.ok() ? Run(*a) : Complain(status);
+  });
 }
 
 }  // namespace wavetank::cli

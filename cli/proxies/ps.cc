@@ -82,6 +82,7 @@ void AddPs(CLI::App& app, Outcome& outcome) {
   verb->add_option("--proxy", a->proxy, "Part of the proxies' names, pod.namespace");
   verb->add_option("--debug", a->debug, "Debug interface of a running `serve --debug`, 127.0.0.1:15014; repeatable");
   a->mesh.AddTo(verb);
+  NotWith(verb, {"--at", "--step", "--profile"}, "--debug");
   verb->add_option("-o,--output", a->output, "short, json or yaml")
       ->check(CLI::IsMember({"short", "json", "yaml"}))
       ->capture_default_str();

@@ -79,6 +79,7 @@ void AddStats(CLI::App& app, Outcome& outcome) {
   verb->add_option("-o,--output", a->query.format, "text, json or prometheus")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{
           {"text", Format::kText}, {"json", Format::kJson}, {"prometheus", Format::kPrometheus}}));
+  NotWith(verb, {"--at", "--step", "--profile"}, "--server");
   verb->callback([a, &outcome] { outcome.code = Run(*a); });
 }
 

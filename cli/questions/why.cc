@@ -399,6 +399,10 @@ void AddWhy(CLI::App& app, Outcome& outcome) {
   verb->add_option("--push", a->push, "Of a log: what led to this push of an istiod, hop by hop from the inputs");
   verb->add_option("--nack", a->nack, "Of a log: what led to the how-manieth refused response, from 1");
   verb->add_flag("--json", a->json, "As JSON");
+  for (const char* other : {"--from", "--flow", "--failed", "--retried", "--request", "--push", "--nack"})
+    NotWith(verb, {"--port", "--endpoint"}, other);
+  NotWith(verb, {"--from", "--flow", "--failed", "--retried", "--request", "--proxy", "--host", "--nack"}, "--push");
+  NotWith(verb, {"--from", "--flow", "--failed", "--retried", "--request", "--proxy", "--host"}, "--nack");
   verb->footer(
       "Columns stand in the order in which istiod asks: ok, NO (it is refused here), - (not asked any more). The "
       "weight "

@@ -193,6 +193,8 @@ struct Scenario {
   std::optional<Time> date;  // where its clock begins; the world's own if left out
   std::vector<ClusterSpec> clusters;
   bool of_log = false;  // an event log brings the clusters, and what lies under them
+  // What the file says of the mesh, by its keys ("links", "clusters' manifests"), and an event log says instead.
+  std::vector<std::string> left_to_log;
   std::vector<LinkSpec> links;
   PhysicalSpec physical;
   std::vector<RemoteSecretSpec> remote_secrets;

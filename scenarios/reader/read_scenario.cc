@@ -101,6 +101,22 @@ absl::Status PutAll(const std::vector<Setting>& settings, Document& own, Documen
   return absl::OkStatus();
 }
 
+// A cluster's name says which of the log's is meant.
+std::vector<std::string> LeftToLog(const Root& root) {
+  std::vector<std::string> out;
+  for (const char* key :
+       {"seed", "profile", "ca", "mend", "date", "links", "remoteSecrets", "keySets", "issuers", "meshConfig"}) {
+    if (root[key].present()) out.emplace_back(key);
+  }
+  std::set<std::string> of_clusters;
+  for (const Field& cluster : root["clusters"].Items()) {
+    for (const auto& [key, value] : cluster.Entries()) of_clusters.insert(key);
+  }
+  of_clusters.erase("name");
+  for (const std::string& key : of_clusters) out.push_back("clusters' " + key);
+  return out;
+}
+
 absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>& mesh,
                               const std::vector<Setting>& settings) {
   Scenario s;
@@ -141,6 +157,7 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
     s.clusters.push_back(ReadCluster(cluster));
   }
   s.of_log = !root["clusters"].present() && !mesh.empty();
+  if (!mesh.empty()) s.left_to_log = LeftToLog(root);
   if (s.of_log) s.clusters = mesh;
   if (s.clusters.empty()) root["clusters"].Fail("is required but missing", "name at least one cluster");
   std::set<std::string> names;

@@ -791,6 +791,14 @@ absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& op
     }
   }
   std::vector<std::string> notes;
+  std::vector<std::string> unheeded = scenario.left_to_log;
+  std::erase_if(unheeded, [&](const std::string& key) {
+    return (key == "seed" && scenario.seed == world_options->seed) ||
+           (key == "profile" && scenario.profile == world_options->profile);
+  });
+  if (!unheeded.empty())
+    notes.push_back(fmt::format("{}: beside {}, which brings its own mesh, what it says of {} has no effect here",
+                                scenario.file, options.from, fmt::join(unheeded, ", ")));
   if (absl::Status status = CheckSteps(scenario, &notes); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*world_options);
   if (!world.ok()) return world.status();

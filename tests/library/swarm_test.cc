@@ -87,11 +87,12 @@ TEST_F(Swarm, TheSameSeedsGiveTheSameAnswer) {
 // The mesh of a scenario that cannot hold: two networks of one name, so that requests go where nobody reaches.
 TEST_F(Swarm, AFailureIsShrunkAndSaysHowToRunItAgain) {
   const std::string arguments =
-      "swarm --seeds 1-4 --no-faults --mesh " WAVETANK_SOURCE_DIR "/scenarios/shared-network-name";
+      "swarm --seeds 1-4 --no-faults --events 4 --mesh " WAVETANK_SOURCE_DIR "/scenarios/shared-network-name";
   const Ran ran = Call(arguments + " -o " + (folder_ / "logs").string());
   EXPECT_EQ(ran.code, 1) << ran.output;
   EXPECT_THAT(ran.output, HasSubstr("FAIL seed 1 at "));
   EXPECT_THAT(ran.output, HasSubstr("again: wavetank swarm --seeds 1 --mesh "));
+  EXPECT_THAT(ran.output, HasSubstr("/shared-network-name --events 4 --no-faults"));
   const std::string log = (folder_ / "logs/seed-1.wtlog").string();
   EXPECT_THAT(ran.output, HasSubstr("log: wavetank replay " + log));
   EXPECT_EQ(Call("replay " + log).code, 0);
