@@ -582,9 +582,12 @@ void RelativeOperationOfRelease(const Mesh& mesh, Findings& findings) { Relative
 void ReplaceMisused(const Mesh& mesh, Findings& findings) {
   EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
     if (OperationOf(patch) != Operation::kReplace) return;
-    if (patch.apply_to == ApplyTo::kHttpFilter || patch.apply_to == ApplyTo::kNetworkFilter) return;
+    // istioctl names the first two alone; istiod replaces virtual hosts as well (rc_patch.go, patchVirtualHost).
+    if (patch.apply_to == ApplyTo::kHttpFilter || patch.apply_to == ApplyTo::kNetworkFilter ||
+        patch.apply_to == ApplyTo::kVirtualHost)
+      return;
     findings.Add(cluster, filter.meta,
-                 fmt::format("patch {}: REPLACE is for HTTP_FILTER and NETWORK_FILTER only", number));
+                 fmt::format("patch {}: REPLACE is for HTTP_FILTER, NETWORK_FILTER and VIRTUAL_HOST only", number));
   });
 }
 
