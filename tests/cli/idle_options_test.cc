@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr char kCluster[] = "name: t\nclusters:\n  - {name: c1}\n";
+constexpr char kOneCluster[] = "name: t\nclusters:\n  - {name: c1}\n";
 
 class IdleOptions : public ProgramTest {
  protected:
@@ -28,7 +28,7 @@ class IdleOptions : public ProgramTest {
       ExpectRefused(ProgramTest::Call(words), told);
     }
   }
-  const std::string scenario_ = Write("s.yaml", kCluster);
+  const std::string scenario_ = Write("s.yaml", kOneCluster);
   std::string LogOfRun() {
     const std::string log = (folder_ / "a.wtlog").string();
     EXPECT_EQ(ProgramTest::Call(fmt::format("run {} -o {}", scenario_, log)).code, 0);
