@@ -94,14 +94,14 @@ TEST_F(IdleOptions, OfAScenarioBesideALogAreNoted) {
   const std::string log = LogOfRun();
   const std::string steps = Write("steps.yaml",
                                   "name: steps\nseed: 7\nca: own-roots\nclusters:\n  - {name: c1, network: n9}\n"
-                                  "steps:\n  - {name: nothing, wait: 1s}\n");
+                                  "steps:\n  - {name: nothing}\n");
   const Ran ran = ProgramTest::Call(fmt::format("run --from {} {}", log, steps));
   EXPECT_EQ(ran.code, 0) << ran.error;
   EXPECT_THAT(ran.output, HasSubstr(fmt::format("{}: beside {}, which brings its own mesh, what it says of seed, ca, "
                                                 "clusters' network has no effect here",
                                                 steps, log)));
   const Ran alike = ProgramTest::Call(
-      fmt::format("run --from {} {}", log, Write("alike.yaml", "name: a\nseed: 1\nsteps:\n  - {name: n, wait: 1s}\n")));
+      fmt::format("run --from {} {}", log, Write("alike.yaml", "name: a\nseed: 1\nsteps:\n  - {name: n}\n")));
   EXPECT_THAT(alike.output, Not(HasSubstr("no effect here"))) << "the same seed";
 }
 
