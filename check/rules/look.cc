@@ -20,6 +20,7 @@
 #include "fakes/envoy/envoy.h"
 #include "fakes/envoy/lb/endpoint_table.h"
 #include "fmt/format.h"
+#include "sim/signing/istio_csr_settings.h"
 #include "sim/world_site.h"
 
 namespace wavetank::check {
@@ -278,7 +279,8 @@ bool SidecarHasFile(const sim::PodProcess& pod, const std::string& path) {
 }
 
 bool IsApplication(const sim::PodProcess& pod) {
-  return !pod.app().empty() && pod.app() != "istiod" && !IsSystemNamespace(pod.pod()->meta.ns);
+  return !pod.app().empty() && pod.app() != "istiod" && !IsSystemNamespace(pod.pod()->meta.ns) &&
+         !sim::IstioCsrSettings::Of(pod.pod()->body);
 }
 
 namespace {
