@@ -232,20 +232,22 @@ class SignedByIstioCsr : public IdentityWorld {
   static constexpr const char* kNs = "cert-manager";
   static constexpr const char* kApp = "cert-manager-istio-csr";
 
-  // `arguments` come after the chart's, and so in their place.
-  void Csr(const json& arguments) {
+  // `arguments` come after the chart's, and so in their place. `certificate`: the chart makes istiod's.
+  void Csr(const json& arguments, bool certificate = true) {
     Put({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", kNs}}}});
     const json issuer = {{"name", "mesh"}, {"kind", "ClusterIssuer"}, {"group", "cert-manager.io"}};
-    Put({{"apiVersion", "cert-manager.io/v1"},
-         {"kind", "Certificate"},
-         {"metadata", {{"name", "istiod"}, {"namespace", kSystemNamespace}}},
-         {"spec",
-          {{"commonName", "istiod.istio-system.svc"},
-           {"dnsNames", json::array({"istiod.istio-system.svc"})},
-           {"secretName", "istiod-tls"},
-           {"duration", "1h"},
-           {"renewBefore", "30m"},
-           {"issuerRef", issuer}}}});
+    if (certificate) {
+      Put({{"apiVersion", "cert-manager.io/v1"},
+           {"kind", "Certificate"},
+           {"metadata", {{"name", "istiod"}, {"namespace", kSystemNamespace}}},
+           {"spec",
+            {{"commonName", "istiod.istio-system.svc"},
+             {"dnsNames", json::array({"istiod.istio-system.svc"})},
+             {"secretName", "istiod-tls"},
+             {"duration", "1h"},
+             {"renewBefore", "30m"},
+             {"issuerRef", issuer}}}});
+    }
     Put({{"apiVersion", "v1"},
          {"kind", "Service"},
          {"metadata", {{"name", kApp}, {"namespace", kNs}}},
@@ -307,6 +309,17 @@ TEST_F(SignedByIstioCsr, CertificatesAreRenewedBeforeTheHourIsOverIstiodsToo) {
   ASSERT_NE(SleepPod()->agent()->certificate(), nullptr);
   EXPECT_GT(SleepPod()->agent()->certificate()->not_after(), world_->Now());
   EXPECT_GT(world_->IstiodOf("cluster1")->istiod().serving_certificate()->chain.front()->not_after(), world_->Now());
+}
+
+TEST_F(SignedByIstioCsr, AnIstiodThatStartsWithItWaitsForTheCertificateThatItMakes) {
+  Begin();
+  const std::string root = ClusterIssuer();
+  Csr(json::array({"--istiod-cert-enabled=true", "--istiod-cert-istio-revisions=default"}), false);
+  IstiodWithoutCa();
+  Sleep();
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+  EXPECT_NE(api().Get("Certificate.cert-manager.io", {kSystemNamespace, "istiod-dynamic"}), nullptr);
+  EXPECT_EQ(world_->IstiodOf("cluster1")->istiod().ca_bundle_pem(), root);
 }
 
 // istio-csr#27.
