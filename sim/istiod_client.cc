@@ -10,6 +10,7 @@
 #include "envoy/service/discovery/v3/discovery.pb.h"
 #include "fmt/format.h"
 #include "sim/istiod_process.h"
+#include "sim/signing/istio_csr.h"
 
 namespace wavetank::sim {
 namespace {
@@ -116,6 +117,14 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
     Deliver([peer = client_->options().credentials(), address = client_->options().address,
              weak = weak_from_this()](const ChannelRef& open) mutable {
       if (open->istiod() != nullptr) open->istiod()->OpenAds(open, std::move(peer), std::move(address), weak);
+      if (open->csr() == nullptr) return;
+      // istio-csr serves no configuration (grpc-go: server.go, handleStream).
+      open->Send(Channel::End::kServer, [weak] {
+        const auto self = weak.lock();
+        if (self == nullptr) return;
+        self->OnStreamClosed(
+            absl::UnimplementedError("unknown service envoy.service.discovery.v3.AggregatedDiscoveryService"));
+      });
     });
     for (Message& message : std::exchange(waiting_, {})) Deliver(std::move(message));
   }
@@ -277,23 +286,27 @@ void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
     request.validity_seconds = ttl / std::chrono::seconds(1);
     // ISTIO_META_CERT_SIGNER (istiod: security/pkg/nodeagent/caclient/providers/citadel/client.go).
     if (options_.node != nullptr) request.cert_signer = Text(options_.node->metadata, "CERT_SIGNER");
-    channel->Send(Channel::End::kClient, [channel, finish, peer = options_.credentials(),
-                                          request = std::move(request)]() mutable {
-      if (channel->istiod() == nullptr) return;
-      if (!channel->istiod()->istiod().VerifyClient(peer.verified_chain).ok()) {
-        return channel->Send(Channel::End::kServer, [channel, finish] {
-          channel->Close(Channel::End::kClient);
-          finish(ClientCertificateRefused());
-        });
-      }
-      channel->istiod()->istiod().CreateCertificate(
-          std::move(peer), std::move(request), [channel, finish](absl::StatusOr<std::vector<std::string>> chain) {
-            channel->Send(Channel::End::kServer, [channel, finish, chain = std::move(chain)]() mutable {
-              channel->Close(Channel::End::kClient);
-              finish(std::move(chain));
-            });
-          });
-    });
+    channel->Send(Channel::End::kClient,
+                  [channel, finish, peer = options_.credentials(), request = std::move(request)]() mutable {
+                    const auto answer = [channel, finish](absl::StatusOr<std::vector<std::string>> chain) {
+                      channel->Send(Channel::End::kServer, [channel, finish, chain = std::move(chain)]() mutable {
+                        channel->Close(Channel::End::kClient);
+                        finish(std::move(chain));
+                      });
+                    };
+                    IstioCsr* const signer = channel->csr();
+                    if (channel->istiod() == nullptr && signer == nullptr) return;
+                    if (signer == nullptr ? !channel->istiod()->istiod().VerifyClient(peer.verified_chain).ok()
+                                          : !signer->Believes(peer.verified_chain)) {
+                      return channel->Send(Channel::End::kServer, [channel, finish] {
+                        channel->Close(Channel::End::kClient);
+                        finish(ClientCertificateRefused());
+                      });
+                    }
+                    if (signer != nullptr)
+                      return signer->CreateCertificate(std::move(peer), std::move(request), answer);
+                    channel->istiod()->istiod().CreateCertificate(std::move(peer), std::move(request), answer);
+                  });
   };
   if (plaintext) return DialAs(*this, site_, nullptr, dialled_as);
   DialWithTls(dialled_as);

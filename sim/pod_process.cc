@@ -18,6 +18,7 @@
 #include "fakes/envoy/apps/ext_authz_app.h"
 #include "fakes/envoy/tcp/grpc.h"
 #include "fakes/envoy/tls/tls.h"
+#include "fakes/kube/client/client.h"
 #include "fmt/format.h"
 #include "sim/agent/agent_start.h"
 #include "sim/agent/image_reference.h"
@@ -28,6 +29,8 @@
 #include "sim/apps/rate_limit_service.h"
 #include "sim/kernel/node_hosts.h"
 #include "sim/pod_calls.h"
+#include "sim/signing/istio_csr.h"
+#include "sim/signing/token_reviews.h"
 
 namespace wavetank::sim {
 namespace {
@@ -80,6 +83,7 @@ PodProcess::~PodProcess() {
   calls_ = nullptr;
   envoy_ = nullptr;
   agent_ = nullptr;
+  csr_ = nullptr;
   servers_.clear();
   site_.commons->network->Remove(workload_);
 }
@@ -104,6 +108,7 @@ void PodProcess::StartContainers() {
     return TryLater([this] { StartContainers(); });
   }
   if (failure_ = StartRateLimits(); !failure_.ok()) return TryLater([this] { StartContainers(); });
+  if (failure_ = StartIstioCsr(); !failure_.ok()) return TryLater([this] { StartContainers(); });
   started_ = commons.host->Now();
   TakeBehaviour();
   // Applications listen on the ports that their containers declare.
@@ -183,7 +188,30 @@ absl::Status PodProcess::StartRateLimits() {
   return absl::OkStatus();
 }
 
-absl::Status PodProcess::complaint() const { return limits_ == nullptr ? absl::OkStatus() : limits_->trouble(); }
+absl::Status PodProcess::StartIstioCsr() {
+  if (site_.observed) return absl::OkStatus();  // a record lacks its Secrets
+  std::optional<IstioCsrSettings> settings = IstioCsrSettings::Of(pod_->body);
+  if (!settings) return absl::OkStatus();
+  auto files = std::make_shared<PodFiles>(site_.cluster->api(), pod_, settings->container);
+  const auto roots = [files, path = settings->roots_file] { return files->Read(path); };
+  if (!settings->roots_file.empty() && !roots().ok()) {
+    return absl::NotFoundError(fmt::format("container {} ends: open {}: no such file or directory (--root-ca-file)",
+                                           settings->container, settings->roots_file));
+  }
+  Commons& commons = *site_.commons;
+  IstioCsr::Parts parts{*commons.channels, host_, workload_, name_, commons.seed, nullptr, nullptr, roots};
+  parts.client = fakekube::MakeClient(site_.cluster->api(), host_, "istio-csr/" + name_, commons.seed, {});
+  parts.reviewer = std::make_unique<TokenReviews>(*commons.host, site_.cluster->api(), *site_.tokens);
+  csr_ = std::make_unique<IstioCsr>(std::move(parts), *std::move(settings));
+  commons.network->at(workload_).ports[csr_->port()] = csr_->acceptor();
+  csr_->Start([this] { TellReady(); });
+  return absl::OkStatus();
+}
+
+absl::Status PodProcess::complaint() const {
+  if (csr_ != nullptr) return csr_->complaint();
+  return limits_ == nullptr ? absl::OkStatus() : limits_->trouble();
+}
 
 absl::StatusOr<std::string> PodProcess::RootCertificates() const {
   const kube::ObjectRef config_map =
@@ -399,6 +427,7 @@ std::string PodProcess::WhatProbeFinds() const {
 
 std::string PodProcess::Trouble() const {
   if (!failure_.ok()) return std::string(Message(failure_));
+  if (csr_ != nullptr && !csr_->ready()) return csr_->Trouble();
   if (!bootstrap_.has_value() || proxy_ready_) return "";
   if (const absl::StatusOr<std::string> roots = RootCertificates(); !roots.ok()) {
     return fmt::format("MountVolume.SetUp failed for volume \"istiod-ca-cert\" : configmap \"{}\" not found",
@@ -484,7 +513,8 @@ void PodProcess::OnLive() {
 }
 
 void PodProcess::TellReady() {
-  const bool ready = proxy_ready_ && app_ready_ && (agent_ == nullptr || agent_->ready());
+  const bool ready =
+      proxy_ready_ && app_ready_ && (agent_ == nullptr || agent_->ready()) && (csr_ == nullptr || csr_->ready());
   if (ready_ == nullptr || ready == told_ready_) return;
   told_ready_ = ready;
   ready_(ready);

@@ -23,6 +23,7 @@ namespace wavetank::sim {
 class AgentStart;
 class PodAgent;
 class PodCalls;
+class IstioCsr;
 class RateLimitService;
 
 class PodProcess final : public envoysim::EnvoyContext,
@@ -89,6 +90,8 @@ class PodProcess final : public envoysim::EnvoyContext,
   void StartContainers();
   // A container of envoyproxy/ratelimit, if there is one. Unavailable: it finds no Redis, and ends.
   absl::Status StartRateLimits();
+  // A container of cert-manager's istio-csr, if there is one. NotFound: a file that its arguments name is not there.
+  absl::Status StartIstioCsr();
   void StartProxy();
   void TryLater(Callback again);  // as the kubelet does, ever more seldom
   // Before it answers, its application calls others; false: it has nothing to call for this request.
@@ -127,6 +130,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   bool authorizer_ = false;                   // a container's image is Istio's sample authorizer, ".../ext-authz:TAG"
   bool httpbin_ = false;                      // one's is Istio's sample httpbin
   std::unique_ptr<RateLimitService> limits_;  // null: no container of it is one
+  std::unique_ptr<IstioCsr> csr_;             // null: no container of it signs certificates
   WorkloadId workload_{};
   std::optional<pilot::ProxyBootstrap> bootstrap_;  // nothing: not injected, or its agent cannot start
   std::shared_ptr<AgentStart> agent_start_;

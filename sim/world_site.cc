@@ -17,6 +17,7 @@
 #include "sim/istiod_run.h"
 #include "sim/mending/installation.h"
 #include "sim/network/kube_proxy.h"
+#include "sim/signing/istio_csr_settings.h"
 
 namespace wavetank::sim {
 
@@ -315,10 +316,38 @@ void World::Site::Start(const kube::ObjectRef& pod, std::function<void(bool)> re
   std::unique_ptr<PodProcess>& process = pods_[name];
   process = std::make_unique<PodProcess>(place_, pod);
   if (IsIstiodPod(*pod) && config_.primary()) {
-    StartIstiod(name, process->workload(), std::move(ready));
+    StartIstiodAfterIstioCsr(pod, std::move(ready), Duration::zero());
   } else {
     process->Start(std::move(ready));
   }
+}
+
+bool World::Site::AwaitsIstioCsr(const kube::Object& istiod) const {
+  const fakekube::ApiServer& api = cluster_->api();
+  const auto& volumes = Items(At(istiod.body, {"spec", "volumes"}));
+  const bool lacks = std::any_of(volumes.begin(), volumes.end(), [&](const json& volume) {
+    return Text(At(volume, "secret"), "secretName") == IstioCsrSettings::kIstiodSecret &&
+           api.Get("Secret", {istiod.meta.ns, IstioCsrSettings::kIstiodSecret}) == nullptr;
+  });
+  if (!lacks) return false;
+  const auto deployments = api.List("Deployment");
+  return std::any_of(deployments.begin(), deployments.end(), [&](const kube::ObjectRef& deployment) {
+    const auto csr = IstioCsrSettings::Of(At(deployment->body, {"spec", "template"}));
+    return csr && csr->makes_istiod_certificate && csr->istiod_namespace == istiod.meta.ns;
+  });
+}
+
+void World::Site::StartIstiodAfterIstioCsr(const kube::ObjectRef& pod, std::function<void(bool)> ready,
+                                           Duration waited) {
+  static constexpr Duration kPatience = 30s, kLook = 500ms;
+  const kube::NamespacedName name{pod->meta.ns, pod->meta.name};
+  const auto at = pods_.find(name);
+  if (at == pods_.end() || at->second->pod()->meta.uid != pod->meta.uid) return;
+  if (waited >= kPatience || !AwaitsIstioCsr(*pod)) return StartIstiod(name, at->second->workload(), std::move(ready));
+  world_.host_->RunAfter(kLook,
+                         [this, weak = std::weak_ptr<int>(alive_), pod, ready = std::move(ready), waited]() mutable {
+                           if (!weak.expired()) StartIstiodAfterIstioCsr(pod, std::move(ready), waited + kLook);
+                         });
 }
 
 void World::Site::Restated(const kube::ObjectRef& pod) {

@@ -126,6 +126,10 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   bool Contested() const;
   void ContestElections();
   void StartIstiod(const kube::NamespacedName& name, WorkloadId workload, std::function<void(bool)> ready);
+  // The same, once the certificate is there that an istio-csr makes for it. Manifests tell no order, and istio-csr's
+  // guide installs it first; an istiod that starts before has none until it starts again.
+  void StartIstiodAfterIstioCsr(const kube::ObjectRef& pod, std::function<void(bool)> ready, Duration waited);
+  bool AwaitsIstioCsr(const kube::Object& istiod) const;
   void AskWebhooks(std::shared_ptr<AdmissionRound> round, nlohmann::json pod);
   void CallWebhook(nlohmann::json pod, const pilot::WebhookTarget& target, const std::string& ca_bundle,
                    absl::AnyInvocable<void(absl::StatusOr<nlohmann::json>)> done);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
@@ -256,6 +257,27 @@ void EachInjected(const Mesh& mesh, const MeshCluster& cluster, Fn fn) {
 // Ports of a proxy's own that kubelets may ask (istio.io, application requirements).
 bool IsProxysHealthPort(int64_t port) { return port == 15020 || port == 15021 || port == 15090; }
 
+// Its arguments or variables say the number, and so what listens there ("--health-probe-bind-address=:8081").
+bool IsTold(const json& container, int64_t number) {
+  const std::string digits = std::to_string(number);
+  const auto says = [&](const std::string& text) {
+    for (size_t at = text.find(digits); at != text.npos; at = text.find(digits, at + 1)) {
+      const size_t after = at + digits.size();
+      const bool begins = at == 0 || !absl::ascii_isdigit(static_cast<unsigned char>(text[at - 1]));
+      const bool ends = after == text.size() || !absl::ascii_isdigit(static_cast<unsigned char>(text[after]));
+      if (begins && ends) return true;
+    }
+    return false;
+  };
+  for (const char* words : {"command", "args"}) {
+    for (const json& word : Items(At(container, words))) {
+      if (says(TextOf(word))) return true;
+    }
+  }
+  const json& variables = Items(At(container, "env"));
+  return std::any_of(variables.begin(), variables.end(), [&](const json& v) { return says(Text(v, "value")); });
+}
+
 // kubernetes: pkg/kubelet/prober, ResolveContainerPort: a name must be one of the container's ports. A number that a
 // container which names its ports leaves out may be served all the same, and mostly is not.
 void ProbesMeetNobody(const Mesh& mesh, Findings& findings) {
@@ -286,7 +308,7 @@ void ProbesMeetNobody(const Mesh& mesh, Findings& findings) {
             findings.Add(cluster, object,
                          fmt::format("{}'{}', and no port of the container has that name", said, TextOf(port)));
           } else if (number != 0 && !numbers.empty() && !metrics_alone && !numbers.contains(number) &&
-                     !IsProxysHealthPort(number) && (proxy || probed[number] < 2)) {
+                     !IsProxysHealthPort(number) && (proxy || probed[number] < 2) && !IsTold(container, number)) {
             findings.Add(cluster, object,
                          fmt::format("{}{}, and the container declares {}{}", said, number, fmt::join(numbers, ", "),
                                      proxy ? "; a proxy answers /healthz/ready at 15021" : ""));

@@ -272,10 +272,22 @@ bool KeptOnPurpose(const Mesh& mesh, const RequestOutcome& r) {
   return false;
 }
 
+// A name that is no name there, and need not be.
+bool OfMembersElsewhere(const Mesh& mesh, const RequestOutcome& r) {
+  const MeshCluster* there = mesh.Find(r.cluster);
+  if (there == nullptr || r.reasons.empty() || r.reasons.front().find("no such host") == std::string::npos)
+    return false;
+  return std::any_of(mesh.clusters().begin(), mesh.clusters().end(), [&](const auto& home) {
+    const kube::ObjectRef service = mesh.Get(*home, "Service", r.ns, r.service);
+    return service != nullptr && home.get() != there && NamesMembersAtHome(mesh, *home, *service, *there);
+  });
+}
+
 void RequestsFail(const Mesh& mesh, Findings& findings) {
   for (const RequestOutcome& r : findings.requests()) {
     const bool retried = r.failed == 0 && r.retried * 4 >= r.sent;
     if ((r.failed == 0 && !retried) || Explained(mesh, r, findings.before()) || KeptOnPurpose(mesh, r)) continue;
+    if (OfMembersElsewhere(mesh, r)) continue;
     const std::string message =
         retried ? fmt::format(
                       "{} of {} requests from {} to port {} get through after a retry alone: some of its endpoints "

@@ -20,6 +20,7 @@
 #include "fakes/envoy/envoy.h"
 #include "fakes/envoy/lb/endpoint_table.h"
 #include "fmt/format.h"
+#include "sim/signing/istio_csr_settings.h"
 #include "sim/world_site.h"
 
 namespace wavetank::check {
@@ -277,8 +278,28 @@ bool SidecarHasFile(const sim::PodProcess& pod, const std::string& path) {
   return false;
 }
 
+bool NamesMembersAtHome(const Mesh& mesh, const MeshCluster& home, const kube::Object& service,
+                        const MeshCluster& there) {
+  if (Text(At(service.body, "spec"), "clusterIP") != "None") return false;
+  const auto governs = [&](const kube::ObjectRef& set) {
+    return set->meta.ns == service.meta.ns && Text(At(set->body, "spec"), "serviceName") == service.meta.name;
+  };
+  const auto sets = mesh.List(home, "StatefulSet");
+  if (std::none_of(sets.begin(), sets.end(), governs)) return false;
+  std::set<const sim::PodProcess*> reached;
+  for (const kube::ObjectRef& other : mesh.List(home, "Service")) {
+    if (other->meta.ns != service.meta.ns || other->meta.name == service.meta.name) continue;
+    if (mesh.Get(there, "Service", other->meta.ns, other->meta.name) == nullptr) continue;
+    for (const sim::PodProcess* pod : Behind(mesh, home, *other)) reached.insert(pod);
+  }
+  const auto members = Behind(mesh, home, service);
+  return !members.empty() &&
+         std::all_of(members.begin(), members.end(), [&](const sim::PodProcess* pod) { return reached.contains(pod); });
+}
+
 bool IsApplication(const sim::PodProcess& pod) {
-  return !pod.app().empty() && pod.app() != "istiod" && !IsSystemNamespace(pod.pod()->meta.ns);
+  return !pod.app().empty() && pod.app() != "istiod" && !IsSystemNamespace(pod.pod()->meta.ns) &&
+         !sim::IstioCsrSettings::Of(pod.pod()->body);
 }
 
 namespace {

@@ -79,6 +79,11 @@ std::string NetworkOfGateway(const kube::Object& service);
 // Pods of the cluster that a Service of it selects.
 std::vector<const sim::PodProcess*> Behind(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& service);
 
+// A headless Service of `home` that gives the pods of a StatefulSet their names there, while clients of `there` have
+// another Service for each of these pods, as databases over several clusters have for each member.
+bool NamesMembersAtHome(const Mesh& mesh, const MeshCluster& home, const kube::Object& service,
+                        const MeshCluster& there);
+
 // Services of the pod's cluster that select it.
 std::vector<kube::ObjectRef> ServicesBefore(const Mesh& mesh, const sim::PodProcess& pod);
 

@@ -273,7 +273,7 @@ void NameUnknown(const Mesh& mesh, Findings& findings) {
     for (const auto& cluster : mesh.clusters()) {
       const bool here =
           std::any_of(found.begin(), found.end(), [&](const Found& f) { return f.cluster == cluster.get(); });
-      if (here) continue;
+      if (here || NamesMembersAtHome(mesh, *found[0].cluster, *found[0].object, *cluster)) continue;
       const auto pods = mesh.Pods(*cluster);
       const auto client = std::find_if(pods.begin(), pods.end(), [&, ns = &name.first](const auto* pod) {
         return IsApplication(*pod) && pod->bootstrap() && pod->pod()->meta.ns == *ns;

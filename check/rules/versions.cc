@@ -256,6 +256,32 @@ kube::ObjectRef WithoutCa(const Mesh& mesh, const MeshCluster& cluster) {
   return nullptr;
 }
 
+// What istio-csr logs, with the value of its chart that decides (istio-csr: pkg/server/auth.go, pkg/certmanager).
+void ExplainIstioCsr(const std::string& complaint, Findings& findings) {
+  const auto says = [&](std::string_view what) { return complaint.find(what) != complaint.npos; };
+  if (says("kube client")) {
+    findings.Explain("istio-csr reviews tokens of the one cluster that its --cluster-id names, and signs for no other",
+                     "give it the CLUSTER_ID of its cluster's pods: app.server.clusterID, as global.multiCluster."
+                     "clusterName of istiod");
+  } else if (says("failed to match URIs")) {
+    findings.Explain("istio-csr takes callers for identities of its own --trust-domain",
+                     "give it the mesh's trust domain: app.tls.trustDomain, as meshConfig.trustDomain");
+  } else if (says("private-key-secret-name")) {
+    findings.Explain("an issuer that is self-signed signs with the requester's own key, and for nobody else",
+                     "let it issue a CA Certificate, and an issuer of kind ca sign with its Secret");
+  } else if (says("Referenced ")) {
+    findings.Explain("cert-manager has no such issuer, or it has no key, and istio-csr waits for it",
+                     "create the issuer in --certificate-namespace (app.certmanager.namespace), or mend "
+                     "app.certmanager.issuer");
+  } else if (says("current mesh roots") || says("tells no CA")) {
+    findings.Explain(
+        "istio-csr signs under the roots of --root-ca-file, or else of what its issuer says that its CA is",
+        "put the issuer's root into that file (app.tls.rootCAFile)");
+  } else if (says("istio-csr sends ") || says("serving certificate")) {
+    findings.Explain("proxies whose caAddress leads to istio-csr have no certificate", "see the log of its pod");
+  }
+}
+
 void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
   std::set<std::string, std::less<>> without;  // clusters that no istiod serves
   for (const auto& cluster : mesh.clusters()) {
@@ -289,15 +315,17 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
     const bool complains = std::any_of(complaints.begin(), complaints.end(), [&](const std::string& each) {
       return each.starts_with(cluster->name + ": pod ") && each.find("webhook") != each.npos;
     });
-    if (istiod == nullptr || !complains) continue;
+    const bool shows = cluster->istiod != nullptr && cluster->istiod->serving_certificate() != nullptr;
+    if (istiod == nullptr || !complains || shows) continue;
     cause[cluster->name] = "ENABLE_CA_SERVER of istiod is false";
     findings.Add(*cluster, *istiod,
                  "ENABLE_CA_SERVER is false: istiod has no CA, so it makes itself no certificate, does not listen on "
                  "15017 and leaves its webhook's caBundle empty");
     // istiod: pilot/pkg/bootstrap/server.go, initIstiodCerts and isCADisabled.
-    findings.Explain("nobody injects, and proxies of this istiod get no certificate from it",
-                     "leave ENABLE_CA_SERVER out; or give istiod certificates of another (--tlsCertFile, --tlsKeyFile, "
-                     "--caCertFile, the webhook's caBundle by hand) and the proxies a CA (caAddress)");
+    findings.Explain(
+        "nobody injects, and proxies of this istiod get no certificate from it",
+        "leave ENABLE_CA_SERVER out; or give istiod certificates of another (--tlsCertFile, --tlsKeyFile, "
+        "--caCertFile, or Secret istiod-tls as of cert-manager's istio-csr) and the proxies a CA (caAddress)");
   }
   for (const std::string& complaint : complaints) {
     if (elsewhere.contains(complaint) || NotStored(mesh, complaint, findings)) continue;
@@ -323,8 +351,11 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
                          "mend hub and tag where they come from: the pod's template, sidecar.istio.io/proxyImage, "
                          "global.hub and global.tag of the injector's values, or hub and tag of the IstioOperator");
     }
-    if (const auto why = cause.find(cluster); why != cause.end())
+    if (complaint.find("istio-csr") != complaint.npos) {
+      ExplainIstioCsr(complaint, findings);
+    } else if (const auto why = cause.find(cluster); why != cause.end()) {
       findings.Explain(why->second, "mend that first: this follows from it");
+    }
     if (without.contains(cluster))
       findings.Explain("no istiod serves " + cluster, "mend that first: this may follow from it");
   }
@@ -343,6 +374,10 @@ std::pair<std::string, std::string> CauseOf(const std::string& words, const Mesh
     return {
         "discoveryAddress or CA_ADDR leads to istiod's webhooks (Service port 443, 15017), which are no gRPC server",
         "let it end in :15012"};
+  if (says("create certificate: ") && says("x509: certificate is valid for"))
+    return {"CA_ADDR (caAddress) names the signer by a host that its certificate does not have",
+            "write a host that it has; of istio-csr app.tls.certificateDNSNames (--serving-certificate-dns-names) says "
+            "which those are"};
   if (says("no such host"))
     return {"discoveryAddress or CA_ADDR (caAddress) names a host that the pod's DNS does not know",
             "write SERVICE.NAMESPACE.svc:15012 of an istiod, or bring the Service"};
@@ -361,8 +396,18 @@ bool WaitsForConfiguration(std::string_view trouble) {
          trouble.find("is not live") != std::string_view::npos;
 }
 
+// Of an istio-csr of that cluster which complains: its words; empty: there is none.
+std::string SenderAway(const std::vector<std::string>& complaints, std::string_view cluster) {
+  for (const std::string& each : complaints) {
+    const size_t at = each.find("istio-csr");
+    if (each.starts_with(fmt::format("{}: pod ", cluster)) && at != each.npos) return each.substr(each.find(": ") + 2);
+  }
+  return "";
+}
+
 // What its agent or Envoy says of each application's or gateway's proxy that waits for something.
 void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
+  const std::vector<std::string> complaints = mesh.world().Complaints();
   std::map<std::pair<std::string, std::string>, std::pair<kube::ObjectRef, std::vector<std::string>>> by_owner;
   for (const auto& cluster : mesh.clusters()) {
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
@@ -393,7 +438,14 @@ void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
                                    primary->name, cluster.name),
                        "mend CLUSTER_ID first: this follows from it");
     }
-    if (const auto [why, remedy] = CauseOf(entry.second.front(), primary); !why.empty()) findings.Explain(why, remedy);
+    const std::string signer = entry.second.front().find("create certificate: ") == std::string::npos
+                                   ? std::string()
+                                   : SenderAway(complaints, cluster.name);
+    if (!signer.empty()) {
+      findings.Explain(signer, "mend that first (WT700): this follows from it");
+    } else if (const auto [why, remedy] = CauseOf(entry.second.front(), primary); !why.empty()) {
+      findings.Explain(why, remedy);
+    }
     if (WaitsForConfiguration(entry.second.front()) && primary != nullptr &&
         std::any_of(findings.before().begin(), findings.before().end(),
                     [&](const Finding& f) { return f.rule->code == "IST0161" && f.cluster == primary->name; }))

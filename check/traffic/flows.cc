@@ -11,13 +11,15 @@
 #include "scenarios/answers/request_story.h"
 #include "scenarios/mesh/world.h"
 #include "sim/inputs/kinds/traffic.h"
+#include "sim/signing/istio_csr_settings.h"
 
 namespace wavetank::check {
 namespace {
 
 bool IsClient(const Mesh& mesh, const sim::PodProcess& pod) {
   return !pod.app().empty() && pod.app() != "istiod" && !pod.router() && pod.pod()->meta.ns != "kube-system" &&
-         pod.pod()->meta.ns != "istio-system" && !mesh.HoldsControlPlane(pod.pod()->meta.ns);
+         pod.pod()->meta.ns != "istio-system" && !mesh.HoldsControlPlane(pod.pod()->meta.ns) &&
+         !sim::IstioCsrSettings::Of(pod.pod()->body);
 }
 
 // Namespace, Service and port that lead to application pods in some cluster.
@@ -37,7 +39,7 @@ std::set<std::tuple<std::string, std::string, int>> Targets(const Mesh& mesh) {
             selected = selected && it != pod->pod()->meta.labels.end() && it->second == value;
           }
           // Where nothing listens, everything fails before and after.
-          if (!selected || port.protocol != "TCP") continue;
+          if (!selected || port.protocol != "TCP" || sim::IstioCsrSettings::Of(pod->pod()->body)) continue;
           // A headless one's name is that of its pods' addresses, at which nothing maps ports.
           const int target =
               service.cluster_ip == "None" ? port.port : kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));

@@ -210,6 +210,7 @@ struct Istiod::Impl {
 
   void OnClusterStarted(const ClusterId& id, kube::Client& cluster, bool config_cluster);
   void ServeCluster(const ClusterId& id, kube::Client& cluster, bool config_cluster);
+  void DistributeRoots(const ClusterId& id, kube::Client& cluster, bool config_cluster);
   std::unique_ptr<election::ClusterElections> MakeElections(const ClusterId& id, kube::Client& cluster, bool remote);
   void OnService(const ServiceRef& old, const ServiceRef& now, Event event);
   Environment CurrentEnvironment();
@@ -698,7 +699,6 @@ void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, 
         });
     exports->Start();
   }
-  if (!security_server->HasCertificates()) return;
   if (config_cluster) return ServeCluster(id, cluster, true);
   if (!options.external) return;
   // An external istiod serves those clusters that name it. Asked once, as in 1.18.2: an annotation that comes later has
@@ -718,7 +718,7 @@ void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, 
                }));
 }
 
-void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster, bool config_cluster) {
+void Istiod::Impl::DistributeRoots(const ClusterId& id, kube::Client& cluster, bool config_cluster) {
   ClusterExtras& extra = extras[id];
   lines.Say(fmt::format("joining leader-election for {} in {} on cluster {}", election::kNamespaceController,
                         options.system_namespace, id.str()),
@@ -738,6 +738,13 @@ void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster, bool
       [this, id] {
         if (const auto of = extras.find(id); of != extras.end()) of->second.namespaces = nullptr;
       });
+}
+
+void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster, bool config_cluster) {
+  // Only an istiod with an authority distributes roots (istiod: pilot/pkg/bootstrap/server.go,
+  // shouldStartNsController); its certificate may be somebody else's.
+  if (security_server->HasCertificates()) DistributeRoots(id, cluster, config_cluster);
+  ClusterExtras& extra = extras[id];
   // Without an election: each revision patches its own. Where INJECTION_WEBHOOK_CONFIG_NAME is empty somebody else does
   // (istiod: pilot/pkg/bootstrap/sidecarinjector.go, pilot/pkg/serviceregistry/kube/controller/multicluster.go).
   if (!options.patches_injection) return;

@@ -12,6 +12,7 @@
 #include "core/base/status.h"
 #include "core/kube/yaml.h"
 #include "fakes/kube/objects/kinds.h"
+#include "fakes/kube/objects/manifest_folders.h"
 #include "fmt/format.h"
 #include "scenarios/language/install_setting.h"
 #include "scenarios/mesh/istioctl.h"
@@ -258,6 +259,12 @@ absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const ManifestSpec&
   if (!out.ok()) return out;
   if (notes != nullptr && out->empty() && others.found.empty())
     notes->push_back(fmt::format("{}: it holds no object, and has no effect here", spec.path));
+  if (const std::string below = spec.OfNoFile() ? "" : fakekube::NameFoldersLeftOut(spec.path);
+      notes != nullptr && !below.empty()) {
+    notes->push_back(
+        fmt::format("{}: what is in {} is not read with it, as by `kubectl apply -f` without -R; name that folder, too",
+                    spec.path, below));
+  }
   std::vector<bool> taken(spec.set.size());
   for (fakekube::Manifest& other : others.found) {
     if (!IsOperator(other.object)) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "fmt/ranges.h"
 #include "scenarios/mesh/field_hints.h"
 #include "scenarios/mesh/unheeded_gateway_api.h"
+#include "sim/signing/istio_csr_settings.h"
 
 namespace wavetank::scenario {
 namespace {
@@ -47,7 +49,8 @@ bool WithoutActors(const fakekube::GroupKind& kind) {
          (group == "autoscaling" && name != "HorizontalPodAutoscaler") ||
          (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement" && name != "BGPAdvertisement" &&
           name != "BGPPeer") ||
-         (group == "cert-manager.io" && name != "Certificate" && name != "Issuer" && name != "ClusterIssuer") ||
+         (group == "cert-manager.io" && name != "Certificate" && name != "CertificateRequest" && name != "Issuer" &&
+          name != "ClusterIssuer") ||
          group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
          (group.empty() && name == "PersistentVolumeClaim");
 }
@@ -178,11 +181,16 @@ std::vector<std::string> UnheededIn(const json& object) {
                Text(At(pod, {"metadata", "annotations"}), pilot::kProxyConfigAnnotation), &out);
   AddFields(kind, path, At(pod, "spec"), kOfPods, &out);
   const bool istiod = At(pod, {"metadata", "labels", "app"}) == "istiod";
+  const std::optional<sim::IstioCsrSettings> csr = sim::IstioCsrSettings::Of(pod);
   for (const json& container : Items(At(pod, {"spec", "containers"}))) {
-    // The readiness of these is simulated: istiod's is its own, the proxy's its Envoy's.
+    // The readiness of these is simulated: istiod's and istio-csr's are their own, the proxy's its Envoy's.
     const std::string name = Text(container, "name");
-    if (name == "istio-proxy" || (istiod && name == "discovery")) continue;
+    if (name == "istio-proxy" || (istiod && name == "discovery") || (csr && name == csr->container)) continue;
     AddFields(kind, path + "containers[].", container, kOfContainers, &out);
+  }
+  if (csr) {
+    for (const std::string& argument : csr->unheeded)
+      out.push_back(fmt::format("{}: {} has no effect here", Named(object), argument));
   }
   if (!istiod) return out;
   for (const std::string& what : pilot::UnheededSettings(pod))

@@ -26,6 +26,7 @@
 #include "sim/inputs/kinds/remote_secret.h"
 #include "sim/inputs/kinds/web.h"
 #include "sim/mending/installation.h"
+#include "sim/signing/istio_csr_settings.h"
 
 namespace wavetank::scenario {
 
@@ -44,6 +45,26 @@ namespace {
 
 bool InSystemNamespace(const json& object, const SystemNamespaceSet& system) {
   return system.contains(TextOf(At(object, {"metadata", "namespace"})));
+}
+
+// Where cert-manager's istio-csr runs, from which istiods and proxies have their certificates.
+std::set<std::string> NamespacesOfIstioCsr(const std::vector<json>& objects) {
+  std::set<std::string> out;
+  for (const json& object : objects) {
+    if (sim::IstioCsrSettings::Of(At(object, {"spec", "template"})))
+      out.insert(Text(At(object, "metadata"), "namespace"));
+  }
+  return out;
+}
+
+// Guides install istio-csr and its issuers before Istio.
+bool BelongsToIstioCsr(const json& object, const std::set<std::string>& namespaces) {
+  if (namespaces.empty()) return false;
+  if (Text(object, "apiVersion").starts_with("cert-manager.io/")) return true;
+  if (!namespaces.contains(Text(At(object, "metadata"), "namespace"))) return false;
+  const std::string kind = Text(object, "kind");
+  if (kind == "Deployment") return sim::IstioCsrSettings::Of(At(object, {"spec", "template"})).has_value();
+  return kind == "Service" || kind == "ConfigMap" || kind == "Secret" || kind == "ServiceAccount";
 }
 
 // What must be there before pods are: the control plane and what it reads.
@@ -171,8 +192,10 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     // Where it belongs is known by the istiod, if that is elsewhere.
     const bool elsewhere = MainOf(own) != sim::kSystemNamespace;
     if (plugs_in && !elsewhere) out.phases[0].push_back(plugged);
+    const std::set<std::string> csr = NamespacesOfIstioCsr(*objects);
     for (json& object : *objects) {
-      const int phase = BelongsToControlPlane(object, own) ? 0 : InSystemNamespace(object, own) ? 1 : 2;
+      const bool first = BelongsToControlPlane(object, own) || BelongsToIstioCsr(object, csr);
+      const int phase = first ? 0 : InSystemNamespace(object, own) ? 1 : 2;
       out.phases[phase].push_back(ApplyObject{cluster.name, std::move(object)});
     }
     if (plugs_in && elsewhere) out.phases[0].push_back(plugged);

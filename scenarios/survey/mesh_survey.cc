@@ -22,6 +22,7 @@
 #include "scenarios/results/nacks.h"
 #include "scenarios/runner/start.h"
 #include "sim/inputs/kinds/objects.h"
+#include "sim/signing/istio_csr_settings.h"
 #include "sim/world.h"
 
 namespace wavetank::scenario {
@@ -99,7 +100,7 @@ class Surveyor {
     for (const sim::PodProcess* pod : world_->Pods()) {
       if (pod->app().empty() || pod->app() == "istiod" || pilot::HasProxy(pod->pod()->body)) continue;
       if (!world_->WhyLeftOut(*pod).empty()) continue;  // LeftOut() says why it has none
-      if (IsAgentOfNodes(*pod) || IsOfAmbient(*pod)) continue;
+      if (ServesTheMesh(*pod) || IsOfAmbient(*pod)) continue;
       apps[{pod->site().name, pod->pod()->meta.ns}].insert(pod->app());
     }
     for (const auto& [where, names] : apps) {
@@ -121,8 +122,11 @@ class Surveyor {
     return ns != nullptr && mode != ns->meta.labels.end() && mode->second == "ambient";
   }
 
-  // Of the system, on each node: istio-cni, ztunnel, kube-proxy.
-  bool IsAgentOfNodes(const sim::PodProcess& pod) const {
+  static bool IsSigner(const sim::PodProcess* pod) { return sim::IstioCsrSettings::Of(pod->pod()->body).has_value(); }
+
+  // Of the system: on each node istio-cni, ztunnel, kube-proxy; cert-manager's istio-csr.
+  bool ServesTheMesh(const sim::PodProcess& pod) const {
+    if (IsSigner(&pod)) return true;
     const json& owners = Items(At(pod.pod()->body, {"metadata", "ownerReferences"}));
     return OfTheSystem(pod.pod()->meta.ns) && std::any_of(owners.begin(), owners.end(), [](const json& owner) {
              return Text(owner, "kind") == "DaemonSet";
@@ -170,14 +174,17 @@ class Surveyor {
   absl::Status SendRequests() {
     std::set<std::tuple<std::string, std::string, std::string>> clients;  // cluster, namespace, app
     for (const sim::PodProcess* pod : world_->Pods()) {
-      if (pod->app().empty() || pod->app() == "istiod" || pod->router() || IsAgentOfNodes(*pod)) continue;
+      if (pod->app().empty() || pod->app() == "istiod" || pod->router() || ServesTheMesh(*pod)) continue;
       clients.insert({pod->site().name, pod->pod()->meta.ns, pod->app()});
     }
     std::set<std::tuple<std::string, std::string, int>> targets;  // namespace, Service, port
     for (const ClusterSpec& cluster : scenario_.clusters) {
       for (const kube::ObjectRef& object : world_->cluster(cluster.name).api().List("Service")) {
-        if (OfTheSystem(object->meta.ns)) continue;
-        for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+        const kube::Service& service = kube::ParseService(*object);
+        const auto behind = PodsOf(cluster.name, *object, service);
+        const bool signs = service.has_selector && std::any_of(behind.begin(), behind.end(), IsSigner);
+        if (OfTheSystem(object->meta.ns) || signs) continue;
+        for (const kube::ServicePort& port : service.ports) {
           if (port.protocol == "TCP") targets.insert({object->meta.ns, object->meta.name, port.port});
         }
       }

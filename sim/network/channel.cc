@@ -64,7 +64,7 @@ void Channel::ClientHandler::OnTls(ConnectionId connection, const TlsOutcome& ou
     return;
   }
   if (channel->closed_) return;
-  WAVETANK_ASSERT(channel->istiod_ != nullptr);  // the server's handshake came first
+  WAVETANK_ASSERT(channel->istiod_ != nullptr || channel->csr_ != nullptr);  // the server's handshake came first
   channel->open_ = true;
   if (channel->on_open_ != nullptr) std::exchange(channel->on_open_, nullptr)(absl::OkStatus());
 }
@@ -138,7 +138,8 @@ class ChannelServer::Handler final : public ConnectionHandler {
     const SiteId a = channels.network_.at(channel->client_workload_).site;
     const SiteId b = channels.network_.at(server_.workload_).site;
     channel->line_ = channel->client_workload_ == server_.workload_ ? nullptr : &channels.links_.Between(a, b);
-    channel->istiod_ = &server_.istiod_;
+    channel->istiod_ = server_.istiod_;
+    channel->csr_ = server_.csr_;
     channel->speaks_grpc_ = server_.speaks_ == Speaks::kGrpc;
   }
   void OnRequest(ConnectionId connection, ExchangeId, const RequestSpec&, Duration) override {
@@ -273,6 +274,7 @@ void Channel::Tell(End end, const absl::Status& why) {
 
 void Channel::EndSession() {
   istiod_ = nullptr;
+  csr_ = nullptr;
   // A session may end itself from within its own calls.
   if (session_ != nullptr) owner_.world_.Post([session = std::exchange(session_, nullptr)] {});
 }
@@ -289,7 +291,11 @@ void Channel::Break(const absl::Status& why) {
 ChannelServer::ChannelServer(Channels& channels, Host& host, WorkloadId workload,
                              std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, IstiodProcess& istiod,
                              Speaks speaks)
-    : channels_(channels), host_(host), workload_(workload), tls_(std::move(tls)), istiod_(istiod), speaks_(speaks) {}
+    : channels_(channels), host_(host), workload_(workload), tls_(std::move(tls)), istiod_(&istiod), speaks_(speaks) {}
+
+ChannelServer::ChannelServer(Channels& channels, Host& host, WorkloadId workload,
+                             std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, IstioCsr& csr)
+    : channels_(channels), host_(host), workload_(workload), tls_(std::move(tls)), csr_(&csr) {}
 
 ChannelServer::~ChannelServer() {
   for (const auto& [connection, handler] : handlers_) {

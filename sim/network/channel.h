@@ -25,6 +25,7 @@ namespace wavetank::sim {
 inline constexpr Duration kKeepaliveGiveUp = 40s;
 
 class Channels;
+class IstioCsr;
 class IstiodProcess;
 
 // What the server keeps for a channel; ends with it.
@@ -48,8 +49,9 @@ class Channel final : public std::enable_shared_from_this<Channel> {
   }
 
   bool open() const { return open_; }
-  // The listener at the far end; only within what runs there.
+  // The listener at the far end, one of the two; only within what runs there.
   IstiodProcess* istiod() const { return istiod_; }
+  IstioCsr* csr() const { return csr_; }
   bool speaks_grpc() const { return speaks_grpc_; }
   void set_session(std::shared_ptr<ChannelSession> session) { session_ = std::move(session); }
   const std::shared_ptr<ChannelSession>& session() const { return session_; }
@@ -97,6 +99,7 @@ class Channel final : public std::enable_shared_from_this<Channel> {
   ClientHandler client_;
   class ChannelServer* server_ = nullptr;
   IstiodProcess* istiod_ = nullptr;
+  IstioCsr* csr_ = nullptr;
   bool speaks_grpc_ = true;
   std::shared_ptr<ChannelSession> session_;
   Host* hosts_[2] = {nullptr, nullptr};  // by End
@@ -113,7 +116,7 @@ class Channel final : public std::enable_shared_from_this<Channel> {
 };
 using ChannelRef = std::shared_ptr<Channel>;
 
-// One port on which an istiod listens.
+// One port on which an istiod listens, or who signs in its place.
 class ChannelServer final : public envoysim::Acceptor {
  public:
   enum class Speaks : uint8_t { kGrpc, kHttp };  // of HTTP alone: to a gRPC call it answers 404
@@ -121,6 +124,8 @@ class ChannelServer final : public envoysim::Acceptor {
   ChannelServer(Channels& channels, Host& host, WorkloadId workload,
                 std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, IstiodProcess& istiod,
                 Speaks speaks = Speaks::kGrpc);
+  ChannelServer(Channels& channels, Host& host, WorkloadId workload,
+                std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, IstioCsr& csr);
   ~ChannelServer() override;  // resets what is open
 
   envoysim::ConnectionHandler* Accept(envoysim::ConnectionId connection, const envoysim::AcceptInfo& info) override;
@@ -132,8 +137,9 @@ class ChannelServer final : public envoysim::Acceptor {
   Host& host_;
   WorkloadId workload_;
   std::function<std::shared_ptr<const envoysim::TlsServer>()> tls_;
-  IstiodProcess& istiod_;
-  Speaks speaks_;
+  IstiodProcess* const istiod_ = nullptr;
+  IstioCsr* const csr_ = nullptr;
+  Speaks speaks_ = Speaks::kGrpc;
   std::map<envoysim::ConnectionId, std::unique_ptr<Handler>> handlers_;
 };
 

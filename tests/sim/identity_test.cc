@@ -226,5 +226,151 @@ TEST_F(ProvisionedIdentity, ACertificateOfStrangersIsRefusedInTheHandshake) {
   EXPECT_THAT(Trouble(), HasSubstr("remote error: tls: bad certificate"));
 }
 
+// cert-manager's istio-csr, as its chart installs it, and an istiod without an authority whose certificate is a Secret.
+class SignedByIstioCsr : public IdentityWorld {
+ protected:
+  static constexpr const char* kNs = "cert-manager";
+  static constexpr const char* kApp = "cert-manager-istio-csr";
+
+  // `arguments` come after the chart's, and so in their place. `certificate`: the chart makes istiod's.
+  void Csr(const json& arguments, bool certificate = true) {
+    Put({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", kNs}}}});
+    const json issuer = {{"name", "mesh"}, {"kind", "ClusterIssuer"}, {"group", "cert-manager.io"}};
+    if (certificate) {
+      Put({{"apiVersion", "cert-manager.io/v1"},
+           {"kind", "Certificate"},
+           {"metadata", {{"name", "istiod"}, {"namespace", kSystemNamespace}}},
+           {"spec",
+            {{"commonName", "istiod.istio-system.svc"},
+             {"dnsNames", json::array({"istiod.istio-system.svc"})},
+             {"secretName", "istiod-tls"},
+             {"duration", "1h"},
+             {"renewBefore", "30m"},
+             {"issuerRef", issuer}}}});
+    }
+    Put({{"apiVersion", "v1"},
+         {"kind", "Service"},
+         {"metadata", {{"name", kApp}, {"namespace", kNs}}},
+         {"spec", {{"selector", {{"app", kApp}}}, {"ports", json::array({{{"port", 443}, {"targetPort", 6443}}})}}}});
+    json args = json::array({"--issuer-name=mesh", "--issuer-kind=ClusterIssuer", "--cluster-id=cluster1"});
+    for (const json& argument : arguments) args.push_back(argument);
+    const json container = {{"name", kApp},
+                            {"image", "quay.io/jetstack/cert-manager-istio-csr:v0.7.0"},
+                            {"args", args},
+                            {"ports", json::array({{{"containerPort", 6443}}})}};
+    Put({{"apiVersion", "apps/v1"},
+         {"kind", "Deployment"},
+         {"metadata", {{"name", kApp}, {"namespace", kNs}}},
+         {"spec",
+          {{"selector", {{"matchLabels", {{"app", kApp}}}}},
+           {"template",
+            {{"metadata", {{"labels", {{"app", kApp}}}}}, {"spec", {{"containers", json::array({container})}}}}}}}});
+  }
+  void IstiodWithoutCa() {
+    MeshConfig({{"defaultConfig", {{"proxyMetadata", {{"CA_ADDR", "cert-manager-istio-csr.cert-manager.svc:443"}}}}}});
+    json patch = api().Get("Deployment", {kSystemNamespace, "istiod"})->body;
+    json& spec = patch["spec"]["template"]["spec"];
+    spec["containers"][0]["env"] = json::array(
+        {{{"name", "ENABLE_CA_SERVER"}, {"value", "false"}}, {{"name", "CLUSTER_ID"}, {"value", "cluster1"}}});
+    spec["containers"][0]["volumeMounts"] =
+        json::array({{{"name", "own"}, {"mountPath", "/var/run/secrets/istiod/tls"}}});
+    spec["volumes"] = json::array({{{"name", "own"}, {"secret", {{"secretName", "istiod-tls"}, {"optional", true}}}}});
+    Put(patch);
+    Settle();
+  }
+  std::string Trouble() { return SleepPod() == nullptr ? "no pod" : SleepPod()->Trouble(); }
+};
+
+TEST_F(SignedByIstioCsr, WorkloadsHaveItsIssuersCertificatesForAnHour) {
+  Begin();
+  const std::string root = ClusterIssuer();
+  Csr(json::array());
+  IstiodWithoutCa();
+  Sleep();
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+  EXPECT_THAT(world_->Complaints(), IsEmpty());
+  ASSERT_NE(SleepPod(), nullptr);
+  const x509::CertificateRef leaf = SleepPod()->agent()->certificate();
+  ASSERT_NE(leaf, nullptr);
+  EXPECT_EQ(leaf->issuer(), "CN=mesh-ca");
+  EXPECT_EQ(leaf->not_after() - leaf->not_before(), std::chrono::hours(1));
+  EXPECT_EQ(world_->IstiodOf("cluster1")->istiod().ca_bundle_pem(), root);
+  EXPECT_THAT(api().List("CertificateRequest.cert-manager.io"), IsEmpty());  // each goes when it is answered
+}
+
+TEST_F(SignedByIstioCsr, CertificatesAreRenewedBeforeTheHourIsOverIstiodsToo) {
+  Begin();
+  ClusterIssuer();
+  Csr(json::array());
+  IstiodWithoutCa();
+  Sleep();
+  world_->RunUntil(world_->Now() + std::chrono::hours(3));
+  ASSERT_NE(SleepPod(), nullptr);
+  ASSERT_NE(SleepPod()->agent()->certificate(), nullptr);
+  EXPECT_GT(SleepPod()->agent()->certificate()->not_after(), world_->Now());
+  EXPECT_GT(world_->IstiodOf("cluster1")->istiod().serving_certificate()->chain.front()->not_after(), world_->Now());
+}
+
+TEST_F(SignedByIstioCsr, AnIstiodThatStartsWithItWaitsForTheCertificateThatItMakes) {
+  Begin();
+  const std::string root = ClusterIssuer();
+  Csr(json::array({"--istiod-cert-enabled=true", "--istiod-cert-istio-revisions=default"}), false);
+  IstiodWithoutCa();
+  Sleep();
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+  EXPECT_NE(api().Get("Certificate.cert-manager.io", {kSystemNamespace, "istiod-dynamic"}), nullptr);
+  EXPECT_EQ(world_->IstiodOf("cluster1")->istiod().ca_bundle_pem(), root);
+}
+
+// istio-csr#27.
+TEST_F(SignedByIstioCsr, CallersOfAClusterThatItIsNotToldOfAreSentAway) {
+  Begin();
+  ClusterIssuer();
+  Csr(json::array({"--cluster-id=Kubernetes"}));
+  IstiodWithoutCa();
+  Sleep();
+  EXPECT_THAT(Trouble(), HasSubstr("code = Unauthenticated desc = request authenticate failure"));
+  EXPECT_THAT(world_->Complaints(), testing::Contains(HasSubstr("could not get cluster cluster1's kube client")));
+}
+
+TEST_F(SignedByIstioCsr, IdentitiesOfAnotherTrustDomainAreNotSigned) {
+  Begin();
+  ClusterIssuer();
+  Csr(json::array({"--trust-domain=example.org"}));
+  IstiodWithoutCa();
+  Sleep();
+  EXPECT_THAT(world_->Complaints(), testing::Contains(HasSubstr("failed to match URIs with identities")));
+}
+
+TEST_F(SignedByIstioCsr, ItIsReadyWhenItsIssuerHasCome) {
+  Begin();
+  Csr(json::array());
+  Settle();
+  EXPECT_THAT(world_->Complaints(),
+              testing::Contains(HasSubstr("Referenced \"ClusterIssuer\" not found: clusterissuer.cert-manager.io "
+                                          "\"mesh\" not found")));
+  ClusterIssuer();
+  IstiodWithoutCa();
+  Sleep();
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+}
+
+TEST_F(SignedByIstioCsr, AnIssuerThatSignsItselfSignsForNobody) {
+  Begin();
+  ClusterIssuer();
+  Csr(json::array({"--issuer-name=self"}));
+  Settle();
+  EXPECT_THAT(world_->Complaints(), testing::Contains(HasSubstr("cert-manager.io/private-key-secret-name")));
+}
+
+TEST_F(SignedByIstioCsr, AgentsDoNotBelieveAServerOfAnotherName) {
+  Begin();
+  ClusterIssuer();
+  Csr(json::array({"--serving-certificate-dns-names=cert-manager-istio-csr.istio-system.svc"}));
+  IstiodWithoutCa();
+  Sleep();
+  EXPECT_THAT(Trouble(), HasSubstr("x509: certificate is valid for"));
+}
+
 }  // namespace
 }  // namespace wavetank::sim

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "core/base/bounds.h"
 #include "core/base/duration.h"
@@ -24,6 +25,7 @@ constexpr std::string_view kClusterIssuers = "clusterissuers.cert-manager.io/";
 // cert-manager: --cluster-resource-namespace.
 constexpr const char* kIssuersNamespace = "cert-manager";
 constexpr const char* kGroup = "cert-manager.io";
+constexpr const char* kNoIssuer = "Referenced issuer not found";
 constexpr Duration kDefaultLifetime = 24h * 90, kOutsideLifetime = 24h * 365 * 100;
 
 // Kubernetes' signers, with the usages that each asks for and allows.
@@ -43,6 +45,9 @@ bool HasCondition(const kube::Object& request, std::string_view type) {
   const json& conditions = Items(At(request.body, {"status", "conditions"}));
   return std::any_of(conditions.begin(), conditions.end(), [&](const json& c) { return Text(c, "type") == type; });
 }
+
+// Whether cert-manager has said anything of a CertificateRequest yet.
+bool HasStatus(const kube::Object& request) { return !Items(At(request.body, {"status", "conditions"})).empty(); }
 
 // What it asks for: expirationSeconds, or the annotation that cert-manager knows.
 Duration LifetimeOf(const kube::Object& request) {
@@ -83,7 +88,7 @@ std::optional<absl::Status> RefusedByKubernetes(const kube::Object& request, con
 struct Authority {
   x509::KeyPairRef key;                     // null: the Certificate itself
   std::vector<x509::CertificateRef> chain;  // its own certificate, then its issuers
-  bool outside = false;
+  bool tells_ca = true;                     // in what it signs; an ACME server does not
 };
 
 // NotFound: who may come yet.
@@ -91,12 +96,14 @@ absl::StatusOr<Authority> AuthorityOf(const ApiServer& api, const json& ref, con
   const std::string group = Text(ref, "group", kGroup), name = Text(ref, "name");
   const bool anywhere = Text(ref, "kind") == "ClusterIssuer";
   Authority out;
+  bool acme = false;
   if (group == kGroup) {
     const ObjectRef issuer =
         anywhere ? api.Get("ClusterIssuer.cert-manager.io", {"", name}) : api.Get("Issuer.cert-manager.io", {ns, name});
-    if (issuer == nullptr) return absl::NotFoundError("Referenced issuer not found");
+    if (issuer == nullptr) return absl::NotFoundError(kNoIssuer);
     const json& spec = At(issuer->body, "spec");
     if (At(spec, "selfSigned").is_object()) return out;
+    acme = At(spec, "acme").is_object();
     if (At(spec, "ca").is_object()) {
       const ObjectRef secret =
           api.Get("Secret", {anywhere ? kIssuersNamespace : ns, Text(At(spec, "ca"), "secretName")});
@@ -115,8 +122,13 @@ absl::StatusOr<Authority> AuthorityOf(const ApiServer& api, const json& ref, con
   const x509::CertificateAuthority outside = x509::MakeRootCa(seed, "outside authority", Time{}, kOutsideLifetime);
   out.key = outside.key;
   out.chain = {outside.certificate};
-  out.outside = true;
+  out.tells_ca = !acme;
   return out;
+}
+
+Duration SaidLifetime(const json& spec) {
+  const std::optional<Duration> said = ParseGoDuration(Text(spec, "duration"));
+  return said && *said > Duration::zero() ? std::min<Duration>(*said, bounds::kInputDuration) : kDefaultLifetime;
 }
 
 x509::CertificateSpec SpecOf(const json& spec, Time now) {
@@ -128,10 +140,45 @@ x509::CertificateSpec SpecOf(const json& spec, Time now) {
     for (const json& name : Items(At(spec, names))) out.sans.push_back(TextOf(name));
   }
   out.not_before = now;
-  const std::optional<Duration> said = ParseGoDuration(Text(spec, "duration"));
-  out.not_after =
-      now + (said && *said > Duration::zero() ? std::min<Duration>(*said, bounds::kInputDuration) : kDefaultLifetime);
+  out.not_after = now + SaidLifetime(spec);
   out.is_ca = At(spec, "isCA") == true;
+  return out;
+}
+
+// A CertificateRequest as one of these answers it. NotFound: who may come yet.
+struct Granted {
+  std::string chain, ca;  // PEM
+};
+absl::StatusOr<Granted> GrantFor(const ApiServer& api, const kube::Object& request, uint64_t seed, Time now) {
+  const json& spec = At(request.body, "spec");
+  const json& ref = At(spec, "issuerRef");
+  const absl::StatusOr<Authority> by = AuthorityOf(api, ref, request.meta.ns, seed);
+  if (!by.ok()) return by.status();
+  // cert-manager: pkg/controller/certificaterequests/selfsigned.
+  if (by->key == nullptr) {
+    return absl::InvalidArgumentError(
+        "Annotation \"cert-manager.io/private-key-secret-name\" missing or reference empty: secret name missing");
+  }
+  std::string csr_pem;
+  if (!absl::Base64Unescape(Text(spec, "request"), &csr_pem))
+    return absl::InvalidArgumentError("spec.request is no base64");
+  const auto csr = x509::ParseCsr(csr_pem, "spec.request");
+  if (!csr.ok()) return csr.status();
+  if (!by->tells_ca && (!csr->sans.uris.empty() || csr->sans.dns_names.empty()))
+    return absl::InvalidArgumentError("an ACME server signs DNS names and IP addresses, and no URI");
+  x509::CertificateSpec wanted;
+  wanted.subject = csr->subject;
+  for (const auto* names : {&csr->sans.uris, &csr->sans.dns_names, &csr->sans.ip_addresses})
+    wanted.sans.insert(wanted.sans.end(), names->begin(), names->end());
+  wanted.not_before = now;
+  wanted.not_after = wanted.not_before + SaidLifetime(spec);
+  wanted.is_ca = At(spec, "isCA") == true;
+  const auto leaf = x509::Certificate::Issue(wanted, csr->public_key, *by->chain.front(), *by->key);
+  if (!leaf.ok()) return leaf.status();
+  Granted out{(*leaf)->ToPem(), by->tells_ca ? by->chain.back()->ToPem() : std::string()};
+  for (const x509::CertificateRef& link : by->chain) {
+    if (!link->self_signed()) out.chain += link->ToPem();
+  }
   return out;
 }
 
@@ -143,7 +190,8 @@ CertificateSigners::CertificateSigners(ApiServer& api, uint64_t seed, std::strin
       cluster_(std::move(cluster)),
       pending_(api.host()),
       requests_(pending_, [this](const NamespacedName& name) { Sync(name); }),
-      certificates_(pending_, [this](const NamespacedName& name) { Issue(name); }) {
+      certificates_(pending_, [this](const NamespacedName& name) { Issue(name); }),
+      granted_(pending_, [this](const NamespacedName& name) { Grant(name); }) {
   subscriptions_.Add(api_.Observe("CertificateSigningRequest", [this](const Change& change) {
     if (change.type == kube::WatchEventType::kDeleted) return;
     if (HasCondition(*change.object, "Approved")) requests_.Add({"", change.object->meta.name});
@@ -152,9 +200,13 @@ CertificateSigners::CertificateSigners(ApiServer& api, uint64_t seed, std::strin
     if (change.type == kube::WatchEventType::kDeleted) return;
     certificates_.Add({change.object->meta.ns, change.object->meta.name});
   }));
+  subscriptions_.Add(api_.Observe("CertificateRequest.cert-manager.io", [this](const Change& change) {
+    if (change.type == kube::WatchEventType::kDeleted || HasStatus(*change.object)) return;
+    granted_.Add({change.object->meta.ns, change.object->meta.name});
+  }));
   for (const char* kind : {"Issuer.cert-manager.io", "ClusterIssuer.cert-manager.io", "Secret"}) {
     subscriptions_.Add(api_.Observe(kind, [this](const Change& change) {
-      if (change.type != kube::WatchEventType::kDeleted && !waiting_.empty()) RetryWaiting();
+      if (change.type != kube::WatchEventType::kDeleted) RetryWaiting();
     }));
   }
 }
@@ -228,6 +280,7 @@ void CertificateSigners::Store(const kube::Object& request, const absl::StatusOr
 
 void CertificateSigners::RetryWaiting() {
   for (const NamespacedName& name : std::exchange(waiting_, {})) certificates_.Add(name);
+  for (const NamespacedName& name : std::exchange(waiting_to_grant_, {})) granted_.Add(name);
 }
 
 void CertificateSigners::Issue(const NamespacedName& name) {
@@ -235,13 +288,32 @@ void CertificateSigners::Issue(const NamespacedName& name) {
   if (certificate == nullptr) return;
   const json& spec = At(certificate->body, "spec");
   const std::string secret = Text(spec, "secretName");
-  if (secret.empty() || api_.Get("Secret", {name.ns, secret}) != nullptr) return;
+  if (!secret.empty() && api_.Get("Secret", {name.ns, secret}) == nullptr) IssueInto(secret, *certificate);
+}
+
+void CertificateSigners::RenewLater(const NamespacedName& certificate, const std::string& secret, Duration after) {
+  api_.host().RunAfter(after, [this, weak = std::weak_ptr<char>(alive_), certificate, secret] {
+    if (weak.expired()) return;
+    const ObjectRef now = api_.Get("Certificate.cert-manager.io", certificate);
+    if (now == nullptr || Text(At(now->body, "spec"), "secretName") != secret) return;
+    ++renewals_[certificate];
+    IssueInto(secret, *now);
+  });
+}
+
+void CertificateSigners::IssueInto(const std::string& secret, const kube::Object& certificate) {
+  const NamespacedName name{certificate.meta.ns, certificate.meta.name};
+  const json& spec = At(certificate.body, "spec");
   const absl::StatusOr<Authority> by = AuthorityOf(api_, At(spec, "issuerRef"), name.ns, seed_);
   if (!by.ok()) {
     if (absl::IsNotFound(by.status())) waiting_.insert(name);
     return;
   }
-  const auto key = x509::KeyPair::Derive(seed_, fmt::format("cert-manager/{}/{}/{}", cluster_, name.ns, name.name));
+  // Keys are kept, unless the Certificate says otherwise.
+  const int renewals = renewals_[name];
+  const bool rotates = renewals > 0 && Text(At(spec, "privateKey"), "rotationPolicy") == "Always";
+  const auto key = x509::KeyPair::Derive(seed_, fmt::format("cert-manager/{}/{}/{}{}", cluster_, name.ns, name.name,
+                                                            rotates ? fmt::format("/{}", renewals) : ""));
   const x509::CertificateSpec wanted = SpecOf(spec, api_.host().Now());
   const auto made = by->key == nullptr
                         ? x509::Certificate::SelfSign(wanted, *key)
@@ -249,16 +321,51 @@ void CertificateSigners::Issue(const NamespacedName& name) {
   if (!made.ok()) return;
   kube::SecretData data = {{"tls.crt", (*made)->ToPem()}, {"tls.key", key->ExportPrivateKeyPem()}};
   // The chain goes up to but without the root, which is its own entry (cert-manager: pkg/util/pki,
-  // ParseSingleCertificateChain). Of outside authorities no root is told.
+  // ParseSingleCertificateChain). Of an ACME server's no root is told.
   for (const x509::CertificateRef& link : by->chain) {
     if (!link->self_signed()) data["tls.crt"] += link->ToPem();
   }
-  if (!by->outside) data["ca.crt"] = (by->chain.empty() ? *made : by->chain.back())->ToPem();
+  if (by->tells_ca) data["ca.crt"] = (by->chain.empty() ? *made : by->chain.back())->ToPem();
   api_.Apply(kube::MakeSecret(name.ns, secret, data, {}, {}, "kubernetes.io/tls")->body).IgnoreError();
+  const Duration lifetime = SaidLifetime(spec);
+  const Duration before = ParseGoDuration(Text(spec, "renewBefore")).value_or(Duration::zero());
+  const bool said = before > Duration::zero() && before < lifetime;
+  RenewLater(name, secret, said ? lifetime - before : lifetime / 3 * 2);
   // Requests that waited for it.
   for (const ObjectRef& waiting : api_.List("CertificateSigningRequest")) {
     if (HasCondition(*waiting, "Approved")) requests_.Add({"", waiting->meta.name});
   }
+}
+
+void CertificateSigners::Grant(const NamespacedName& name) {
+  const ObjectRef request = api_.Get("CertificateRequest.cert-manager.io", name);
+  if (request == nullptr || !Text(At(request->body, "status"), "certificate").empty()) return;
+  const auto made = GrantFor(api_, *request, seed_, api_.host().Now());
+  json body = request->body;
+  json ready = {{"type", "Ready"}, {"status", "False"}};
+  if (made.ok()) {
+    body["status"]["certificate"] = absl::Base64Escape(made->chain);
+    if (!made->ca.empty()) body["status"]["ca"] = absl::Base64Escape(made->ca);
+    ready = {{"type", "Ready"},
+             {"status", "True"},
+             {"reason", "Issued"},
+             {"message", "Certificate fetched from issuer successfully"}};
+  } else if (absl::IsNotFound(made.status())) {
+    waiting_to_grant_.insert(name);
+    ready["reason"] = "Pending";
+    const json& ref = At(request->body, {"spec", "issuerRef"});
+    const std::string kind = Text(ref, "kind", "Issuer");
+    // cert-manager: pkg/controller/certificaterequests/sync.go. An issuer without its Secret is not ready.
+    ready["message"] = Message(made.status()) == kNoIssuer
+                           ? fmt::format("Referenced \"{0}\" not found: {1}.cert-manager.io \"{2}\" not found", kind,
+                                         absl::AsciiStrToLower(kind), Text(ref, "name"))
+                           : std::string("Referenced issuer does not have a Ready status condition");
+  } else {
+    ready["reason"] = "Failed";
+    ready["message"] = std::string(Message(made.status()));
+  }
+  body["status"]["conditions"] = json::array({std::move(ready)});
+  api_.Apply(std::move(body)).IgnoreError();
 }
 
 }  // namespace wavetank::fakekube

@@ -3,12 +3,16 @@
 // (cert-manager: pkg/controller/certificatesigningrequests) with the key of a Secret in namespace cert-manager.
 // Certificates get their Secrets, too (cert-manager: pkg/controller/certificates/issuing): of issuers that are
 // self-signed or have a CA's Secret from these, of others (ACME, Vault) from an authority that stands for whoever is
-// outside. What nobody's issuer is for waits. Nothing is renewed.
+// outside. What nobody's issuer is for waits. They are renewed by renewBefore, else when two thirds of their life are
+// over (pkg/controller/certificates/trigger). CertificateRequests (pkg/controller/certificaterequests) are signed by
+// the same issuers, of which an ACME server signs no names but DNS ones and tells no CA.
 //
 // cert-manager is taken to run where such an issuer is: nobody has to install its Deployments.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -30,6 +34,9 @@ class CertificateSigners final : public Controller {
  private:
   void Sync(const NamespacedName& request);
   void Issue(const NamespacedName& certificate);
+  void IssueInto(const std::string& secret, const kube::Object& certificate);
+  void RenewLater(const NamespacedName& certificate, const std::string& secret, Duration after);
+  void Grant(const NamespacedName& request);
   void RetryWaiting();
   absl::StatusOr<std::string> SignByIssuer(const kube::Object& request, const std::string& issuer) const;
   void Store(const kube::Object& request, const absl::StatusOr<std::string>& made);
@@ -38,8 +45,11 @@ class CertificateSigners final : public Controller {
   const uint64_t seed_;
   const std::string cluster_;
   PendingWork pending_;
-  NameQueue requests_, certificates_;
-  std::set<NamespacedName> waiting_;  // Certificates whose issuer is not there, or has no key yet
+  NameQueue requests_, certificates_, granted_;
+  std::set<NamespacedName> waiting_;           // Certificates whose issuer is not there, or has no key yet
+  std::set<NamespacedName> waiting_to_grant_;  // CertificateRequests of that kind
+  std::map<NamespacedName, int> renewals_;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();
   Subscriptions subscriptions_;
 };
 

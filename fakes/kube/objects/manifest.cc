@@ -17,6 +17,7 @@
 #include "core/kube/yaml.h"
 #include "fakes/kube/objects/dumped.h"
 #include "fakes/kube/objects/kinds.h"
+#include "fakes/kube/objects/manifest_folders.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -160,8 +161,15 @@ absl::StatusOr<std::vector<std::filesystem::path>> FilesOf(const std::string& pa
     if (extension == ".yaml" || extension == ".yml" || extension == ".json") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  if (files.empty())
-    return absl::NotFoundError(fmt::format("{}: holds no .yaml or .json file; name another folder", path));
+  if (files.empty()) {
+    const std::string below = NameFoldersLeftOut(path);
+    return absl::NotFoundError(
+        fmt::format("{}: holds no .yaml or .json file; {}", path,
+                    below.empty() ? "name another folder"
+                                  : fmt::format("its folders do, and are not read with it, as by `kubectl apply -f` "
+                                                "without -R: name {}",
+                                                below)));
+  }
   return files;
 }
 

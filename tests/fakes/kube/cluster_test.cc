@@ -6,9 +6,11 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "core/base/status.h"
 #include "fakes/kube/client/client.h"
+#include "fakes/kube/objects/manifest_folders.h"
 #include "tests/left_out.h"
 
 namespace wavetank::fakekube {
@@ -275,6 +277,23 @@ TEST(Manifests, IstiosOwnManifestsAreAcceptedUnchanged) {
   const auto manifests = LoadManifests(folder);
   ASSERT_TRUE(manifests.ok()) << manifests.status();
   EXPECT_GT(manifests->size(), 20u);
+}
+
+TEST(Manifests, FoldersWithinAFolderAreNamedAndNotRead) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(testing::TempDir()) / "folders_within";
+  fs::remove_all(root);
+  for (const char* folder : {"apps/base", "apps/overlay", "apps/.git", "apps/notes"})
+    fs::create_directories(root / folder);
+  const auto write = [&](const char* file, const char* text) { std::ofstream(root / file) << text; };
+  for (const char* file : {"apps/base/a.yaml", "apps/overlay/a.yaml", "apps/.git/a.yaml"})
+    write(file, "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n");
+  write("apps/notes/values.yaml", "replicas: 3\n");
+  const std::string apps = (root / "apps").string();
+  EXPECT_THAT(FoldersLeftOut(apps), testing::ElementsAre(apps + "/base", apps + "/overlay"));
+  EXPECT_EQ(NameFoldersLeftOut(apps), apps + "/base and 1 more");
+  EXPECT_THAT(std::string(Message(LoadManifests(apps).status())),
+              HasSubstr("without -R: name " + apps + "/base and 1 more"));
 }
 
 }  // namespace

@@ -48,6 +48,18 @@ TEST(Unheeded, WhatWebhooksOfOthersWouldChangeOfPods) {
   EXPECT_THAT(UnheededIn(webhook("namespace.sidecar-injector.istio.io", "pods")), IsEmpty());
 }
 
+TEST(Unheeded, ArgumentsOfIstioCsrThatDoNothingHere) {
+  const json container = {{"name", "csr"},
+                          {"image", "quay.io/jetstack/cert-manager-istio-csr:v0.7.0"},
+                          {"readinessProbe", {{"httpGet", {{"port", 6060}}}}},
+                          {"args", {"--configmap-namespace-selector=mesh=on", "--trust-domain=cluster.local"}}};
+  EXPECT_THAT(UnheededIn({{"apiVersion", "v1"},
+                          {"kind", "Pod"},
+                          {"metadata", {{"name", "csr"}, {"namespace", "cert-manager"}}},
+                          {"spec", {{"containers", json::array({container})}}}}),
+              ElementsAre("Pod cert-manager/csr: --configmap-namespace-selector has no effect here"));
+}
+
 TEST(Unheeded, WordsThatAreNoFieldsOfMeshConfigAreToldWithTheNearest) {
   EXPECT_THAT(
       UnheededIn({{"apiVersion", "v1"},

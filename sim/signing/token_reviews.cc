@@ -1,0 +1,29 @@
+#include "sim/signing/token_reviews.h"
+
+#include <utility>
+
+#include "fakes/kube/client/client.h"
+
+namespace wavetank::sim {
+
+void TokenReviews::Review(const std::string& token, const std::vector<std::string>& audiences,
+                          absl::AnyInvocable<void(absl::StatusOr<kube::TokenClaims>)> done) {
+  const fakekube::CallFate fate = api_.FateOf(fakekube::ApiCall::kTokenReview);
+  if (!fate.answered) {
+    constexpr Duration kRequestTimeout = 10s;
+    host_.RunAfter(kRequestTimeout,
+                   [done = std::move(done)]() mutable { done(absl::UnavailableError("token review: i/o timeout")); });
+    return;
+  }
+  absl::StatusOr<kube::TokenClaims> claims = tokens_.Verify(token, audiences, host_.Now() + api_.faults().clock_skew);
+  if (absl::IsUnauthenticated(fate.refusal)) claims = fate.refusal;
+  if (claims.ok() && !claims->pod_name.empty()) {
+    const kube::ObjectRef pod = api_.Get("Pod", {claims->ns, claims->pod_name});
+    if (pod == nullptr || pod->meta.uid != claims->pod_uid)
+      claims = absl::UnauthenticatedError("the pod that the token was issued for is gone");
+  }
+  host_.RunAfter(fakekube::ClientLatency().request + fate.delay + fate.retry_after,
+                 [done = std::move(done), claims = std::move(claims)]() mutable { done(std::move(claims)); });
+}
+
+}  // namespace wavetank::sim
