@@ -261,6 +261,17 @@ TEST_F(LogQuestions, WhyOfAnEndpointIsAboutItsOwnService) {
   EXPECT_THAT(all, testing::Not(HasSubstr("sample/sleep.sample"))) << "another Service's endpoints";
 }
 
+// Pods of one name in two clusters are two proxies: whose a dump is, is said as elsewhere.
+TEST_F(LogQuestions, ADumpIsComparedWithTheProxyThatIsNamed) {
+  const std::string of_one =
+      Write("one.json", Call(fmt::format("state {} --proxy sleep@cluster1 -o json", log_)).output);
+  EXPECT_EQ(Call(fmt::format("compare {} {} --proxy sleep@cluster1", log_, of_one)).code, 0);
+  EXPECT_EQ(Call(fmt::format("compare {} {} --proxy sleep@cluster2", log_, of_one)).code, 1);
+  ExpectRefused(Call(fmt::format("compare {} {} --proxy sleep", log_, of_one)), {"@cluster1", "@cluster2"});
+  // At an instant as `state` takes it: before the Deployment was scaled less was held.
+  EXPECT_EQ(Call(fmt::format("compare {} {} --proxy sleep@cluster1 --at \"'scaled'\"", log_, of_one)).code, 1);
+}
+
 TEST_F(LogQuestions, FailedRequestsAreGroupedByTheInputBehindThem) {
   // The gateway's Service is gone, so cluster2's pods are sent as they are, and cluster1 does not reach them.
   const json why = Json(fmt::format("why {} --failed --json", log_));
