@@ -48,10 +48,16 @@ class Reader {
     refusals_.Add(ends ? "no JSON" : "JSON that ends before its end", {file_, line}, text.substr(0, 80));
   }
 
+  void Between(std::string_view text, size_t line) {
+    refusals_.Add("text between two JSON values", {file_, line}, text.substr(0, std::min<size_t>(text.find('\n'), 80)));
+  }
+
   // JSON values one behind the other, as `kubectl get -w` and audit logs print them; `each` gets value and line.
   template <typename Each>
   void Values(std::string_view text, const Each& each) {
-    kube::EachJson(text, [&](std::string_view value, bool ends, size_t line) { Value(value, ends, line, each); });
+    kube::EachJson(
+        text, [&](std::string_view value, bool ends, size_t line) { Value(value, ends, line, each); },
+        [&](std::string_view between, size_t line) { Between(between, line); });
   }
 
   // False: the text is no list.
@@ -89,10 +95,13 @@ class Reader {
     patched_ = text.find("action.kwok.x-k8s.io/") != text.npos;
     const size_t first = text.find_first_not_of(" \t\r\n");
     if (first != text.npos && (text[first] == '{' || text[first] == '[')) {
-      kube::EachJson(text, [&](std::string_view one, bool ends, size_t line) {
-        if (ListOfObjects(one, ends, line)) return;
-        Value(one, ends, line, [&](const json& value, size_t) { Object(value, line, kNoTime, false, false, 0); });
-      });
+      kube::EachJson(
+          text,
+          [&](std::string_view one, bool ends, size_t line) {
+            if (ListOfObjects(one, ends, line)) return;
+            Value(one, ends, line, [&](const json& value, size_t) { Object(value, line, kNoTime, false, false, 0); });
+          },
+          [&](std::string_view between, size_t at) { Between(between, at); });
       return;
     }
     // YAML: documents between lines of "---".

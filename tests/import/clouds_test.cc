@@ -144,6 +144,22 @@ TEST_F(CloudAudit, AnEventThatWasCutCostsNoOther) {
   }
 }
 
+// A watch that broke off and went on: what stands behind the break is read, too.
+TEST_F(CloudAudit, AWatchEventThatWasCutCostsNoOther) {
+  const auto event = [](const char* type, int port) {
+    Tree service = ServiceOf(port);
+    service["metadata"]["creationTimestamp"] = "2024-05-06T07:08:01Z";
+    return Tree{{"type", type}, {"object", service}};
+  };
+  const Imported imported = Read({Put("watch.json", event("ADDED", 80).dump() + "\nError from server: timeout\n" +
+                                                        event("MODIFIED", 81).dump().substr(0, 60) + "\n" +
+                                                        event("MODIFIED", 82).dump(2) + "\n")});
+  ASSERT_EQ(imported.kube.history.size(), 2u);
+  EXPECT_EQ(imported.kube.history[1].body["object"]["spec"]["ports"][0]["port"], 82);
+  EXPECT_EQ(imported.kube.history[1].place.line, 4u);
+  EXPECT_THAT(Reasons(imported), ElementsAre("JSON that ends before its end", "text between two JSON values"));
+}
+
 // Larger than what is read at a time: each line is told by its own number.
 TEST_F(CloudAudit, ALongAuditLogIsReadInPieces) {
   std::string filler = AuditEvent("get", 80, 1);
