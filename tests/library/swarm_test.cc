@@ -101,6 +101,11 @@ TEST_F(Swarm, AnIstiodThatHasNotReadItsInjectorsConfigurationIsNotReady) {
   }
 }
 
+TEST_F(Swarm, APodThatGoesWhileItAsksForACertificateAsksNoMore) {
+  const Ran ran = Call("swarm --seeds 7003717 --buggify seed --twice 0");
+  EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 2000);
+}
+
 // What began as one thing and is another when patience ends is told as that; what a release forgets has its name.
 TEST_F(Swarm, BugsOfAReleaseAreKnownByTheirNames) {
   const Ran early = Call("swarm --seeds 7001127 --buggify seed --invariants replicas-agree --twice 0");
