@@ -254,7 +254,9 @@ absl::StatusOr<Rows> ProxyConfigTable(XdsType type, const scenario::XdsSnapshot&
   return rows;
 }
 
-absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSnapshot& snapshot) {
+namespace {
+
+absl::StatusOr<std::string> ConfigJson(XdsType type, const scenario::XdsSnapshot& snapshot, bool original_names) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (const auto& [name, bytes] : snapshot.of(type)) {
     // Secrets hold keys, which are shown to nobody.
@@ -273,7 +275,7 @@ absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSna
     any.set_value(bytes->data(), bytes->size());
     std::string text;
     google::protobuf::util::JsonPrintOptions options;
-    options.preserve_proto_field_names = false;
+    options.preserve_proto_field_names = original_names;
     if (!google::protobuf::util::MessageToJsonString(any, &text, options).ok()) return Unreadable(name);
     nlohmann::ordered_json resource = nlohmann::ordered_json::parse(text);
     TakeTexts(resource, kube::Sealed(replay::RedactedWithin(ParseJson(text))));
@@ -281,6 +283,17 @@ absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSna
     out.push_back({{"name", name}, {"resource", std::move(resource)}});
   }
   return JsonText(out, 1);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSnapshot& snapshot) {
+  return ConfigJson(type, snapshot, false);
+}
+
+// envoy: source/server/admin/config_dump_handler.cc, MessageUtil::getJsonStringFromMessage
+absl::StatusOr<std::string> AdminConfigJson(XdsType type, const scenario::XdsSnapshot& snapshot) {
+  return ConfigJson(type, snapshot, true);
 }
 
 }  // namespace wavetank::cli

@@ -1,8 +1,11 @@
 #include "import/importer.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <initializer_list>
 #include <map>
+#include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +19,7 @@
 #include "import/envoy/proxy_files.h"
 #include "import/log_file.h"
 #include "import/metrics/metric_claims.h"
+#include "import/source_names.h"
 #include "import/text/envelope.h"
 #include "import/text/line_order.h"
 #include "import/text/line_splitter.h"
@@ -26,39 +30,51 @@ namespace {
 
 constexpr size_t kSniffed = 64 << 10;
 
-WallNs SkewOf(const ImportOptions& options, const SourceFile& file) {
-  WallNs skew = 0;
-  for (const auto& [name, by] : options.skews) {
-    if (file.source == name || file.name == name || file.name.starts_with(name + "/")) skew += by;
+// What the options say of files, and what these are called.
+class Named {
+ public:
+  explicit Named(const ImportOptions& options) : options_(options), names_(options.sources) {
+    for (const auto& [cluster, path] : options.clusters) clusters_.Add(path);
+    for (const auto& [path, by] : options.skews) skews_.Add(path);
   }
-  return skew;
-}
-
-// With the folders above it, which say whose it is.
-std::string PathOf(const SourceFile& file) {
-  const bool single = file.source == file.name || file.source.ends_with("/" + file.name);
-  return single ? file.source : file.source + "/" + file.name;
-}
-
-// Which cluster a file is said to be of. A path names a source, a folder in one, or a file. Empty: it is not said.
-std::string NamedCluster(const ImportOptions& options, const SourceFile& file) {
-  for (const auto& [name, path] : options.clusters) {
-    const std::string within = file.source + "/" + file.name;
-    if (file.source == path || file.name == path || file.name.starts_with(path + "/") || within.starts_with(path)) {
-      return name;
+  // With the options that name it looked up, read or not.
+  struct File {
+    std::string name, path, cluster;  // `cluster` as it was said; empty: it was not
+    std::string cluster_or_source;
+    std::optional<WallNs> skew;
+  };
+  File Of(const SourceFile& file) {
+    File out{names_.Shown(file), PathOf(file), {}, {}, {}};
+    if (const auto i = clusters_.Closest(file)) out.cluster = options_.clusters[*i].first;
+    if (const auto i = skews_.Closest(file)) out.skew = options_.skews[*i].second;
+    out.cluster_or_source = out.cluster.empty() ? names_.ClusterOf(file.source) : out.cluster;
+    return out;
+  }
+  // An option that names no file says something else than was meant.
+  absl::Status AllUsed() const {
+    for (const size_t i : clusters_.Unused()) {
+      const auto& [cluster, path] = options_.clusters[i];
+      return absl::InvalidArgumentError(
+          fmt::format("--cluster {}={}: nothing that was read is called so, or lies there; name a source, a folder or "
+                      "a file in one",
+                      cluster, path));
     }
+    for (const size_t i : skews_.Unused()) {
+      return absl::InvalidArgumentError(fmt::format(
+          "--skew {}=...: nothing that was read is called so, or lies there; name a source, a folder or a file in one",
+          options_.skews[i].first));
+    }
+    return absl::OkStatus();
   }
-  return {};
-}
-std::string ClusterOf(const ImportOptions& options, const SourceFile& file) {
-  if (std::string named = NamedCluster(options, file); !named.empty()) return named;
-  std::string source = file.source;
-  while (source.size() > 1 && source.back() == '/') source.pop_back();
-  return ReplicaOf(source.substr(source.rfind('/') + 1));
-}
+
+ private:
+  const ImportOptions& options_;
+  const SourceNames names_;
+  NamedPaths clusters_, skews_;
+};
 
 // A dump of a cluster, or of a proxy, is one JSON value: it is read as a whole. False: it is too large.
-bool ReadWhole(const SourceFile& file, PeekableStream& bytes, Imported& out, std::string& text) {
+bool ReadWhole(const Named::File& file, PeekableStream& bytes, Imported& out, std::string& text) {
   constexpr size_t kMost = size_t{1} << 30;
   while (true) {
     const absl::StatusOr<std::string_view> piece = bytes.Next();
@@ -138,14 +154,104 @@ void NoteVersions(Evidence& evidence) {
   }
 }
 
-void AddSamples(MetricsFile kind, const std::string& text, const ImportOptions& options, const SourceFile& file,
-                Refusals& refusals, MetricClaims& metrics) {
-  const std::string cluster = ClusterOf(options, file);
-  const WallNs skew = SkewOf(options, file);
+void AddSamples(MetricsFile kind, const std::string& text, const Named::File& file, Refusals& refusals,
+                MetricClaims& metrics) {
   ReadSamples(kind, text, file.name, refusals, [&](Sample&& sample) {
-    if (sample.at != kNoTime) sample.at += skew;
-    metrics.Add(sample, cluster, file.name);
+    if (sample.at != kNoTime) sample.at += file.skew.value_or(0);
+    metrics.Add(sample, file.cluster_or_source, file.name);
   });
+}
+
+// An API server's clock, and that of whoever writes events, may be wrong, too.
+void AddObjects(KubeFile kind, std::string_view text, const Named::File& file, Imported& out, size_t lines = 0) {
+  KubeEvidence& kube = out.kube;
+  const size_t history = kube.history.size(), untold = kube.untold.size(), events = kube.events.size();
+  ReadKubeFile(kind, text, file.cluster_or_source, file.name, kube, out.evidence.refusals, lines);
+  const WallNs skew = file.skew.value_or(0);
+  if (skew == 0) return;
+  for (size_t i = history; i < kube.history.size(); ++i) kube.history[i].at += skew;
+  for (size_t i = untold; i < kube.untold.size(); ++i) kube.untold[i].at += skew;
+  for (size_t i = events; i < kube.events.size(); ++i) kube.events[i].at += skew;
+}
+
+// Each once, however it is written, and whoever links to it.
+std::vector<std::string> Distinct(const std::vector<std::string>& sources, std::vector<std::string>& notes) {
+  std::vector<std::string> out;
+  std::set<std::string> seen;
+  for (const std::string& source : sources) {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(source, error);
+    if (source == "-" || error || seen.insert(real.string()).second) {
+      out.push_back(source);
+    } else {
+      notes.push_back(fmt::format("{} is named twice; it is read once", source));
+    }
+  }
+  return out;
+}
+
+// Of a rotated log its first file may tell which cluster's it is.
+void NameClustersOfRotations(Evidence& evidence) {
+  std::map<std::string, std::string> clusters;
+  for (const IstiodRun& run : evidence.runs) {
+    if (!run.cluster.empty()) clusters[run.replica] = run.cluster;
+  }
+  for (IstiodRun& run : evidence.runs) {
+    if (run.cluster.empty()) run.cluster = clusters[run.replica];
+  }
+}
+
+// Two files of one process that overlap, or one that was named twice, tell the same.
+void CountOnce(Evidence& evidence) {
+  const auto once = [](auto& all, const auto& key_of) {
+    std::map<decltype(key_of(all.front())), std::string> told;  // and by which file
+    const size_t before = all.size();
+    std::erase_if(all, [&](const auto& one) {
+      const auto [it, fresh] = told.try_emplace(key_of(one), one.place.file);
+      return !fresh && it->second != one.place.file;
+    });
+    return before - all.size();
+  };
+  const size_t inputs = once(evidence.inputs, [](const InferredInput& input) {
+    return std::tuple(input.replica, input.kind, input.at, input.cluster, input.ns, input.name, input.host,
+                      input.object_kind, input.change, input.detail, input.extra);
+  });
+  const size_t claims = once(evidence.claims, [](const Claim& claim) {
+    return std::tuple(claim.replica, claim.kind, claim.at, claim.name, claim.type, claim.detail, claim.config,
+                      claim.reason, claim.events, claim.count, claim.extra);
+  });
+  if (inputs + claims == 0) return;
+  evidence.notes.push_back(
+      fmt::format("{} inputs and {} claims are told by two files; they count once", inputs, claims));
+}
+
+// An audit log, some lines at a time: it may be larger than what is held of a dump.
+void AddAuditLines(const Named::File& file, PeekableStream& bytes, Imported& out) {
+  constexpr size_t kPiece = 16 << 20, kLongest = size_t{1} << 30;
+  std::string text;
+  size_t lines = 0, ends = 0;  // behind the last whole line
+  const auto read = [&](size_t end) {
+    const std::string_view whole = std::string_view(text).substr(0, end);
+    AddObjects(KubeFile::kAuditLines, whole, file, out, lines);
+    lines += static_cast<size_t>(std::count(whole.begin(), whole.end(), '\n'));
+    text.erase(0, end);
+    ends = 0;
+  };
+  while (true) {
+    const absl::StatusOr<std::string_view> piece = bytes.Next();
+    if (!piece.ok()) {
+      out.evidence.refusals.Add("file that ends before its end", {file.name, 0}, std::string(piece.status().message()));
+    }
+    if (!piece.ok() || piece->empty()) break;
+    out.evidence.bytes += piece->size();
+    if (const size_t end = piece->rfind('\n'); end != piece->npos) ends = text.size() + end + 1;
+    text.append(*piece);
+    if (text.size() >= kPiece && ends > 0) read(ends);
+    if (text.size() < kLongest) continue;
+    out.evidence.refusals.Add("line of more than 1 GiB; what follows is not read", {file.name, lines + 1});
+    return;
+  }
+  if (!text.empty()) read(text.size());
 }
 
 class OneText : public ByteStream {
@@ -184,8 +290,10 @@ void NoteUnread(const KubeEvidence& kube, uint64_t mute, uint64_t own_lines, uin
 
 }  // namespace
 
-absl::StatusOr<Imported> Import(const ImportOptions& options) {
+absl::StatusOr<Imported> Import(const ImportOptions& given) {
   Imported out;
+  ImportOptions options = given;
+  options.sources = Distinct(given.sources, out.evidence.notes);
   out.kube.keep_secrets = options.keep_secrets;
   Evidence& evidence = out.evidence;
   std::vector<AccessFormat> formats;
@@ -197,16 +305,18 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
   formats.insert(formats.end(), AccessFormat::Known().begin(), AccessFormat::Known().end());
   uint64_t own_lines = 0, other_lines = 0, mute = 0;
   MetricClaims metrics;
-  const auto visit = [&](const SourceFile& file, PeekableStream& bytes) {
+  Named named(options);
+  std::set<std::string> dated;
+  const auto visit = [&](const SourceFile& visited, PeekableStream& bytes) {
     ++evidence.files;
+    const Named::File file = named.Of(visited);
     const std::string_view head = bytes.Peek(kSniffed);
     if (head.empty()) return evidence.refusals.Add("empty file", {file.name, 0});
-    const std::string path = PathOf(file);
     std::string text;
-    if (const ProxyFile kind = KindOfProxyFile(path, head); kind != ProxyFile::kNone) {
+    if (const ProxyFile kind = KindOfProxyFile(file.path, head); kind != ProxyFile::kNone) {
       mute += kind == ProxyFile::kMute ? 1 : 0;
       if (kind != ProxyFile::kMute && ReadWhole(file, bytes, out, text)) {
-        ReadProxyFile(kind, text, path, file.name, ClusterOf(options, file), evidence);
+        ReadProxyFile(kind, text, file.path, file.name, file.cluster_or_source, evidence);
       }
       return;
     }
@@ -219,31 +329,32 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
       for (const StoredLines& lines : stored.streams) {
         OneText whole(lines.text);
         PeekableStream stream(whole);
-        const LogKind kind = KindOfLog(path, stream.Peek(kSniffed), formats);
+        const LogKind kind = KindOfLog(file.path, stream.Peek(kSniffed), formats);
         if (kind == LogKind::kNone) {
           // An API server may write its audit log to its output.
-          if (const std::string alone = WithoutPodPrefixes(lines.text); KindOfKubeFile(alone) == KubeFile::kAudit) {
-            ReadKubeFile(KubeFile::kAudit, alone, ClusterOf(options, file), file.name, out.kube, evidence.refusals);
+          const std::string alone = WithoutPodPrefixes(lines.text);
+          const KubeFile audit = KindOfKubeFile(std::string_view(alone).substr(0, kSniffed));
+          if (audit == KubeFile::kAudit || audit == KubeFile::kAuditLines) {
+            AddObjects(audit, alone, file, out);
             continue;
           }
           evidence.refusals.Add("lines of a log store of no known kind", {file.name, 0}, lines.pod);
           continue;
         }
-        ReadLogFile(kind, path, file.name, NamedCluster(options, file), SkewOf(options, file), stream,
-                    {formats, evidence, out.traffic, own_lines, other_lines});
+        ReadLogFile(kind, file.path, file.name, file.cluster, file.skew, stream,
+                    {formats, evidence, out.traffic, own_lines, other_lines, dated});
       }
       return;
     }
     if (const MetricsFile kind = KindOfMetricsFile(head); kind != MetricsFile::kNone) {
-      if (ReadWhole(file, bytes, out, text)) AddSamples(kind, text, options, file, evidence.refusals, metrics);
+      if (ReadWhole(file, bytes, out, text)) AddSamples(kind, text, file, evidence.refusals, metrics);
       return;
     }
-    if (const LogKind kind = KindOfLog(path, head, formats); kind != LogKind::kNone) {
-      const LogReading into{formats, evidence, out.traffic, own_lines, other_lines};
-      const std::string cluster = NamedCluster(options, file);
+    if (const LogKind kind = KindOfLog(file.path, head, formats); kind != LogKind::kNone) {
+      const LogReading into{formats, evidence, out.traffic, own_lines, other_lines, dated};
       const LineOrder order = OrderOf(head);
       if (order == LineOrder::kForward) {
-        return ReadLogFile(kind, path, file.name, cluster, SkewOf(options, file), bytes, into);
+        return ReadLogFile(kind, file.path, file.name, file.cluster, file.skew, bytes, into);
       }
       if (!ReadWhole(file, bytes, out, text)) return;
       evidence.notes.push_back(
@@ -252,18 +363,18 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
       text = Sorted(text, order);
       OneText whole(text);
       PeekableStream sorted(whole);
-      return ReadLogFile(kind, path, file.name, cluster, SkewOf(options, file), sorted, into);
+      return ReadLogFile(kind, file.path, file.name, file.cluster, file.skew, sorted, into);
     }
     if (const KubeFile kind = KindOfKubeFile(head); kind != KubeFile::kNone) {
-      if (ReadWhole(file, bytes, out, text)) {
-        ReadKubeFile(kind, text, ClusterOf(options, file), file.name, out.kube, evidence.refusals);
-      }
+      if (kind == KubeFile::kAuditLines) return AddAuditLines(file, bytes, out);
+      if (ReadWhole(file, bytes, out, text)) AddObjects(kind, text, file, out);
       return;
     }
     evidence.refusals.Add("file of no known kind", {file.name, 0});
   };
   const absl::Status walked = WalkSources(options.sources, options.limits, evidence.refusals, visit);
   if (!walked.ok()) return walked;
+  if (absl::Status used = named.AllUsed(); !used.ok()) return used;
   if (out.kube.mixed) {
     const KubeEvidence::Mixed& mixed = *out.kube.mixed;
     return absl::InvalidArgumentError(
@@ -288,11 +399,9 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
   }
   NoteVersions(evidence);
   NoteUnread(out.kube, mute, own_lines, other_lines, evidence);
-  AlignClocks(evidence, [&](const std::string& replica) {
-    return std::any_of(options.skews.begin(), options.skews.end(), [&](const auto& skew) {
-      return replica.starts_with(ReplicaOf(skew.first.substr(skew.first.rfind('/') + 1)));
-    });
-  });
+  NameClustersOfRotations(evidence);
+  CountOnce(evidence);
+  AlignClocks(evidence, [&](const std::string& replica) { return dated.contains(replica); });
   InferTraffic(out.traffic, PodsOf(out.kube), evidence);
   Align(evidence);
   return out;

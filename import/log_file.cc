@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_split.h"
@@ -9,6 +10,7 @@
 #include "import/access/pod_name.h"
 #include "import/istiod/istiod_log.h"
 #include "import/istiod/record_reader.h"
+#include "import/source_names.h"
 #include "import/text/envelope.h"
 #include "import/text/line_splitter.h"
 
@@ -39,13 +41,14 @@ bool LooksLikeProxyLog(std::string_view line) {
 
 class LogFile {
  public:
-  LogFile(LogKind kind, const std::string& path, const std::string& name, const std::string& cluster, WallNs skew,
-          const LogReading& into)
+  LogFile(LogKind kind, const std::string& path, const std::string& name, const std::string& cluster,
+          std::optional<WallNs> skew, const LogReading& into)
       : kind_(kind),
         path_(path),
         name_(name),
         replica_(ReplicaOf(name)),
-        skew_(skew),
+        skew_(skew.value_or(0)),
+        dated_(skew.has_value()),
         into_(into),
         owner_(OwnerOfLog(path)) {
     owner_.pod.cluster = cluster;
@@ -131,7 +134,11 @@ class LogFile {
     if (!fresh) return;
     const bool istiod = owner.container == kIstiodContainer || (owner.container.empty() && kind_ == LogKind::kIstiod);
     const bool proxy = owner.container == kProxyContainer || (owner.container.empty() && kind_ == LogKind::kProxy);
-    if (istiod) current_->istiod = std::make_unique<Istiod>(*this, key.empty() ? replica_ : key);
+    if (istiod) {
+      const std::string replica = key.empty() ? replica_ : key;
+      current_->istiod = std::make_unique<Istiod>(*this, replica);
+      if (dated_) into_.dated.insert(replica);
+    }
     if (proxy) current_->proxy = std::make_unique<AccessLog>(owner.pod, into_.traffic, into_.evidence.refusals);
   }
 
@@ -151,6 +158,7 @@ class LogFile {
   const LogKind kind_;
   const std::string path_, name_, replica_;
   const WallNs skew_;
+  const bool dated_;
   LogReading into_;
   LogOwner owner_;
   std::string cluster_;
@@ -162,25 +170,6 @@ class LogFile {
 };
 
 }  // namespace
-
-std::string ReplicaOf(std::string name) {
-  bool cut = true;
-  while (cut) {
-    cut = false;
-    for (const std::string_view suffix : {".log", ".txt", ".gz", "-previous", "_previous", ".previous", ".old"}) {
-      if (name.size() <= suffix.size() || !name.ends_with(suffix)) continue;
-      name.resize(name.size() - suffix.size());
-      cut = true;
-    }
-    const size_t dot = name.rfind('.');
-    if (dot != name.npos && dot + 1 < name.size() && dot > 0 && name.size() - dot <= 12 &&
-        name.find_first_not_of("0123456789-", dot + 1) == name.npos) {
-      name.resize(dot);
-      cut = true;
-    }
-  }
-  return name;
-}
 
 LogKind KindOfLog(const std::string& path, std::string_view head, const std::vector<AccessFormat>& formats) {
   const LogOwner owner = OwnerOfLog(path);
@@ -220,7 +209,7 @@ LogKind KindOfLog(const std::string& path, std::string_view head, const std::vec
 }
 
 void ReadLogFile(LogKind kind, const std::string& path, const std::string& name, const std::string& cluster,
-                 WallNs skew, PeekableStream& bytes, LogReading into) {
+                 std::optional<WallNs> skew, PeekableStream& bytes, LogReading into) {
   LogFile(kind, path, name, cluster, skew, into).Read(bytes);
 }
 

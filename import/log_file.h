@@ -2,6 +2,8 @@
 // into one.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,19 +19,18 @@ enum class LogKind : uint8_t { kNone, kIstiod, kProxy };
 // `path`: with the folders above it, as far as they are known.
 LogKind KindOfLog(const std::string& path, std::string_view head, const std::vector<AccessFormat>& formats);
 
-// "a/istiod-1.log.2" and "a/istiod-1.log" are of one process, which is called "a/istiod-1".
-std::string ReplicaOf(std::string name);
-
 struct LogReading {
   const std::vector<AccessFormat>& formats;  // given ones first
   Evidence& evidence;
   Traffic& traffic;
-  uint64_t& own_lines;    // of proxies: what is no access log
-  uint64_t& other_lines;  // of containers that are neither istiod nor proxy
+  uint64_t& own_lines;           // of proxies: what is no access log
+  uint64_t& other_lines;         // of containers that are neither istiod nor proxy
+  std::set<std::string>& dated;  // replicas whose clock was told
 };
 
-// `path`: as for KindOfLog; `name`: for people. `cluster`: of the source, if it was named. `skew`: added to all times.
+// `path`: as for KindOfLog; `name`: for people. `cluster`: of the source, if it was named. `skew`: added to all times,
+// if it was told.
 void ReadLogFile(LogKind kind, const std::string& path, const std::string& name, const std::string& cluster,
-                 WallNs skew, PeekableStream& bytes, LogReading into);
+                 std::optional<WallNs> skew, PeekableStream& bytes, LogReading into);
 
 }  // namespace wavetank::importing

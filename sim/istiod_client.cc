@@ -266,9 +266,15 @@ void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
   // has registered no such service (pilot/pkg/bootstrap/server.go, startCA).
   constexpr uint16_t kPlaintext = 15010;
   const bool plaintext = options_.istiod.port == kPlaintext;
-  const auto dialled_as = [this, finish, plaintext, csr = std::move(csr_pem), ttl](absl::StatusOr<ChannelRef> dialled) {
+  const auto dialled_as = [this, alive = std::weak_ptr<char>(alive_), finish, plaintext, csr = std::move(csr_pem),
+                           ttl](absl::StatusOr<ChannelRef> dialled) {
     if (!dialled.ok()) return finish(dialled.status());
     const ChannelRef channel = *std::move(dialled);
+    // Its pod went while it dialled.
+    if (alive.expired()) {
+      channel->Close(Channel::End::kClient);
+      return finish(absl::CancelledError("the pod is gone"));
+    }
     channel->OnClose(Channel::End::kClient, finish);
     if (plaintext || !channel->speaks_grpc()) {
       channel->Send(Channel::End::kClient, [channel, finish] {

@@ -5,9 +5,10 @@
 #include <map>
 #include <set>
 
+#include "check/cause/instant.h"
+#include "check/cause/story.h"
 #include "cli/read_file.h"
 #include "cli/verb.h"
-#include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
@@ -15,6 +16,7 @@
 #include "import/report/report.h"
 #include "replay/event_log.h"
 #include "replay/world_target.h"
+#include "scenarios/answers/pod_names.h"
 #include "scenarios/survey/mesh_survey.h"
 #include "sim/pod_process.h"
 #include "sim/world.h"
@@ -64,14 +66,33 @@ std::vector<Difference> Compare(const Held& real, const Held& simulated) {
   return out;
 }
 
-int RunCompare(const CompareArguments& a) {
-  std::optional<Duration> at;
-  if (!a.at.empty() && !(at = ParseDuration(a.at))) {
-    return Complain(absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 90s or 2m"));
+// Two clusters may have pods of one name: StatefulSets'. `cluster`: where a file says it is; empty: it does not.
+absl::StatusOr<std::string> FindProxy(const sim::World& world, const std::string& said, const std::string& cluster) {
+  std::vector<scenario::PodName> names, of_cluster;
+  for (const sim::PodProcess* pod : world.Pods()) {
+    if (pod->envoy() == nullptr) continue;
+    names.push_back(scenario::PodNameOf(*pod));
+    if (pod->site().name == cluster) of_cluster.push_back(names.back());
   }
+  return scenario::FindOnePod("proxy that runs in this mesh", said, of_cluster.empty() ? names : of_cluster, world);
+}
+
+// As `state --at` takes it.
+absl::StatusOr<std::optional<Duration>> ReadInstant(const CompareArguments& a) {
+  if (a.at.empty()) return std::optional<Duration>();
+  const absl::StatusOr<check::Story> story = check::LoadStory(a.log);
+  if (!story.ok()) return story.status();
+  const absl::StatusOr<Time> at = check::FindInstant("--at", a.at, *story);
+  if (!at.ok()) return at.status();
+  return std::optional<Duration>(*at - story->header.Beginning());
+}
+
+int RunCompare(const CompareArguments& a) {
+  const absl::StatusOr<std::optional<Duration>> at = ReadInstant(a);
+  if (!at.ok()) return Complain(at.status());
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(a.log);
   if (!log.ok()) return Complain(log.status());
-  const absl::StatusOr<std::unique_ptr<sim::World>> world = replay::WorldOfLog(**log, at);
+  const absl::StatusOr<std::unique_ptr<sim::World>> world = replay::WorldOfLog(**log, *at);
   if (!world.ok()) return Complain(world.status());
   const std::vector<scenario::ProxyEndpoints> endpoints = scenario::ListEndpoints(**world);
   bool equal = true;
@@ -90,32 +111,21 @@ int RunCompare(const CompareArguments& a) {
           " tells nothing of what a proxy holds; take /config_dump?include_eds, /clusters?format=json or what "
           "`istioctl pc endpoints`, `clusters`, `listeners` or `routes` prints"));
     }
-    const std::string proxy = a.proxy.empty() ? state.proxy : a.proxy;
-    if (proxy.empty())
+    // Of several files --proxy names those that do not say it.
+    const bool given = !a.proxy.empty() && (a.dumps.size() == 1 || state.proxy.empty());
+    const std::string said = given ? a.proxy : state.proxy;
+    if (said.empty())
       return Complain(absl::InvalidArgumentError(path + " does not say whose it is: add --proxy NAME.NAMESPACE"));
+    const absl::StatusOr<std::string> found = FindProxy(**world, said, given ? "" : state.cluster);
+    if (!found.ok()) return Complain(found.status());
+    const std::string& proxy = *found;
     Held simulated;
-    bool known = false;
     for (const scenario::ProxyEndpoints& each : endpoints) {
-      if (each.proxy != proxy && each.proxy.substr(0, each.proxy.find('@')) != proxy) continue;
-      if (!state.cluster.empty() && each.cluster != state.cluster) continue;
-      known = true;
+      if (each.proxy != proxy) continue;
       for (const scenario::EndpointRow& row : *each.rows) simulated[row.upstream].insert(row.endpoint);
     }
-    importing::HeldNames names;
-    for (const sim::PodProcess* pod : (*world)->Pods()) {
-      if (pod->envoy() == nullptr || (pod->name() != proxy && pod->name().substr(0, pod->name().find('@')) != proxy) ||
-          (!state.cluster.empty() && pod->site().name != state.cluster)) {
-        continue;
-      }
-      known = true;
-      names =
-          importing::NamesOf(pod->envoy()->ClusterNames(), pod->envoy()->ListenerNames(), pod->envoy()->RouteNames());
-      break;
-    }
-    if (!known) {
-      return Complain(absl::NotFoundError(
-          fmt::format("{}: no proxy '{}' runs in this mesh, or it holds no endpoints", a.log, proxy)));
-    }
+    const envoysim::Envoy& envoy = *(*world)->FindPod(proxy)->envoy();
+    importing::HeldNames names = importing::NamesOf(envoy.ClusterNames(), envoy.ListenerNames(), envoy.RouteNames());
     std::vector<Difference> differences;
     if (!state.endpoints.empty()) differences = Compare(state.endpoints, simulated);
     for (const auto& [kind, real] : state.names) {
@@ -163,8 +173,14 @@ void AddCompare(CLI::App& app, Outcome& outcome) {
                    "config_dump with EDS, /clusters, or what `istioctl proxy-config` printed of endpoints, clusters, "
                    "listeners or routes")
       ->required();
-  verb->add_option("--proxy", a->proxy, "NAME.NAMESPACE, where a file does not say whose it is");
-  verb->add_option("--at", a->at, "The mesh at this time of the log, e.g. 90s; else where it came to rest");
+  verb->add_option(
+      "--proxy", a->proxy,
+      "By its name, or as far as it is unique (sleep@cluster1): of one file instead of what it says, of several where "
+      "they do not say it");
+  verb->add_option(
+      "--at", a->at,
+      "The mesh at this time of the log (90s, 'input 41', of an imported log the calendar's); else where it came to "
+      "rest");
   verb->add_flag("--json", a->json, "Results as JSON on standard output");
   verb->footer("Exit code 0: the same; 1: they differ; 2: something cannot be read.");
   verb->callback([a, &outcome] { outcome.code = RunCompare(*a); });

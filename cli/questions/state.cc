@@ -87,7 +87,7 @@ absl::StatusOr<Json> ConfigDump(const scenario::XdsSnapshot& snapshot) {
   Json configs = Json::array();
   for (const Dump& dump : kDumps) {
     if (snapshot.of(dump.type).empty()) continue;
-    const absl::StatusOr<std::string> text = ProxyConfigJson(dump.type, snapshot);
+    const absl::StatusOr<std::string> text = AdminConfigJson(dump.type, snapshot);
     if (!text.ok()) return text.status();
     Json items = Json::array();
     for (Json& each : Json::parse(*text)) {

@@ -669,10 +669,12 @@ void Istiod::Impl::AwaitSync(Duration delay) {
   host.RunAfter(next, Guard([this, next] { AwaitSync(next); }));
 }
 
-// Of remote clusters only the registries are waited for, and those not longer than their timeout.
+// Of remote clusters only the registries are waited for, and those not longer than their timeout. The injector's
+// ConfigMap is read before istiod starts (pilot/pkg/bootstrap/sidecarinjector.go): nothing is injected without it.
 bool Istiod::Impl::CachesSynced() const {
-  return registries->HasSynced() && crds->HasSynced() && (ingresses == nullptr || ingresses->HasSynced()) &&
-         credentials.Synced(options.cluster_id.str()) && (gateway_api == nullptr || gateway_api->HasSynced());
+  return (injector_config == nullptr || injector_config->HasSynced()) && registries->HasSynced() && crds->HasSynced() &&
+         (ingresses == nullptr || ingresses->HasSynced()) && credentials.Synced(options.cluster_id.str()) &&
+         (gateway_api == nullptr || gateway_api->HasSynced());
 }
 
 void Istiod::Impl::Fail(const absl::Status& status) {

@@ -68,6 +68,28 @@ std::shared_ptr<const NetworkGateways> MakeNetworkGateways(std::vector<NetworkGa
   return std::make_shared<View>(std::move(gateways), multi_network, std::move(unresolved), scale_of_none);
 }
 
+// Shows what the manager knows by now; outlives it in contexts that stand longer.
+class NetworkManager::Live final : public NetworkGateways {
+ public:
+  explicit Live(std::shared_ptr<const NetworkGateways> view) : view_(std::move(view)) {}
+  void Show(std::shared_ptr<const NetworkGateways> view) { view_ = std::move(view); }
+
+  bool IsMultiNetworkEnabled() const override { return view_->IsMultiNetworkEnabled(); }
+  uint32_t LbWeightScaleFactor() const override { return view_->LbWeightScaleFactor(); }
+  const std::vector<NetworkGateway>& All() const override { return view_->All(); }
+  const NetworkGateways& Unresolved() const override { return view_->Unresolved(); }
+  const std::vector<NetworkGateway>& ForNetwork(const NetworkId& network) const override {
+    return view_->ForNetwork(network);
+  }
+  const std::vector<NetworkGateway>& ForNetworkAndCluster(const NetworkId& network,
+                                                          const ClusterId& cluster) const override {
+    return view_->ForNetworkAndCluster(network, cluster);
+  }
+
+ private:
+  std::shared_ptr<const NetworkGateways> view_;
+};
+
 NetworkManager::NetworkManager(Host& host, XdsUpdater& updater, GatewayResolver* resolver, GatewaySource registries,
                                NetworksSource networks, const Profile& profile)
     : host_(host),
@@ -77,12 +99,16 @@ NetworkManager::NetworkManager(Host& host, XdsUpdater& updater, GatewayResolver*
       networks_(std::move(networks)),
       profile_(profile),
       // istiod works the factor out when gateways change for the first time.
-      view_(MakeNetworkGateways({}, false, nullptr, profile.Has(Change::kResolvedGatewaysDecide) ? 0 : 1)),
+      live_(std::make_shared<Live>(
+          MakeNetworkGateways({}, false, nullptr, profile.Has(Change::kResolvedGatewaysDecide) ? 0 : 1))),
       trace_name_(host.Intern("network manager")) {}
 
 NetworkManager::~NetworkManager() {
   for (const auto& [hostname, name] : names_) host_.Cancel(name.refresh);
 }
+
+std::shared_ptr<const NetworkGateways> NetworkManager::Gateways() const { return live_; }
+void NetworkManager::Show(std::shared_ptr<const NetworkGateways> view) { live_->Show(std::move(view)); }
 
 void NetworkManager::Reload() {
   log({.scope = "model", .text = "reloading network gateways"});
@@ -130,10 +156,10 @@ void NetworkManager::Reload() {
     if (UpdateViews(std::move(resolved), gateways)) Changed(count);
     return;
   }
-  const std::vector<NetworkGateway>& before = view_->All();
+  const std::vector<NetworkGateway>& before = live_->All();
   const bool changed = std::set<NetworkGateway>(before.begin(), before.end()) != resolved;
-  if (!changed && multi_network == view_->IsMultiNetworkEnabled()) return;
-  view_ = MakeNetworkGateways({resolved.begin(), resolved.end()}, multi_network);
+  if (!changed && multi_network == live_->IsMultiNetworkEnabled()) return;
+  Show(MakeNetworkGateways({resolved.begin(), resolved.end()}, multi_network));
   if (changed) Changed(resolved.size());
 }
 
@@ -166,8 +192,8 @@ bool NetworkManager::UpdateViews(std::set<NetworkGateway> resolved, const std::s
   } else {
     return false;
   }
-  view_ = MakeNetworkGateways({resolved_.begin(), resolved_.end()}, !resolved_.empty(),
-                              MakeNetworkGateways({unresolved_.begin(), unresolved_.end()}, !unresolved_.empty()));
+  Show(MakeNetworkGateways({resolved_.begin(), resolved_.end()}, !resolved_.empty(),
+                           MakeNetworkGateways({unresolved_.begin(), unresolved_.end()}, !unresolved_.empty())));
   return true;
 }
 

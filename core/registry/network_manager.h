@@ -44,8 +44,9 @@ class NetworkManager {
 
   // The registries or meshNetworks may have changed: recomputes and pushes if gateways did.
   void Reload();
-  // The view that push contexts share; a new object after each change.
-  std::shared_ptr<const NetworkGateways> Gateways() const { return view_; }
+  // What push contexts hold is the manager itself: a change shows in those made before it, too, until the push that it
+  // leads to. istiod: pilot/pkg/model/push_context.go, initContext (networkMgr); the same in 1.30.
+  std::shared_ptr<const NetworkGateways> Gateways() const;
   LogSink log;  // told what a real one logs
 
  private:
@@ -70,8 +71,11 @@ class NetworkManager {
   NetworksSource networks_;
   std::map<std::string, Name> names_;
   const Profile profile_;
-  std::shared_ptr<const NetworkGateways> view_;
-  std::set<NetworkGateway> resolved_, unresolved_;  // of view_
+  class Live;
+  void Show(std::shared_ptr<const NetworkGateways> view);
+
+  std::shared_ptr<Live> live_;                      // never null
+  std::set<NetworkGateway> resolved_, unresolved_;  // of what it shows
   NameId trace_name_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
@@ -26,6 +27,9 @@ namespace {
 
 using nlohmann::json;
 
+// As an API server writes it. kubernetes: staging/src/k8s.io/apiserver/plugin/pkg/audit/log/backend.go
+constexpr std::string_view kAuditEvent = "{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/";
+
 std::string GroupedKind(const json& object) {
   const std::string version = wavetank::Text(object, "apiVersion");
   const size_t slash = version.find('/');
@@ -34,8 +38,8 @@ std::string GroupedKind(const json& object) {
 
 class Reader {
  public:
-  Reader(const std::string& cluster, const std::string& file, KubeEvidence& out, Refusals& refusals)
-      : cluster_(cluster), file_(file), out_(out), refusals_(refusals) {}
+  Reader(const std::string& cluster, const std::string& file, KubeEvidence& out, Refusals& refusals, size_t lines)
+      : cluster_(cluster), file_(file), out_(out), refusals_(refusals), lines_(lines) {}
 
   template <typename Each>
   void Value(std::string_view text, bool ends, size_t line, const Each& each) {
@@ -44,10 +48,16 @@ class Reader {
     refusals_.Add(ends ? "no JSON" : "JSON that ends before its end", {file_, line}, text.substr(0, 80));
   }
 
+  void Between(std::string_view text, size_t line) {
+    refusals_.Add("text between two JSON values", {file_, line}, text.substr(0, std::min<size_t>(text.find('\n'), 80)));
+  }
+
   // JSON values one behind the other, as `kubectl get -w` and audit logs print them; `each` gets value and line.
   template <typename Each>
   void Values(std::string_view text, const Each& each) {
-    kube::EachJson(text, [&](std::string_view value, bool ends, size_t line) { Value(value, ends, line, each); });
+    kube::EachJson(
+        text, [&](std::string_view value, bool ends, size_t line) { Value(value, ends, line, each); },
+        [&](std::string_view between, size_t line) { Between(between, line); });
   }
 
   // False: the text is no list.
@@ -85,10 +95,13 @@ class Reader {
     patched_ = text.find("action.kwok.x-k8s.io/") != text.npos;
     const size_t first = text.find_first_not_of(" \t\r\n");
     if (first != text.npos && (text[first] == '{' || text[first] == '[')) {
-      kube::EachJson(text, [&](std::string_view one, bool ends, size_t line) {
-        if (ListOfObjects(one, ends, line)) return;
-        Value(one, ends, line, [&](const json& value, size_t) { Object(value, line, kNoTime, false, false, 0); });
-      });
+      kube::EachJson(
+          text,
+          [&](std::string_view one, bool ends, size_t line) {
+            if (ListOfObjects(one, ends, line)) return;
+            Value(one, ends, line, [&](const json& value, size_t) { Object(value, line, kNoTime, false, false, 0); });
+          },
+          [&](std::string_view between, size_t at) { Between(between, at); });
       return;
     }
     // YAML: documents between lines of "---".
@@ -117,13 +130,34 @@ class Reader {
 
   // audit.k8s.io/v1: staging/src/k8s.io/apiserver/pkg/apis/audit/v1/types.go
   void Audit(std::string_view text) {
-    Values(text, [&](const json& event, size_t line) {
-      if (wavetank::Text(event, "kind") == "EventList") {
-        for (const json& item : Items(At(event, "items"))) AuditEvent(item, line);
-      } else {
-        AuditEvent(event, line);
+    Values(text, [&](const json& value, size_t line) { AuditValue(value, line, 0); });
+  }
+  // An event a line, behind what a tool or an API server's own log puts before it; one that was cut costs no other.
+  void AuditLines(std::string_view text) {
+    size_t line = lines_;
+    for (const absl::string_view each : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+      const std::string_view one(each.data(), each.size());
+      ++line;
+      size_t begins = one.find(kAuditEvent);
+      if (begins == one.npos) begins = one.find_first_not_of(" \t\r");
+      if (begins == one.npos) continue;
+      if (one[begins] != '{') {
+        refusals_.Add("line that is no audit event", {file_, line}, one.substr(0, 80));
+        continue;
       }
-    });
+      while (begins != one.npos) {
+        const size_t next = one.find(kAuditEvent, begins + 1);
+        json event = ParseJson(one.substr(begins));
+        // Another one may stand behind one that was cut.
+        if (event.is_discarded() && next != one.npos) event = ParseJson(one.substr(begins, next - begins));
+        if (!event.is_discarded()) {
+          AuditValue(event, line, 0);
+          break;
+        }
+        refusals_.Add("JSON that ends before its end", {file_, line}, one.substr(begins, 80));
+        begins = next;
+      }
+    }
   }
 
   void Watch(std::string_view text) {
@@ -151,6 +185,20 @@ class Reader {
   }
 
  private:
+  // An event, a list of them as webhooks get it, or as `jq -s` makes it.
+  void AuditValue(const json& value, size_t line, int depth) {
+    constexpr int kDeepest = 3;
+    const bool list = wavetank::Text(value, "kind") == "EventList";
+    if ((value.is_array() || list) && depth < kDeepest) {
+      for (const json& item : Items(list ? At(value, "items") : value)) AuditValue(item, line, depth + 1);
+    } else if (wavetank::Text(value, "kind") == "Event" &&
+               wavetank::Text(value, "apiVersion").starts_with("audit.k8s.io/")) {
+      AuditEvent(value, line);
+    } else {
+      refusals_.Add("JSON that is no audit event", {file_, line}, JsonText(value).substr(0, 80));
+    }
+  }
+
   void AuditEvent(const json& event, size_t line) {
     if (wavetank::Text(event, "stage") != "ResponseComplete") return;
     const std::string verb = wavetank::Text(event, "verb");
@@ -283,7 +331,9 @@ class Reader {
 
   void Object(const json& value, size_t line, WallNs at, bool deleted, bool created, int depth) {
     constexpr int kDeepest = 4;
-    if (value.is_array() || wavetank::Text(value, "kind").ends_with("List")) {
+    // Kinds of objects end so, too; a list has no name.
+    const bool list = wavetank::Text(value, "kind").ends_with("List") && At(value, {"metadata", "name"}).is_null();
+    if (value.is_array() || list) {
       if (depth >= kDeepest) return refusals_.Add("lists in too many lists", {file_, line});
       for (const json& item : Items(value.is_array() ? value : At(value, "items"))) {
         Object(kube::WithKindOf(value, item), line, at, deleted, created, depth + 1);
@@ -450,6 +500,7 @@ class Reader {
   const std::string& file_;
   KubeEvidence& out_;
   Refusals& refusals_;
+  const size_t lines_;    // of the file, before the text
   bool patched_ = false;  // the file is a recording of KWOK's: patches of its objects follow
   KwokRecording kwok_;
 };
@@ -464,6 +515,14 @@ bool HasLine(std::string_view head, std::string_view beginning) {
   return false;
 }
 
+// An API server writes a line for each event; others may have formatted them, or put them into a list.
+KubeFile AuditForm(std::string_view head) {
+  if (head[0] != '{') return head[0] == '[' ? KubeFile::kAudit : KubeFile::kAuditLines;
+  const size_t end = head.find('\n');
+  const bool whole = end != head.npos && wavetank::Text(ParseJson(head.substr(0, end)), "kind") == "Event";
+  return whole ? KubeFile::kAuditLines : KubeFile::kAudit;
+}
+
 }  // namespace
 
 KubeFile KindOfKubeFile(std::string_view head) {
@@ -476,7 +535,7 @@ KubeFile KindOfKubeFile(std::string_view head) {
     return KubeFile::kEventTable;
   }
   if (head.front() == '{' || head.front() == '[') {
-    if (head.find("\"audit.k8s.io/") != head.npos) return KubeFile::kAudit;
+    if (head.find("\"audit.k8s.io/") != head.npos) return AuditForm(head);
     if (head.find("\"apiVersion\"") == head.npos && head.find("\"items\"") == head.npos) return KubeFile::kNone;
     const std::string_view start = head.substr(0, 300);
     const bool typed = start.find("\"type\"") != start.npos && start.find("\"object\"") != start.npos;
@@ -485,6 +544,7 @@ KubeFile KindOfKubeFile(std::string_view head) {
                ? KubeFile::kWatch
                : KubeFile::kObjects;
   }
+  if (head.find(kAuditEvent) != head.npos) return KubeFile::kAuditLines;
   return HasLine(head, "apiVersion:") && HasLine(head, "kind:")    ? KubeFile::kObjects
          : HasLine(head, "apiVersion:") && HasLine(head, "items:") ? KubeFile::kObjects
                                                                    : KubeFile::kNone;
@@ -530,13 +590,15 @@ uint64_t TakeSecretsForReadable(KubeEvidence& evidence) {
 }
 
 void ReadKubeFile(KubeFile kind, std::string_view text, const std::string& cluster, const std::string& file,
-                  KubeEvidence& out, Refusals& refusals) {
-  Reader reader(cluster, file, out, refusals);
+                  KubeEvidence& out, Refusals& refusals, size_t lines) {
+  Reader reader(cluster, file, out, refusals, lines);
   switch (kind) {
     case KubeFile::kObjects:
       return reader.Objects(text);
     case KubeFile::kAudit:
       return reader.Audit(text);
+    case KubeFile::kAuditLines:
+      return reader.AuditLines(text);
     case KubeFile::kWatch:
       return reader.Watch(text);
     case KubeFile::kSimKube:

@@ -70,6 +70,7 @@ enum class KubeFile : uint8_t {
   kNone,
   kObjects,  // Events among them, and KWOK's recordings
   kAudit,
+  kAuditLines,
   kWatch,
   kSimKube,     // a trace of skctl
   kEventTable,  // `kubectl get events` without -o: it tells ages, not times
@@ -83,8 +84,9 @@ uint64_t TakeUntoldFromDumps(KubeEvidence& evidence, Refusals& refusals);
 // Takes with_kubeconfigs where there are some: no log tells whether istiod could read what was there. How many.
 uint64_t TakeSecretsForReadable(KubeEvidence& evidence);
 
-// Reads a whole file. What cannot be read is counted, and the rest is read. O(text).
+// Reads a whole file. What cannot be read is counted, and the rest is read. O(text). Of audit events a line each some
+// lines may be read at a time: `lines` came before.
 void ReadKubeFile(KubeFile kind, std::string_view text, const std::string& cluster, const std::string& file,
-                  KubeEvidence& out, Refusals& refusals);
+                  KubeEvidence& out, Refusals& refusals, size_t lines = 0);
 
 }  // namespace wavetank::importing

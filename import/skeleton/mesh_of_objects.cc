@@ -160,9 +160,13 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
     first.erase(KeyOfObject(*change));
     if (!change->created && !change->deleted) first[KeyOfObject(*change)] = change;
   }
-  // Contexts, as a recording has them.
+  // Contexts, as a recording has them. What came later says as much of its cluster as what was there.
+  std::map<Key, const KubeChange*> all = first;
+  for (const KubeChange* change : changes) {
+    if (!change->deleted) all.try_emplace(KeyOfObject(*change), change);
+  }
   std::vector<record::ClusterFacts> ordered;
-  for (const auto& [key, change] : first) {  // cluster by cluster
+  for (const auto& [key, change] : all) {  // cluster by cluster
     if (ordered.empty() || ordered.back().context() != change->cluster) {
       ordered.emplace_back(change->cluster, kSystemNamespace);
     }

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "import/evidence/evidence.h"
@@ -59,6 +60,50 @@ std::string FirstText(const json& of, std::initializer_list<const char*> fields)
   return {};
 }
 
+bool IsAuditOfCloudLogging(const json& entry) {
+  return wavetank::Text(At(entry, "protoPayload"), "serviceName") == "k8s.io";
+}
+
+// Of Cloud Logging's entry the audit event that it was made of: GKE keeps objects as they were sent and stored, with a
+// type of its own among their fields. "io.k8s.core.v1.pods.status.patch"; "core/v1/namespaces/NS/pods/NAME/status".
+std::string AuditOfCloudLogging(const json& entry) {
+  const json& payload = At(entry, "protoPayload");
+  const std::string method = wavetank::Text(payload, "methodName");
+  std::vector<std::string> path = absl::StrSplit(wavetank::Text(payload, "resourceName"), '/');
+  json ref = json::object();
+  if (path.size() >= 2) {
+    ref["apiGroup"] = path[0] == "core" ? "" : path[0];
+    ref["apiVersion"] = path[1];
+    path.erase(path.begin(), path.begin() + 2);
+    if (path.size() > 2 && path[0] == "namespaces") {
+      ref["namespace"] = path[1];
+      path.erase(path.begin(), path.begin() + 2);
+    }
+    for (const auto& [field, at] : {std::pair("resource", 0), std::pair("name", 1), std::pair("subresource", 2)}) {
+      if (path.size() > static_cast<size_t>(at)) ref[field] = path[at];
+    }
+  }
+  const json& code = At(At(payload, "status"), "code");
+  json event = {{"kind", "Event"},
+                {"apiVersion", "audit.k8s.io/v1"},
+                {"level", "RequestResponse"},
+                {"stage", "ResponseComplete"},
+                {"verb", method.substr(method.rfind('.') + 1)},
+                {"user", {{"username", wavetank::Text(At(payload, "authenticationInfo"), "principalEmail")}}},
+                {"objectRef", std::move(ref)},
+                {"responseStatus", {{"code", code.is_null() || code == 0 ? 200 : 400}}},
+                {"stageTimestamp", wavetank::Text(entry, "timestamp")}};
+  for (const auto& [from, to] : {std::pair("request", "requestObject"), std::pair("response", "responseObject")}) {
+    json object = At(payload, from);
+    if (!object.is_object()) continue;
+    const std::string type = wavetank::Text(object, "@type");
+    object.erase("@type");
+    if (type.ends_with(".Status")) object["kind"] = "Status";
+    event[to] = std::move(object);
+  }
+  return JsonText(event);
+}
+
 // Of a record its time, whose it is and its line; pieces of a line that a runtime cut are put together.
 class Collected {
  public:
@@ -66,6 +111,7 @@ class Collected {
 
   static bool Is(const json& record) {
     const json& entry = Entry(record);
+    if (IsEvent(entry) || IsAzures(entry) || IsAuditOfCloudLogging(entry)) return true;
     if (At(entry, {"resource", "labels"}).is_object() &&
         (entry.contains("textPayload") || entry.contains("jsonPayload")))
       return true;
@@ -75,12 +121,21 @@ class Collected {
   bool Add(const json& record) {
     if (!Is(record)) return false;
     const json& entry = Entry(record);
-    const json& whose =
-        At(entry, {"resource", "labels"}).is_object() ? At(entry, {"resource", "labels"}) : At(entry, "kubernetes");
-    std::string pod = FirstText(whose, {"pod_name"}), container = FirstText(whose, {"container_name"});
+    if (IsEvent(entry)) {
+      AddEvent(entry);
+      return true;
+    }
+    if (IsAuditOfCloudLogging(entry)) {
+      found_[{"", ""}].push_back({ParseWall(wavetank::Text(entry, "timestamp")), AuditOfCloudLogging(entry)});
+      return true;
+    }
+    const json& labels = At(entry, {"resource", "labels"});
+    const json& whose = labels.is_object() ? labels : IsAzures(entry) ? entry : At(entry, "kubernetes");
+    std::string pod = FirstText(whose, {"pod_name", "PodName"});
+    std::string container = FirstText(whose, {"container_name", "ContainerName"});
     if (pod.empty()) pod = wavetank::Text(At(whose, "pod"), "name");
     if (container.empty()) container = wavetank::Text(At(whose, "container"), "name");
-    const std::string time = FirstText(entry, {"@timestamp", "time", "timestamp", "date"});
+    const std::string time = FirstText(entry, {"@timestamp", "time", "timestamp", "date", "TimeGenerated"});
     std::string line = LineOf(entry);
     std::string& begun = pieces_[{pod, container, wavetank::Text(entry, "stream")}];
     // Fluent Bit's and fluentd's parsers of the runtime's format keep its tag so.
@@ -98,10 +153,30 @@ class Collected {
     const json& source = At(record, "_source");
     return source.is_object() ? source : record;
   }
+  // CloudWatch's: milliseconds since 1970.
+  static bool IsEvent(const json& entry) {
+    return At(entry, "timestamp").is_number_integer() && At(entry, "message").is_string() &&
+           (entry.contains("ingestionTime") || entry.contains("eventId") || entry.contains("logStreamName"));
+  }
+  static bool IsAzures(const json& entry) {
+    if (At(entry, {"properties", "log"}).is_string()) return true;
+    return At(entry, "TimeGenerated").is_string() && !LineOf(entry).empty();
+  }
+  void AddEvent(const json& entry) {
+    const std::string message = wavetank::Text(entry, "message");
+    if (json inner = ParseJson(message); inner.is_object() && Is(inner) && !IsEvent(inner)) {
+      Add(inner);
+      return;
+    }
+    constexpr int64_t kMost = INT64_MAX / 1'000'000;
+    const int64_t ms = Number(entry, "timestamp");
+    found_[{"", ""}].push_back({ms > 0 && ms < kMost ? ms * 1'000'000 : kNoTime, message});
+  }
   static std::string LineOf(const json& entry) {
-    std::string line = FirstText(entry, {"log", "message", "textPayload"});
+    if (const json& log = At(entry, {"properties", "log"}); log.is_string()) return log.get<std::string>();
+    std::string line = FirstText(entry, {"log", "message", "textPayload", "log_s", "LogMessage", "LogEntry"});
     if (!line.empty()) return line;
-    for (const char* parsed : {"log_processed", "jsonPayload"}) {
+    for (const char* parsed : {"log_processed", "jsonPayload", "LogMessage"}) {
       json object = At(entry, parsed);
       if (!object.is_object()) continue;
       // Cloud Logging takes the time out of it.
@@ -116,11 +191,13 @@ class Collected {
   std::map<std::tuple<std::string, std::string, std::string>, std::string> pieces_;
 };
 
-// One value: a list of records, or Elasticsearch's answer with its hits.
+// One value: a list of records, Elasticsearch's answer with its hits, CloudWatch's with events, or Azure's records.
 const json* RecordsOf(const json& whole) {
   if (whole.is_array()) return &whole;
-  const json& hits = At(whole, {"hits", "hits"});
-  return hits.is_array() ? &hits : nullptr;
+  for (const json* list : {&At(whole, {"hits", "hits"}), &At(whole, "events"), &At(whole, "records")}) {
+    if (list->is_array()) return list;
+  }
+  return nullptr;
 }
 
 void ReadCollected(std::string_view text, LinesOf& found, std::vector<size_t>& unread) {
@@ -136,7 +213,14 @@ void ReadCollected(std::string_view text, LinesOf& found, std::vector<size_t>& u
   for (size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = TakeLine(text);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    if (const json record = ParseJson(line); !record.is_object() || !collected.Add(record)) unread.push_back(number);
+    const json record = ParseJson(line);
+    bool read = record.is_object() && collected.Add(record);
+    // Azure's hubs write a list a line.
+    if (const json* records = read ? nullptr : RecordsOf(record); records != nullptr) {
+      read = !records->empty() &&
+             std::all_of(records->begin(), records->end(), [&](const json& each) { return collected.Add(each); });
+    }
+    if (!read) unread.push_back(number);
   }
 }
 
@@ -149,6 +233,12 @@ bool LooksCollected(std::string_view head) {
   if (first.is_object()) return Collected::Is(first);
   const auto has = [&](std::string_view key) { return head.find(key) != head.npos; };
   if (has("\"textPayload\"") || has("\"jsonPayload\"")) return has("\"resource\"");
+  if (has("\"protoPayload\"")) return has("\"k8s.io\"");
+  if (has("\"events\"") && has("\"message\"")) return has("\"ingestionTime\"") || has("\"eventId\"");
+  if (has("\"records\"") || head.starts_with('[')) {
+    if (has("\"properties\"") && has("\"category\"")) return has("\"kube-");
+    if (has("\"TimeGenerated\"")) return has("\"log_s\"") || has("\"LogMessage\"") || has("\"LogEntry\"");
+  }
   return (has("\"_source\"") && has("\"hits\"")) || (head.starts_with('[') && has("\"kubernetes\"") && has("\"log\""));
 }
 

@@ -2,7 +2,11 @@
 // logcli prints it one line of JSON each (`-o jsonl`; loki: pkg/logcli/output/jsonl.go). And records of collectors, one
 // a line or in one answer: Fluent Bit's and fluentd's (plugins/filter_kubernetes: `log`, `kubernetes.pod_name`),
 // Vector's (kubernetes_logs: `message`), Filebeat's (`message`, `kubernetes.pod.name`), the same as Elasticsearch's
-// hits (`_source`), and Cloud Logging's entries (`textPayload` or `jsonPayload`, `resource.labels`).
+// hits (`_source`), and Cloud Logging's entries (`textPayload` or `jsonPayload`, `resource.labels`). What managed
+// clouds keep of API servers and pods: CloudWatch's events (`aws logs get-log-events`, `filter-log-events`: `message`,
+// which may be a collector's record), Azure's resource logs (`properties.log`, a line each or `records`) and rows of
+// its Log Analytics (`log_s`, `LogMessage`), and Cloud Logging's audit entries (`protoPayload` of k8s.io), as audit
+// events.
 #pragma once
 
 #include <cstdint>

@@ -106,8 +106,8 @@ class Life {
     }
     for (const std::string& id : background_) (void)live_.FinishTraffic(id, 60s);
     if (std::optional<Breach> wrong = Safety()) return wrong;
-    if (rests && LostBySwap()) {
-      known_.insert(std::string(sim::kSwapBug));
+    if (const std::string_view bug = rests ? LostBy() : std::string_view(); !bug.empty()) {
+      known_.insert(std::string(bug));
       if (std::optional<Breach> wrong = RestartIstiods()) return wrong;
       rests = live_.Recover(kBound);
     }
@@ -143,11 +143,16 @@ class Life {
     return std::nullopt;
   }
 
-  // Endpoints or gateways are missing after a remote Secret was changed, in a release that loses them then: there they
-  // come back when istiod starts again.
-  bool LostBySwap() const {
-    return sim::LosesBySwap(live_.world()) && std::any_of(happened_.begin(), happened_.end(), OfSecret) &&
-           !session::CheckEndpoints(live_).empty();
+  // The bug by which endpoints or gateways are missing, in a release that loses them after a remote Secret was changed,
+  // or with the next change of networks: there they come back when istiod starts again. Empty: none is, or none has.
+  std::string_view LostBy() const {
+    const sim::World& world = live_.world();
+    const bool swapped = sim::LosesBySwap(world) && std::any_of(happened_.begin(), happened_.end(), OfSecret);
+    const std::vector<sim::WorldCluster>& clusters = world.options().clusters;
+    const bool forgets = std::any_of(clusters.begin(), clusters.end(),
+                                     [&](const auto& each) { return sim::ForgetsNodePorts(world, each.name); });
+    if ((!swapped && !forgets) || session::CheckEndpoints(live_).empty()) return {};
+    return swapped ? sim::kSwapBug : sim::kNodePortBug;
   }
   static bool OfSecret(const Event& event) { return event.action.kind == "remoteSecret"; }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -277,6 +278,10 @@ absl::StatusOr<std::unique_ptr<Document>> Document::Parse(std::string name, cons
 }
 
 absl::StatusOr<std::unique_ptr<Document>> Document::Load(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return absl::NotFoundError(fmt::format("{}: is a folder; name a file", path));
+  }
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(fmt::format("{}: cannot be read; check the path and its permissions", path));
   std::ostringstream text;

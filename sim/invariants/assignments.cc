@@ -24,6 +24,7 @@ class ForeignAddresses final : public Checker {
     breach.subject = proxy;
     breach.what = fmt::format("{} holds {}, a pod of {}, which is in another network", now.cluster, address, cluster);
     if (Hostnames(cluster)) breach.known = "L2";
+    if (ForgetsNodePorts(world(), cluster)) breach.known = kNodePortBug;
     Tell(scope, {std::move(breach)});
   }
 

@@ -80,6 +80,11 @@ constexpr KnownBug kBugs[] = {
      ""},
     {"kept-address", "a gateway Service that loses its last address keeps it, until istiod starts anew", ""},
     {"early-pod", "an endpoint that is read before its pod has a node stays without a place until it changes", ""},
+    {kNodePortBug,
+     "istio#58743, of 1.30: addresses of a gateway at node ports are not kept, so the next change of networks drops "
+     "it, "
+     "and its network's pods are sent as they are",
+     ""},
     {"L8", "SortGateways is no order, so replicas may differ", ""},
     {kSwapBug,
      "istio#61043, of 1.30 until 1.30.4: the clean-up after the old registry of a changed remote Secret removes the "

@@ -94,6 +94,9 @@ class Restarts final : public Gaps {
       fresh_.insert(world().kernel().names().Text(event.record.subject));
     if (event.record.kind == TraceKind::kClusterRemoved)
       forgotten_.insert(world().kernel().names().Text(event.record.object));
+    // A replica that finds a Secret it cannot use has never known the cluster.
+    if (event.record.kind == TraceKind::kClusterRejected)
+      forgotten_.insert(world().kernel().names().Text(event.record.subject));
   }
   bool Watching() const override { return !fresh_.empty(); }
   // A replica whose watches are not back yet knows less than the one before it.
@@ -159,7 +162,11 @@ class Blackouts final : public Gaps {
     Breach out;
     out.subject = proxy;
     out.what = "while a remote Secret was changed, it had not " + what;
-    if (!Mends(world(), pilot::Change::kGracefulSecretUpdate)) out.known = "L7";
+    if (!Mends(world(), pilot::Change::kGracefulSecretUpdate)) {
+      out.known = "L7";
+    } else if (LosesBySwap(world())) {
+      out.known = kSwapBug;  // until the proxy's next istiod, which has started since
+    }
     return out;
   }
   bool updating_ = false;

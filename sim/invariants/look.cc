@@ -184,6 +184,15 @@ ObjectName ReadObjectName(std::string_view text) {
 
 bool Mends(const World& world, pilot::Change change) { return world.profile().Has(change); }
 
+bool ForgetsNodePorts(const World& world, const std::string& cluster) {
+  if (!Mends(world, pilot::Change::kNodePortAddressesForgotten) || world.FindSite(cluster) == nullptr) return false;
+  const std::vector<kube::ObjectRef> services = world.FindSite(cluster)->cluster().api().List("Service");
+  return std::any_of(services.begin(), services.end(), [](const kube::ObjectRef& service) {
+    return service->meta.labels.contains("topology.istio.io/network") &&
+           kube::ParseService(*service).type == "NodePort";
+  });
+}
+
 bool LosesBySwap(const World& world) {
   return Mends(world, pilot::Change::kSwapLosesEndpoints) || Mends(world, pilot::Change::kSwapLosesGateways) ||
          Mends(world, pilot::Change::kSwapWaitsForItself);

@@ -83,4 +83,9 @@ bool Mends(const World& world, pilot::Change change);
 inline constexpr std::string_view kSwapBug = "swap-loses-endpoints";
 bool LosesBySwap(const World& world);
 
+// The known bug of a release that forgets the addresses of gateways at node ports at the next change of networks, and
+// whether the cluster has such a gateway.
+inline constexpr std::string_view kNodePortBug = "node-port-gateway-forgotten";
+bool ForgetsNodePorts(const World& world, const std::string& cluster);
+
 }  // namespace wavetank::sim

@@ -45,15 +45,21 @@ class Warming final : public Checker {
 
   bool Tick() override {
     std::set<std::string_view> alive;
+    std::optional<std::set<std::string>> reached;  // looked up when something is overdue
     const NameTable& names = world().kernel().names();
     if (!waiting_.empty()) {
       for (const PodProcess* pod : world().Pods()) alive.insert(pod->name());
     }
     for (auto it = waiting_.begin(); it != waiting_.end();) {
-      const auto& [key, since] = *it++;
+      auto& [key, since] = *it++;
       if (!alive.contains(names.Text(key.first))) {
         End(Key(key));
       } else if (world().Now() - since.first > kLimit) {
+        if (!reached) reached = Reached();
+        if (!reached->contains(names.Text(key.first))) {
+          since.first = world().Now();  // what it waits for nobody can send it
+          continue;
+        }
         Breach breach;
         breach.key = "warming";
         breach.subject = names.Text(key.first);
@@ -64,6 +70,17 @@ class Warming final : public Checker {
       }
     }
     return !waiting_.empty();
+  }
+
+  // Proxies whose istiod can tell them something.
+  std::set<std::string> Reached() const {
+    std::set<std::string> out;
+    for (const ServingIstiod& istiod : ServingIstiods(world())) {
+      for (const auto& [name, connection] : Connections(istiod)) {
+        if (!LineIsCut(world(), istiod.cluster, ClusterOf(name))) out.insert(name);
+      }
+    }
+    return out;
   }
 
   std::map<Key, std::pair<Time, CauseId>> waiting_;

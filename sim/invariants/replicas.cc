@@ -17,19 +17,26 @@ namespace wavetank::sim {
 namespace {
 
 class Replicas final : public Checker {
+  void OnTrace(const TraceEvent& event) override {
+    disturbances_.See(world(), event);
+    if (event.record.kind == TraceKind::kClusterAdded && event.record.a == 1) swapped_ = LosesBySwap(world());
+  }
+
   void AtRest() override {
     std::map<std::string, std::vector<ServingIstiod>> by_cluster;
     for (ServingIstiod& istiod : ServingIstiods(world())) by_cluster[istiod.cluster].push_back(std::move(istiod));
+    // A watch that broke comes back when an API server answers.
+    const bool told = !disturbances_.AnyRecent(world());
     for (const auto& [cluster, replicas] : by_cluster) {
       std::vector<Breach> breaches;
-      for (size_t i = 1; i < replicas.size(); ++i) {
+      for (size_t i = 1; i < replicas.size() && told; ++i) {
         const auto [differs, known] = Difference(*replicas[0].istiod, *replicas[i].istiod);
         if (differs.empty()) continue;
         Breach breach;
         breach.key = replicas[i].name + differs;
         breach.subject = replicas[i].name;
         breach.what = fmt::format("knows {} than {}", differs, replicas[0].name);
-        breach.known = known;
+        breach.known = known.empty() && swapped_ ? kSwapBug : known;
         breaches.push_back(std::move(breach));
       }
       // One may hear of a change before the other.
@@ -42,7 +49,10 @@ class Replicas final : public Checker {
     if (debug::Clusterz(a) != debug::Clusterz(b)) return {"other clusters", "L6"};
     if (const auto of_a = debug::Networkz(a), of_b = debug::Networkz(b); of_a != of_b) {
       if (Unordered(of_a) == Unordered(of_b)) return {"its gateways in another order", "L8"};
-      return {"other gateways", NoServiceHas(of_a, of_b) ? "kept-address" : ""};
+      const auto& clusters = world().options().clusters;
+      const bool forgets = std::any_of(clusters.begin(), clusters.end(),
+                                       [&](const auto& each) { return ForgetsNodePorts(world(), each.name); });
+      return {"other gateways", forgets ? kNodePortBug : NoServiceHas(of_a, of_b) ? "kept-address" : ""};
     }
     const auto of_a = WithEndpoints(debug::EndpointShardz(a)), of_b = WithEndpoints(debug::EndpointShardz(b));
     if (of_a != of_b) return {"other endpoints", DifferInPlaces(of_a, of_b) ? "early-pod" : ""};
@@ -112,6 +122,9 @@ class Replicas final : public Checker {
     for (const nlohmann::ordered_json& gateway : gateways) out.insert(JsonText(gateway));
     return out;
   }
+
+  Disturbances disturbances_;
+  bool swapped_ = false;  // a remote Secret was changed, in a release that loses endpoints by that
 };
 
 class Removals final : public Checker {

@@ -141,8 +141,9 @@ class LoadShares final : public Checker {
         const pilot::EndpointProfile& profile = endpoint.p();
         const bool here = proxy.InNetwork(profile.network);
         if (profile.service_port_name != port_name || profile.discoverable_in_same_cluster_only) continue;
-        if (endpoint.health == pilot::HealthStatus::kUnhealthy || endpoint.health == pilot::HealthStatus::kDraining)
-          continue;
+        // Nobody is sent what ends, and whom it drains takes nothing new.
+        const pilot::HealthStatus health = endpoint.health;
+        if (health != pilot::HealthStatus::kHealthy && health != pilot::HealthStatus::kUnknown) continue;
         if (!here && profile.tls_mode == pilot::kDisabledTlsMode) continue;
         out[here ? "" : profile.network.str()] += endpoint.lb_weight == 0 ? 1 : endpoint.lb_weight;
       }

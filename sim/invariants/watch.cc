@@ -149,6 +149,11 @@ void InvariantWatch::Tell(size_t checker, const std::string& scope, std::vector<
     if (const auto same = before.find(breach.key); same != before.end()) {
       state = std::move(same->second);
       before.erase(same);
+      // Told as it is when patience ends: what it was at first may have become less.
+      if (state.violation == 0) {
+        breach.cause = state.breach.cause;
+        state.breach = std::move(breach);
+      }
     } else {
       state.since = now;
       if (breach.cause == kNoCause) breach.cause = entry.checker->cause();

@@ -23,7 +23,8 @@ TEST_F(Program, NamesAMissingFile) { ExpectRefused(Call("run no-such-folder"), {
 TEST_F(Program, NamesAFolderThatStandsInAFilesPlace) {
   const std::string folder = folder_.string(), mesh = Write("s.yaml", kCluster);
   for (const std::string& words : {"pc clusters -f " + folder, "calibrate --endpoints 1 " + folder + " " + folder,
-                                   "plan --parameters " + folder + " " + mesh + " --slo 'error 0'",
+                                   "plan --parameters " + folder + " " + mesh + " --slo 'error 0'", "plan " + folder,
+                                   "sweep " + folder + " -o " + folder + "/out",
                                    "serve " + mesh + " --kube 127.0.0.1:0 --kube-client-ca " + folder}) {
     ExpectRefused(Call(words), {folder, "is a folder"});
   }

@@ -72,6 +72,54 @@ TEST_F(Swarm, NothingIsDemandedOfWhomNobodyTells) {
   }
 }
 
+// More of the same: of a proxy whose line was cut as its stream opened, of a replica whose broken watch an API server
+// kept from coming back, of one that started with a broken remote Secret, of endpoints that are terminating (1.30).
+TEST_F(Swarm, NothingIsDemandedOfWhomNobodyCanTell) {
+  for (const char* arguments :
+       {"--seeds 7000554 --buggify seed", "--seeds 7001598 --buggify seed", "--seeds 7002968 --buggify seed",
+        "--seeds 7000479 --profile istio-1.30", "--seeds 7001570 --buggify seed --profile istio-1.30"}) {
+    const Ran ran = Call(std::string("swarm --invariants all --twice 0 ") + arguments);
+    EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 2000);
+  }
+}
+
+// istiod: pilot/pkg/model/push_context.go, networkMgr. Proxies that connect after a change of gateways, and before its
+// push, are told of it.
+TEST_F(Swarm, WhoConnectsBeforeThePushOfNewGatewaysGetsThem) {
+  for (const char* arguments : {"--seeds 7000430", "--seeds 7000589 --buggify seed --profile istio-1.30"}) {
+    const Ran ran = Call(std::string("swarm --invariants no-foreign-pod-address --twice 0 ") + arguments);
+    EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 2000);
+  }
+}
+
+// An API server's answer about the injector's ConfigMap was lost: until it is there again, pods would be injected
+// without their network. istiod: pilot/pkg/bootstrap/sidecarinjector.go
+TEST_F(Swarm, AnIstiodThatHasNotReadItsInjectorsConfigurationIsNotReady) {
+  for (const char* profile : {"istio-1.18", "istio-1.30"}) {
+    const Ran ran = Call(std::string("swarm --seeds 7003901 --buggify seed --twice 0 --profile ") + profile);
+    EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 2000);
+  }
+}
+
+TEST_F(Swarm, APodThatGoesWhileItAsksForACertificateAsksNoMore) {
+  const Ran ran = Call("swarm --seeds 7003717 --buggify seed --twice 0");
+  EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 2000);
+}
+
+// What began as one thing and is another when patience ends is told as that; what a release forgets has its name.
+TEST_F(Swarm, BugsOfAReleaseAreKnownByTheirNames) {
+  const Ran early = Call("swarm --seeds 7001127 --buggify seed --invariants replicas-agree --twice 0");
+  EXPECT_EQ(early.code, 0) << early.output.substr(0, 2000);
+  EXPECT_THAT(early.output, HasSubstr("expected: early-pod in 1 seed ("));
+  const Ran swap = Call("swarm --profile istio-1.30 --seeds 7000863 --invariants no-blackout-on-rotation --twice 0");
+  EXPECT_EQ(swap.code, 0) << swap.output.substr(0, 2000);
+  EXPECT_THAT(swap.output, HasSubstr("expected: swap-loses-endpoints in 1 seed ("));
+  const Ran ports =
+      Call("swarm --profile istio-1.30 --seeds 7000128 --buggify seed --invariants no-foreign-pod-address --twice 0");
+  EXPECT_EQ(ports.code, 0) << ports.output.substr(0, 2000);
+  EXPECT_THAT(ports.output, HasSubstr("expected: node-port-gateway-forgotten in 1 seed ("));
+}
+
 TEST_F(Swarm, ListsWhatItDemandsAndItsWorstMoments) {
   const Ran ran = Call("swarm --invariants");
   EXPECT_THAT(ran.output, HasSubstr("requests-are-answered"));

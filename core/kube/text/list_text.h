@@ -38,23 +38,39 @@ absl::StatusOr<nlohmann::json> ParseYamlItem(const ListItem& item, const std::st
 // An item as an object: a typed list leaves its items' kinds out.
 nlohmann::json WithKindOf(const nlohmann::json& list, nlohmann::json item);
 
-// Objects and lists of JSON one behind the other: `each` gets the text of each, whether it ends, and its line.
-template <typename Each>
-void EachJson(std::string_view text, const Each& each) {
+// Objects and lists of JSON one behind the other: `each` gets the text of each, whether it ends, and its line; `other`
+// what stands between two and is none, and its line. Behind a value that does not end, the next is the first object
+// that begins a line. O(text)
+template <typename Each, typename Other>
+void EachJson(std::string_view text, const Each& each, const Other& other) {
   size_t line = 1;
+  bool torn = false;  // one did not end: whether another does is not looked for beyond the next that begins a line
+  const auto lines = [](std::string_view part) {
+    return static_cast<size_t>(std::count(part.begin(), part.end(), '\n'));
+  };
   for (size_t at = 0; at < text.size();) {
     if (text[at] != '{' && text[at] != '[') {
-      line += text[at] == '\n' ? 1 : 0;
-      ++at;
+      const std::string_view between = text.substr(at, std::min(text.find_first_of("{[", at), text.size()) - at);
+      const size_t first = between.find_first_not_of(" \t\r\n,]}-\x1e");
+      if (first != between.npos) other(between.substr(first), line + lines(between.substr(0, first)));
+      line += lines(between);
+      at += between.size();
       continue;
     }
-    const size_t end = EndOfJson(text, at);
-    const std::string_view value = text.substr(at, end == text.npos ? text.npos : end - at);
+    const size_t begins = text.find("\n{", at);
+    const size_t bound = begins == text.npos ? text.size() : begins + 1;
+    size_t end = EndOfJson(text.substr(0, bound), at);
+    if (end == text.npos && bound < text.size() && !torn) end = EndOfJson(text, at);
+    torn = torn || end == text.npos;
+    const std::string_view value = text.substr(at, (end == text.npos ? bound : end) - at);
     each(value, end != text.npos, line);
-    if (end == text.npos) return;
-    line += static_cast<size_t>(std::count(value.begin(), value.end(), '\n'));
-    at = end;
+    line += lines(value);
+    at += value.size();
   }
+}
+template <typename Each>
+void EachJson(std::string_view text, const Each& each) {
+  EachJson(text, each, [](std::string_view, size_t) {});
 }
 
 }  // namespace wavetank::kube

@@ -221,6 +221,57 @@ TEST_F(LogQuestions, WhyWalksBackToTheInput) {
   ExpectRefused(Call(fmt::format("why {} --push 1", scenario_)), {"name a log"});
 }
 
+// Two primaries see the same changes: each hop to a push is of the istiod that made it.
+TEST_F(LogQuestions, WhyStaysWithTheIstiodThatPushed) {
+  const json chains = Json(fmt::format("why {} --push 2 --json", log_));
+  ASSERT_EQ(chains.size(), 2u) << "each primary made one";
+  for (const json& chain : chains) {
+    const std::string push = chain.back()["what"];
+    const std::string istiod = push.substr(17, push.find(' ', 17) - 17);  // behind "PushContextReady "
+    int hops = 0;
+    for (const json& hop : chain) {
+      const std::string what = hop["what"];
+      for (const char* of_istiod : {"WatchDelivered ", "ConfigUpdate ", "Debounced ", "PushContextReady "}) {
+        if (!what.starts_with(of_istiod)) continue;
+        ++hops;
+        EXPECT_THAT(what, HasSubstr(" " + istiod)) << chain.dump(1);
+      }
+    }
+    EXPECT_EQ(hops, 4) << chain.dump(1);
+  }
+}
+
+TEST_F(LogQuestions, WhyOfAnEndpointIsAboutItsOwnService) {
+  const json endpoints = Json(fmt::format("state {} --at 10s --proxy sleep@cluster1 -o json", log_));
+  std::string address;
+  for (const json& config : endpoints["configs"]) {
+    for (const json& one : config.value("dynamic_endpoint_configs", json::array())) {
+      const json& cla = one["endpoint_config"];
+      if (cla.value("cluster_name", "") != "outbound|5000||helloworld.sample.svc.cluster.local") continue;
+      const json& where = cla["endpoints"][0]["lb_endpoints"][0]["endpoint"]["address"]["socket_address"];
+      address = fmt::format("{}:{}", where["address"].get<std::string>(), where["port_value"].get<int>());
+    }
+  }
+  ASSERT_FALSE(address.empty());
+  const json chain = Json(fmt::format("why {} --endpoint {} --proxy sleep@cluster1 --at 10s --json", log_, address))[0];
+  const std::string all = chain.dump();
+  EXPECT_THAT(all, HasSubstr("ServiceEntry/sample/helloworld.sample.svc.cluster.local"));
+  const size_t received = all.find("XdsReceived");
+  EXPECT_EQ(all.find("XdsReceived", received + 1), std::string::npos) << "the response that brought it, alone";
+  EXPECT_THAT(all, testing::Not(HasSubstr("sample/sleep.sample"))) << "another Service's endpoints";
+}
+
+// Pods of one name in two clusters are two proxies: whose a dump is, is said as elsewhere.
+TEST_F(LogQuestions, ADumpIsComparedWithTheProxyThatIsNamed) {
+  const std::string of_one =
+      Write("one.json", Call(fmt::format("state {} --proxy sleep@cluster1 -o json", log_)).output);
+  EXPECT_EQ(Call(fmt::format("compare {} {} --proxy sleep@cluster1", log_, of_one)).code, 0);
+  EXPECT_EQ(Call(fmt::format("compare {} {} --proxy sleep@cluster2", log_, of_one)).code, 1);
+  ExpectRefused(Call(fmt::format("compare {} {} --proxy sleep", log_, of_one)), {"@cluster1", "@cluster2"});
+  // At an instant as `state` takes it: before the Deployment was scaled less was held.
+  EXPECT_EQ(Call(fmt::format("compare {} {} --proxy sleep@cluster1 --at \"'scaled'\"", log_, of_one)).code, 1);
+}
+
 TEST_F(LogQuestions, FailedRequestsAreGroupedByTheInputBehindThem) {
   // The gateway's Service is gone, so cluster2's pods are sent as they are, and cluster1 does not reach them.
   const json why = Json(fmt::format("why {} --failed --json", log_));
