@@ -259,6 +259,7 @@ void Router::NumberTry(const Stream& s, RequestEdit* edit) {
 }
 
 const RequestSpec& Router::RequestOfTry(Stream* s) {
+  s->sent = nullptr;  // of an earlier try
   const bool counts = (s->host != nullptr && s->host->count_attempts) || s->expected > Duration::zero();
   const bool names = s->route->edits != nullptr && s->route->edits->host.of_host && !s->upstream_host->hostname.empty();
   // The far side sees what the pool speaks, not what the client did.

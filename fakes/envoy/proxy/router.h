@@ -63,6 +63,10 @@ class Router final : public ExchangeOwner, public PoolUser {
   // The downstream connection is gone, and why as access logs have it; empty: no log is left to write one.
   void AbortDownstream(StreamId stream, std::string_view details,
                        ResponseFlags flags = kDownstreamConnectionTermination);
+  // What of a request waits for a connection does no more: it is about to end, and not alone.
+  void StopWaiting(StreamId stream);
+  // The Envoy ends, and its connections have: requests that nobody waits for end, too.
+  void EndAllOf(const DataPlaneView& envoy);
   // Of a request that its client has reset.
   ExchangeId exchange(StreamId stream) const;
   // A request of the Envoy's own by `route`, which outlives it; `proxies`: that what it asks for has come through. Ends
@@ -84,14 +88,17 @@ class Router final : public ExchangeOwner, public PoolUser {
     DownstreamConnection* downstream = nullptr;  // nullptr: a mirrored request
     ExchangeId exchange = kNoExchange;
     const RequestSpec* spec = nullptr;
+    std::shared_ptr<const void> keeper;  // of `spec` as it came
     const HttpConnectionManager* manager = nullptr;
+    // Of a mirrored request, which may outlive its original's connection, and with that the listener.
+    std::shared_ptr<const HttpConnectionManager> own_manager;
     std::shared_ptr<const std::vector<HttpFilterLink>> own_filters;  // where ECDS gives some; else the manager's
     const std::vector<HttpFilterLink>& filters() const { return own_filters ? *own_filters : manager->filters; }
     std::shared_ptr<const RouteTable> table;
     const VirtualHost* host = nullptr;
     const RouteEntry* route = nullptr;
-    ClusterRuntime* cluster = nullptr;
-    HostRuntime* upstream_host = nullptr;
+    Held<ClusterRuntime> cluster;
+    Held<HostRuntime> upstream_host;
     HttpPool* pool = nullptr;  // waiting in it
     UpstreamConnection* upstream = nullptr;
     ExchangeId upstream_exchange = kNoExchange;
@@ -207,6 +214,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   void CallFor(StreamId id, const RouteEntry& route, std::shared_ptr<const RequestSpec> request, Duration lead,
                HttpStream::Answered answered);
   static void ChooseCluster(Stream* stream);
+  // As it is now: it may have come or have been replaced since it was chosen, or be gone.
+  static ClusterRuntime* ClusterNow(const Stream& stream);
   // The route's action.
   void Continue(StreamId id, Duration lead);
   static Duration PlanTries(Stream* stream);
