@@ -338,6 +338,7 @@ void Router::Try(StreamId id, Duration lead) {
   if (s.upstream != nullptr) SetAside(id);
   s.followed = s.timeout_told = false;
   ++s.attempts;
+  s.told = Expected(s);
   s.transport_failure = s.tls_finding = {};  // of an earlier try
   // Replaced since the try before. Envoy: router.cc, doRetry, continueDoRetry
   if (s.cluster->retired()) {

@@ -53,6 +53,12 @@ struct RequestLog {
   std::string name;  // of the host
 };
 
+// What is made for an access log's entry, which refers to it.
+struct ShownInLog {
+  std::string headers;
+  std::shared_ptr<const RequestSpec> request;
+};
+
 class Router final : public ExchangeOwner, public PoolUser {
  public:
   explicit Router(DataPlane& plane) : plane_(plane) {}
@@ -112,6 +118,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     std::vector<uint32_t> tried_priorities;  // if the retry policy leaves priorities out
     std::vector<bool> left_priorities;       // ... which
     Duration expected{};                     // x-envoy-expected-rq-timeout-ms of the first try; 0: none
+    Duration told{};                         // ... of the present one
     Duration limit{};                        // of the whole request, from `complete_at` on; 0: none
     Time complete_at{};
     bool tells_grpc_timeout = false;  // the upstream is told in gRPC's header, too
@@ -197,7 +204,11 @@ class Router final : public ExchangeOwner, public PoolUser {
   // What formats of a redirect see: the path that it leads to.
   static void RewriteRedirected(Stream* s);
   static void NumberTry(const Stream& stream, RequestEdit* edit);
-  // Stream::expected of the present try.
+  // Whether its host's name is the request's in the present try.
+  static bool TakesNameOfHost(const Stream& stream);
+  // All that a try makes of it: its number, its time, the name of its host.
+  static void EditForTry(const Stream& stream, RequestEdit* edit);
+  // Stream::told of a try that begins now.
   static Duration Expected(const Stream& stream);
   // Where proxies before this one say that the request came from; nothing: the connection's peer is the client.
   static std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec);
@@ -298,7 +309,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   void Finish(StreamId id, const Reply& reply, std::string_view details, Duration lead);
   // access_log_entries.cc: the lines of a request that ends `lead` from now.
   void WriteLogs(const Stream& stream, const RequestRecord& record, Duration lead);
-  void FillLogEntry(const Stream& stream, const RequestRecord& record, Duration lead, std::string* shown,
+  void FillLogEntry(const Stream& stream, const RequestRecord& record, Duration lead, ShownInLog* shown,
                     AccessLogEntry* entry) const;
   // The same for Istio's metrics. `peer`: who answered, if it said so.
   void Measure(const Stream& stream, const RequestRecord& record, const PeerInfo* peer, uint16_t grpc_status,

@@ -26,8 +26,8 @@ constexpr char kTwoSeconds[] = R"("typed_extension_protocol_options": {
 // last two seconds.
 class Front {
  public:
-  explicit Front(std::string_view route_extra = "", std::string_view filters = "")
-      : lab(1, Instant()), proxy(lab.AddProxy("front", "10.9.0.9")) {
+  explicit Front(std::string_view route_extra = "", std::string_view filters = "", EnvoyRelease release = {})
+      : lab(1, Of(release)), proxy(lab.AddProxy("front", "10.9.0.9")) {
     spec.authority = "x";
     for (int i = 1; i <= 3; ++i) apps.push_back(&lab.AddApp(fmt::format("a{}", i), fmt::format("10.1.0.{}", i), 80));
     auto& world = proxy.ads->world;
@@ -45,6 +45,11 @@ class Front {
     proxy.ads->automatic = true;
     proxy.envoy->Start();
     lab.RunFor(50ms);
+  }
+  static DataPlane::Options Of(EnvoyRelease release) {
+    DataPlane::Options options = Instant();
+    options.release = release;
+    return options;
   }
   std::shared_ptr<Lab::Result> Begin() { return lab.Begin(proxy, kFrontAddress, spec); }
   void Endpoints(const std::vector<EndpointSpec>& endpoints) {
@@ -115,6 +120,20 @@ TEST(RequestLifetimeTest, AHostThatIsForgottenBetweenTwoTriesIsStillNamed) {
   EXPECT_EQ(r->record.code, 503);
   EXPECT_EQ(r->details, "no_healthy_upstream");
   EXPECT_EQ(r->upstream, "10.1.0.1:80");
+}
+
+// Measured with 1.36.4, 1.37.0, 1.38.3, 1.39.3 and 1.40.0.
+TEST(RequestLifetimeTest, ARetryThatIsPlannedAndNeverMadeCountedUntil137) {
+  for (const uint32_t minor : {37u, 38u}) {
+    Front f(R"(, "max_stream_duration": {"max_stream_duration": "1s"}, "retry_policy": {"retry_on": "5xx",
+               "num_retries": 1, "retry_back_off": {"base_interval": "3600s", "max_interval": "3600s"}})",
+            "", EnvoyRelease{minor});
+    f.apps[0]->code = 503;
+    const auto r = f.Begin();
+    f.lab.RunFor(2s);
+    EXPECT_EQ(r->record.code, 504);
+    EXPECT_EQ(f.proxy.envoy->counter("cluster.c.upstream_rq_retry"), minor < 38 ? 1u : 0u) << minor;
+  }
 }
 
 // The question of a filter whose request has ended is taken back: an upstream of HTTP/1.1 loses its connection.
