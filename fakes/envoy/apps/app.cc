@@ -260,6 +260,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
       timer_ = state_->context.host.RunAfter(options.timeout, [this] {
         timer_ = kNoTimer;
         state_->context.fabric.Close(id_, Fabric::End::kClient, CloseKind::kReset);
+        state_->context.host.Cancel(std::exchange(timer_after_, kNoTimer));  // the answer is not there yet
         Gone("client timeout");
       });
     }
@@ -367,13 +368,12 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
       done(record);
       return;
     }
-    // Hops are asked for during the callback, so the connection lives until then.
+    // Hops are asked for during the callback, so the connection lives until then; the client may end with it.
     const ConnectionId id = id_;
-    id_ = kNoConnection;
     Fabric& fabric = state_->context.fabric;
+    delete this;
     done(record);
     fabric.Close(id, Fabric::End::kClient, CloseKind::kFin);
-    delete this;
   }
 
   void OnClose(ConnectionId, CloseKind kind, std::string_view detail) override {

@@ -73,7 +73,8 @@ void ClientStreams::DispatchWaiting() {
     if (stream.sent) continue;
     stream.sent = true;
     ++running_;
-    stream.exchange = client_.fabric.NewExchange(id_, *stream.request.spec, this, number);
+    stream.exchange =
+        client_.fabric.NewExchange(id_, *stream.request.spec, this, number, kNoExchange, 0, stream.request.spec);
     client_.fabric.Dispatch(stream.exchange, Duration::zero());
   }
   dispatching_ = false;
@@ -121,7 +122,7 @@ void ClientStreams::GiveUp(uint64_t number) {
     client_.host.Cancel(stream.answered);
     stream.answered = kNoTimer;
   } else if (stream.exchange != kNoExchange) {
-    client_.fabric.ResetRequest(std::exchange(stream.exchange, kNoExchange), stream.request.spec);
+    client_.fabric.ResetRequest(std::exchange(stream.exchange, kNoExchange));
     --running_;
   }
   const Request& request = stream.request;
@@ -153,11 +154,12 @@ void ClientStreams::OnClose(ConnectionId, CloseKind kind, std::string_view detai
 
 void ClientStreams::Gone(std::string_view why, std::string_view closer) {
   id_ = kNoConnection;
-  goes_away_ = true;
+  goes_away_ = gone_ = true;
   const std::string kept_why(why), kept_closer(closer);
   std::vector<uint64_t> owed;
   for (const auto& [number, stream] : streams_) {
-    if (stream.answered == kNoTimer) owed.push_back(number);  // else answered already
+    if (stream.answered != kNoTimer) continue;           // answered already
+    if (stream.sent || !ready_) owed.push_back(number);  // else its turn comes on another connection
   }
   const std::weak_ptr<int> alive = alive_;
   for (const uint64_t number : owed) {
@@ -170,10 +172,12 @@ void ClientStreams::Gone(std::string_view why, std::string_view closer) {
     Finish(number, RecordOfNone(client_, *request.spec, destination_, request.start, kept_why, kept_closer, finding_));
     if (alive.expired()) return;
   }
+  gone_ = false;
   Settle();
 }
 
 void ClientStreams::Settle() {
+  if (gone_) return;
   if (ready_ && !goes_away_) DispatchWaiting();
   if (!goes_away_) return;
   // Those that have not gone out go elsewhere, the oldest first.

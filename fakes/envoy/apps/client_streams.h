@@ -84,6 +84,7 @@ class ClientStreams final : public ConnectionHandler, public ExchangeOwner {
   Owner& owner_;
   ConnectionId id_ = kNoConnection;
   bool ready_ = false, goes_away_ = false, dispatching_ = false;
+  bool gone_ = false;  // the connection is, and those that were under way on it are being told
   uint32_t allowed_ = std::numeric_limits<uint32_t>::max();  // SETTINGS_MAX_CONCURRENT_STREAMS
   uint32_t running_ = 0;                                     // sent and not answered
   uint64_t next_ = 1;

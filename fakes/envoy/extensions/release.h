@@ -24,6 +24,7 @@ enum class EnvoyChange : uint8_t {
   kNothingIsInternal,           // without internal_address_config; before, RFC 1918's addresses are
   kStreamsAreBounded,           // HTTP/2: 1024 at a time unless said otherwise; before any number
   kActiveOverflowIsCounted,     // upstream_rq_active_overflow; before upstream_rq_pending_overflow
+  kRetriesCountWhenMade,        // upstream_rq_retry and upstream_rq_retry_backoff_...; before when they are planned
   kBodiesHideTransportFailure,  // of local replies
   kHybridKeyExchange,           // X25519MLKEM768 before all others, unless curves are named; before, X25519
   kSeveralHealthChecks          // of a cluster, if each has a name; before one alone

@@ -10,6 +10,7 @@
 #include "fakes/envoy/proxy/router.h"
 #include "fakes/envoy/tcp/grpc.h"
 #include "fakes/envoy/tcp/header_lines.h"
+#include "fakes/envoy/tcp/request_edit.h"
 
 namespace wavetank::envoysim {
 
@@ -124,12 +125,19 @@ void Router::EntryOf(const Stream& s, AccessLogEntry* out) const {
   entry.notes = &s.notes;
 }
 
-void Router::FillLogEntry(const Stream& s, const RequestRecord& record, Duration lead, std::string* kept,
+void Router::FillLogEntry(const Stream& s, const RequestRecord& record, Duration lead, ShownInLog* kept,
                           AccessLogEntry* out) const {
   DataPlaneView& envoy = *s.envoy;
   AccessLogEntry& entry = *out;
-  std::string& shown = *kept;
+  std::string& shown = kept->headers;
   EntryOf(s, &entry);
+  // What a try makes of a request, its log sees. Envoy: router.cc, decodeHeaders, doRetry, onUpstreamHostSelected
+  if (s.attempts > 0 && !s.headless) {
+    RequestEdit edit(*s.spec);
+    EditForTry(s, &edit);
+    kept->request = edit.Take();
+    if (kept->request != nullptr) entry.request = kept->request.get();
+  }
   entry.end = envoy.host().Now() + lead;
   entry.code = record.code;
   entry.grpc = IsGrpc(*s.spec);
@@ -167,7 +175,7 @@ void Router::FillLogEntry(const Stream& s, const RequestRecord& record, Duration
 
 void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration lead) {
   AccessLogEntry entry;
-  std::string shown;
+  ShownInLog shown;
   FillLogEntry(s, record, lead, &shown, &entry);
   s.envoy->WriteAccessLogs(*s.manager->logs, &entry);
 }

@@ -113,6 +113,8 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   if (s.silence != kNoTimer) envoy.host().Cancel(s.silence);
   if (s.overdue != kNoTimer) envoy.host().Cancel(s.overdue);
   if (s.retrying) --s.cluster->retries;
+  // Nobody waits for what a filter has asked, which knows what the filter keeps of the request.
+  if (s.call != kNoStream) AbortDownstream(std::exchange(s.call, kNoStream), {});
   EndEarlier(s);
   if (s.downstream == nullptr) {  // mirrored, or a question
     const std::unique_ptr<Answered> answered = std::move(s.answered);

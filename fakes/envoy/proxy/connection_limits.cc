@@ -42,9 +42,8 @@ void DownstreamConnection::StartDrainSequence() {
   }
   if (draining_) return;
   draining_ = true;
-  if (timer_ != kNoTimer) return;
-  timer_ = envoy_.host().RunAfter(chain_->http->drain_timeout, [this] {
-    timer_ = kNoTimer;
+  sequence_timer_ = envoy_.host().RunAfter(chain_->http->drain_timeout, [this] {
+    sequence_timer_ = kNoTimer;
     drain_ended_ = true;
     if (streams_.empty()) CloseNow(CloseKind::kFin);  // else with the last of them
   });
@@ -52,7 +51,7 @@ void DownstreamConnection::StartDrainSequence() {
 
 // A client of HTTP/2 that was told so closes by itself, unless it takes longer than the drain sequence.
 void DownstreamConnection::CloseIfDone() {
-  if (!closing() || !streams_.empty() || chain_ == nullptr || !chain_->http.has_value()) return;
+  if (ends_ || !closing() || !streams_.empty() || chain_ == nullptr || !chain_->http.has_value()) return;
   if (lingers_) return Linger();
   if (!multiplexed_ || drain_ended_) CloseNow(CloseKind::kFin);
 }
@@ -62,9 +61,9 @@ void DownstreamConnection::CloseIfDone() {
 void DownstreamConnection::Linger() {
   const Duration patience = chain_->http->delayed_close_timeout;
   if (patience <= Duration::zero()) return CloseNow(CloseKind::kFin);
-  if (timer_ != kNoTimer) envoy_.host().Cancel(timer_);
-  timer_ = envoy_.host().RunAfter(patience, [this] {
-    timer_ = kNoTimer;
+  envoy_.host().Cancel(linger_timer_);
+  linger_timer_ = envoy_.host().RunAfter(patience, [this] {
+    linger_timer_ = kNoTimer;
     http_stats_->Count(HttpStat::kCxDelayedCloseTimeout);
     CloseNow(CloseKind::kFin);
   });

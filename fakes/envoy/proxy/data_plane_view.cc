@@ -22,7 +22,10 @@ void DataPlaneView::Begin() {
 }
 
 void DataPlaneView::End(StopKind kind) {
+  for (const auto& [name, runtime] : runtimes_) runtime->BeginEnd();  // order: none sees another
+  for (const auto& runtime : retired_) runtime->BeginEnd();
   while (connections_ != nullptr) connections_->Abort(kind);
+  plane_.router().EndAllOf(*this);
   // Sockets close in an order that does not depend on a hash.
   std::vector<std::pair<std::string_view, ClusterRuntime*>> runtimes;
   for (const auto& [name, runtime] : runtimes_) runtimes.emplace_back(name, runtime.get());  // order: sorted below
@@ -292,6 +295,16 @@ std::map<std::string, uint64_t> DataPlaneView::AllStats() const {
   std::map<std::string, uint64_t> out;
   process_.ForEachCounter([&](std::string_view name, uint64_t value) { out[std::string(name)] += value; });
   AddClusterStats(&out);
+  // What a cluster that is no more in use counts, those of its name go on from.
+  for (const auto& runtime : retired_) {
+    const std::string prefix = fmt::format("cluster.{}.", runtime->config().name);
+    for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
+      const auto stat = static_cast<ClusterStat>(i);
+      if (stat == ClusterStat::kEjectionsActive || runtime->stats()[i] == 0) continue;
+      out[prefix + std::string(ClusterStatName(stat))] += runtime->stats()[i];
+    }
+    for (const auto& [code, count] : runtime->CodeCounters()) out[prefix + code] += count;
+  }
   for (const auto& [prefix, stats] : http_stats_) {  // order: the result is sorted
     const bool of_listener = prefix.starts_with("listener.");
     for (size_t i = 0; i < stats->values.size(); ++i) {
@@ -337,22 +350,9 @@ std::map<std::string, uint64_t> DataPlaneView::AllStats() const {
 }
 
 uint64_t DataPlaneView::counter(std::string_view name) const {
-  uint64_t value = process_.counter(name);
-  constexpr std::string_view kCluster = "cluster.";
-  if (!name.starts_with(kCluster)) {
-    if (value > 0) return value;
-    const auto all = AllStats();
-    const auto found = all.find(std::string(name));
-    return found == all.end() ? 0 : found->second;
-  }
-  for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
-    const std::string_view stat = ClusterStatName(static_cast<ClusterStat>(i));
-    if (!name.ends_with(stat) || name.size() < kCluster.size() + stat.size() + 1) continue;
-    const std::string_view cluster = name.substr(kCluster.size(), name.size() - kCluster.size() - stat.size() - 1);
-    const auto it = runtimes_.find(cluster);
-    if (it != runtimes_.end()) value += it->second->stats()[i];
-  }
-  if (value > 0) return value;
+  const uint64_t value = process_.counter(name);
+  // What clusters count, they may have begun to count before they were replaced.
+  if (value > 0 && !name.starts_with("cluster.")) return value;
   const auto all = AllStats();
   const auto found = all.find(std::string(name));
   return found == all.end() ? 0 : found->second;
@@ -548,8 +548,19 @@ void DataPlaneView::AdoptInRuntimes(const ActiveChanges& changes, std::vector<st
       if (RetireRuntime(name)) gone->push_back(name);
     }
   }
-  retired_.erase(std::remove_if(retired_.begin(), retired_.end(), [](const auto& r) { return r->idle(); }),
-                 retired_.end());
+  for (const auto& runtime : retired_) Fold(runtime.get());
+  std::erase_if(retired_, [](const auto& runtime) { return runtime->idle(); });
+}
+
+void DataPlaneView::Fold(ClusterRuntime* runtime) {
+  const std::string prefix = fmt::format("cluster.{}.", runtime->config().name);
+  for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
+    const auto stat = static_cast<ClusterStat>(i);
+    if (stat == ClusterStat::kEjectionsActive || runtime->stats()[i] == 0) continue;
+    Counter(prefix + std::string(ClusterStatName(stat))) += runtime->stats()[i];
+  }
+  for (const auto& [code, count] : runtime->CodeCounters()) Counter(prefix + code) += count;
+  runtime->ForgetCounts();
 }
 
 // A removed or changed cluster: what runs on it runs out; a successor starts from nothing, its counters excepted.
@@ -557,12 +568,7 @@ bool DataPlaneView::RetireRuntime(const std::string& name) {
   const auto it = runtimes_.find(name);
   std::unique_ptr<ClusterRuntime> runtime = std::move(it->second);
   runtimes_.erase(it);
-  for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
-    const auto stat = static_cast<ClusterStat>(i);
-    if (stat == ClusterStat::kEjectionsActive || runtime->stats()[i] == 0) continue;
-    Counter(fmt::format("cluster.{}.{}", name, ClusterStatName(stat))) += runtime->stats()[i];
-  }
-  for (const auto& [code, count] : runtime->CodeCounters()) Counter(fmt::format("cluster.{}.{}", name, code)) += count;
+  Fold(runtime.get());
   runtime->Retire();
   retired_.push_back(std::move(runtime));
   return active_.Find(name) == nullptr;

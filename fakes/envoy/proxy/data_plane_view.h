@@ -143,6 +143,8 @@ class DataPlaneView {
   bool MeasuresForIstio() const;
   void AddClusterStats(std::map<std::string, uint64_t>* out) const;
 
+  // Its counts become the process's: a successor of that name goes on from them.
+  void Fold(ClusterRuntime* runtime);
   // Whether it is gone for good.
   bool RetireRuntime(const std::string& name);
   // Clusters in use follow their changes; `gone`: those that are no more.

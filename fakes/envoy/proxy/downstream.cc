@@ -195,7 +195,10 @@ void DownstreamConnection::BeginLog() {
 }
 
 DownstreamConnection::~DownstreamConnection() {
-  for (TimerId timer : {timer_, age_timer_, idle_timer_}) envoy_.host().Cancel(timer);
+  for (TimerId timer : {filters_timer_, drain_timer_, sequence_timer_, linger_timer_, age_timer_, idle_timer_}) {
+    envoy_.host().Cancel(timer);
+  }
+  if (is_gone_ != nullptr) *is_gone_ = true;
   envoy_.Detach(this);
 }
 
@@ -270,8 +273,8 @@ void DownstreamConnection::OnFirstFlight(ConnectionId /*connection*/, const std:
   if (flight->kind == FirstFlight::Kind::kSilent && waits) {
     // The inspectors wait for bytes that never come; the server would have to speak first.
     if (listener_->listener_filters_timeout == Duration::zero()) return;
-    timer_ = envoy_.host().RunAfter(lead + listener_->listener_filters_timeout, [this] {
-      timer_ = kNoTimer;
+    filters_timer_ = envoy_.host().RunAfter(lead + listener_->listener_filters_timeout, [this] {
+      filters_timer_ = kNoTimer;
       if (!listener_->continue_on_timeout) {
         ++envoy_.Counter(StatPrefix() + "downstream_pre_cx_timeout");
         CloseNow(CloseKind::kReset);
@@ -427,19 +430,23 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
         unadmitted_.emplace_back(exchange, &spec);
         return;
       case Admission::kAdmitted:
-        if (!spoke_) BeginToSpeak(spec.protocol, lead);
-        if (multiplexed_ && streams_.size() >= chain_->http->max_concurrent_streams) {
-          Reply reply;
-          reply.refused = true;
-          return envoy_.fabric().Answer(exchange, reply, lead);
-        }
-        envoy_.plane().router().Begin(*this, exchange, spec, lead);
+        Take(exchange, spec, lead);
     }
     return;
   }
   // A tcp_proxy reads nothing until its upstream is connected.
   held_.push_back(exchange);
   if (upstream_ready_) Proceed();
+}
+
+void DownstreamConnection::Take(ExchangeId exchange, const RequestSpec& spec, Duration lead) {
+  if (!spoke_) BeginToSpeak(spec.protocol, lead);
+  if (multiplexed_ && streams_.size() >= chain_->http->max_concurrent_streams) {
+    Reply reply;
+    reply.refused = true;
+    return envoy_.fabric().Answer(exchange, reply, lead);
+  }
+  envoy_.plane().router().Begin(*this, exchange, spec, lead);
 }
 
 void DownstreamConnection::BeginToSpeak(HttpProtocol protocol, Duration lead) {
@@ -463,10 +470,10 @@ void DownstreamConnection::OnRequestReset(ConnectionId /*connection*/, ExchangeI
                                [&](StreamId stream) { return router.exchange(stream) == exchange; });
   if (it == streams_.end()) return;
   const StreamId stream = *it;
-  streams_.erase(it);
   const bool flagged = envoy_.release().Has(EnvoyChange::kRemoteResetsAreFlagged);
+  // It counts until it has ended: others of the connection may take its place upstream and be answered at once.
   router.AbortDownstream(stream, "http2.remote_reset", flagged ? kDownstreamRemoteReset : kNoFlags);
-  CloseIfDone();
+  RemoveStream(stream);
 }
 
 // The codec takes a header of the PROXY protocol for a request, and a broken one.
@@ -484,10 +491,15 @@ void DownstreamConnection::AnswerGarbled(ExchangeId exchange, Duration lead) {
 }
 
 void DownstreamConnection::AbortStreams(std::string_view details) {
+  ends_ = true;
+  Router& router = envoy_.plane().router();
   const std::vector<StreamId> streams = std::move(streams_);
   streams_.clear();
-  for (StreamId stream : streams) envoy_.plane().router().AbortDownstream(stream, details);
-  if (call_ != kNoStream) envoy_.plane().router().AbortDownstream(call_, {});
+  // None takes the place upstream of one that ends before it. Envoy: conn_pool_base.cc, onUpstreamReady, which comes
+  // when all of them are reset
+  for (StreamId stream : streams) router.StopWaiting(stream);
+  for (StreamId stream : streams) router.AbortDownstream(stream, details);
+  if (call_ != kNoStream) router.AbortDownstream(call_, {});
   call_ = kNoStream;
 }
 
@@ -536,11 +548,9 @@ void DownstreamConnection::RemoveStream(StreamId stream) {
 bool DownstreamConnection::envoy_draining() const { return envoy_.draining(); }
 
 void DownstreamConnection::BeginDrain() {
-  if (draining_) return;
-  draining_ = true;
-  if (timer_ != kNoTimer) return;
-  timer_ = envoy_.host().RunAfter(envoy_.options().drain_time, [this] {
-    timer_ = kNoTimer;
+  if (std::exchange(listener_gone_, true)) return;
+  drain_timer_ = envoy_.host().RunAfter(envoy_.options().drain_time, [this] {
+    drain_timer_ = kNoTimer;
     CloseNow(CloseKind::kFin);
   });
 }

@@ -89,11 +89,10 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void AddStream(StreamId stream) { streams_.push_back(stream); }
   // The stream was answered. A draining connection closes after its last one.
   void RemoveStream(StreamId stream);
-  // The listener or chain is gone, or the Envoy drains: close when idle, in any case after the drain time.
   // Its listener or chain went away: as `envoy.draining()`, and after the drain time it is closed whatever it does.
   void BeginDrain();
   // The client is to use this connection no more.
-  bool closing() const { return draining_ || envoy_draining(); }
+  bool closing() const { return draining_ || listener_gone_ || envoy_draining(); }
   // One more request came, of those that the manager allows a connection.
   void CountRequest();
   // The answer that goes out is the last: the client is to close, and has a while for it.
@@ -167,6 +166,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool envoy_draining() const;
   // The first request tells what the connection speaks.
   void BeginToSpeak(HttpProtocol protocol, Duration lead);
+  // A request that the network filters let in. It may be answered at once, and this be gone.
+  void Take(ExchangeId exchange, const RequestSpec& spec, Duration lead);
   void ArmIdle(Duration after);
   void Splice();
   void StartTcpProxy(Duration lead);
@@ -200,8 +201,11 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool refused_ = false;  // TlsOutcome::refused
   bool client_verified_ = false;
   bool server_verified_ = false;
-  bool draining_ = false;
-  bool lingers_ = false;  // CloseAfterAnswer() was called
+  bool draining_ = false;  // it is to end, whatever becomes of its listener
+  bool listener_gone_ = false;
+  bool ends_ = false;        // it is on its way out
+  bool* is_gone_ = nullptr;  // of who wants to know
+  bool lingers_ = false;     // CloseAfterAnswer() was called
   const bool restored_;
   size_t next_filter_ = 0;                                             // of the chain's, to see the first bytes
   DynamicMetadata notes_;                                              // of those before
@@ -215,7 +219,9 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool upstream_ready_ = false, flight_told_ = false;                  // of a tcp_proxy
   std::map<uint64_t, std::shared_ptr<FilterState>> filter_states_;
   std::vector<StreamId> streams_;
-  TimerId timer_ = kNoTimer;
+  // One for each purpose: listener filters wait; the drain time of a listener that is gone, of the manager's drain
+  // sequence; a client that is to close first.
+  TimerId filters_timer_ = kNoTimer, drain_timer_ = kNoTimer, sequence_timer_ = kNoTimer, linger_timer_ = kNoTimer;
   TimerId age_timer_ = kNoTimer, idle_timer_ = kNoTimer;
   uint32_t requests_ = 0;
   // tcp_proxy

@@ -68,6 +68,7 @@ void Router::SetAside(StreamId id) {
   t.envoy = s.envoy;
   t.own_spec = s.own_spec;
   t.spec = s.spec;
+  t.keeper = s.keeper;
   t.manager = s.manager;
   t.route = s.route;
   t.host = s.host;

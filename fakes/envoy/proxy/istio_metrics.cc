@@ -117,7 +117,7 @@ void Router::Measure(const Stream& s, const RequestRecord& record, const PeerInf
   const bool of_service = !request.service_host.empty();
   const uint64_t request_size = RequestBytes(*s.spec);
   AccessLogEntry entry;
-  std::string shown;
+  ShownInLog shown;
   for (const std::shared_ptr<const IstioStats>& stats : s.manager->stats) {
     IstioCounters& counters = envoy.istio_counters();
     IstioCounters::Key key;

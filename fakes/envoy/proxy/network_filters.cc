@@ -77,12 +77,16 @@ void DownstreamConnection::Proceed() {
       break;
   }
   if (chain_->tcp.has_value()) return Splice();
-  Fabric& fabric = envoy_.fabric();
-  const ConnectionId id = id_;
-  for (const auto& [exchange, spec] : std::exchange(unadmitted_, {})) {
-    if (fabric.state(id) != Fabric::State::kConnected) return;  // a request has ended it, and this with it
-    envoy_.plane().router().Begin(*this, exchange, *spec, Duration::zero());
+  const Fabric& fabric = envoy_.fabric();
+  const std::vector<std::pair<ExchangeId, const RequestSpec*>> waiting = std::exchange(unadmitted_, {});
+  bool gone = false;  // a request may end the connection, and this with it
+  is_gone_ = &gone;
+  for (const auto& [exchange, spec] : waiting) {
+    if (!fabric.pending(exchange)) continue;  // given up meanwhile, and `spec` with it
+    Take(exchange, *spec, Duration::zero());
+    if (gone) return;
   }
+  is_gone_ = nullptr;
 }
 
 }  // namespace wavetank::envoysim

@@ -252,15 +252,28 @@ Duration Router::Expected(const Stream& s) {
 void Router::NumberTry(const Stream& s, RequestEdit* edit) {
   if (s.host != nullptr && s.host->count_attempts) edit->Set("x-envoy-attempt-count", std::to_string(s.attempts));
   if (s.expected > Duration::zero()) {
-    const auto ms = Expected(s) / std::chrono::milliseconds(1);
+    const auto ms = s.told / std::chrono::milliseconds(1);
     edit->Set("x-envoy-expected-rq-timeout-ms", std::to_string(ms));
     if (s.tells_grpc_timeout) edit->Set("grpc-timeout", fmt::format("{}m", ms));
   }
 }
 
+bool Router::TakesNameOfHost(const Stream& s) {
+  return s.route->edits != nullptr && s.route->edits->host.of_host && s.upstream_host != nullptr &&
+         !s.upstream_host->hostname.empty();
+}
+
+void Router::EditForTry(const Stream& s, RequestEdit* edit) {
+  NumberTry(s, edit);
+  if (!TakesNameOfHost(s)) return;
+  if (KeepsOriginalHost(s.envoy->release())) edit->Set("x-envoy-original-host", edit->now().authority);
+  s.route->edits->host.Set(s.upstream_host->hostname, edit);
+}
+
 const RequestSpec& Router::RequestOfTry(Stream* s) {
+  s->sent = nullptr;  // of an earlier try
   const bool counts = (s->host != nullptr && s->host->count_attempts) || s->expected > Duration::zero();
-  const bool names = s->route->edits != nullptr && s->route->edits->host.of_host && !s->upstream_host->hostname.empty();
+  const bool names = TakesNameOfHost(*s);
   // The far side sees what the pool speaks, not what the client did.
   const HttpProtocol spoken = s->upstream->multiplexes() ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11;
   const bool translated = s->spec->protocol != spoken;
@@ -271,7 +284,7 @@ const RequestSpec& Router::RequestOfTry(Stream* s) {
   if (!names && !drops && (s->table == nullptr || !s->table->edits_headers)) {
     if (attempts_.empty()) attempts_.resize(kAttempts);
     const uint64_t key =
-        Mix64(static_cast<uint64_t>(Expected(*s).count()) * 2 + (translated ? 1 : 0)) + (counts ? s->attempts : 0);
+        Mix64(static_cast<uint64_t>(s->told.count()) * 2 + (translated ? 1 : 0)) + (counts ? s->attempts : 0);
     Attempt& known = attempts_[(s->spec->id() * 4 + key) % kAttempts];
     if (known.of != s->spec->id() || known.key != key || known.host != s->host) {
       RequestEdit edit(*s->spec);
@@ -283,13 +296,9 @@ const RequestSpec& Router::RequestOfTry(Stream* s) {
     return *s->sent;
   }
   RequestEdit edit(*s->spec);
-  if (counts) NumberTry(*s, &edit);
+  EditForTry(*s, &edit);
   if (translated) edit.SetProtocol(spoken);
   if (drops) edit.SetTrailers({});
-  if (names) {
-    if (KeepsOriginalHost(s->envoy->release())) edit.Set("x-envoy-original-host", edit.now().authority);
-    s->route->edits->host.Set(s->upstream_host->hostname, &edit);
-  }
   s->sent = edit.Take();
   return *s->sent;
 }

@@ -194,7 +194,6 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead, std::optio
   }
   ++s.cluster->retries;
   s.retrying = true;
-  s.cluster->Count(ClusterStat::kRqRetry);
   failed.upstream = s.upstream_host->address;
   failed.transport_failure = s.transport_failure;
   failed.tls_finding = s.tls_finding;
@@ -210,12 +209,17 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead, std::optio
   };
   // Where the upstream says when, not before, and up to half as long again. Envoy: the same, JitteredLowerBoundBackOff
   const Duration wait = reset.has_value() ? *reset + below(*reset / 2) : below(limit);
-  s.cluster->Count(reset.has_value() ? ClusterStat::kRqRetryBackoffRatelimited
-                                     : ClusterStat::kRqRetryBackoffExponential);
-  s.backoff = s.envoy->host().RunAfter(lead + wait, [this, id] {
+  const auto count = [limited = reset.has_value()](ClusterRuntime& cluster) {
+    cluster.Count(ClusterStat::kRqRetry);
+    cluster.Count(limited ? ClusterStat::kRqRetryBackoffRatelimited : ClusterStat::kRqRetryBackoffExponential);
+  };
+  const bool when_made = s.envoy->release().Has(EnvoyChange::kRetriesCountWhenMade);
+  if (!when_made) count(*s.cluster);
+  s.backoff = s.envoy->host().RunAfter(lead + wait, [this, id, when_made, count] {
     Stream* stream = streams_.Get(id);
     if (stream == nullptr) return;
     stream->backoff = kNoTimer;
+    if (when_made) count(*stream->cluster);
     Try(id, Duration::zero());
   });
   return true;

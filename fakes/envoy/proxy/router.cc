@@ -152,6 +152,7 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   s.downstream = &downstream;
   s.exchange = exchange;
   s.spec = &spec;
+  s.keeper = plane_.fabric().keeper(exchange);
   s.manager = &manager;
   s.start = envoy.host().Now();
   downstream.AddStream(id);
@@ -219,6 +220,16 @@ void Router::ChooseCluster(Stream* s) {
   }
 }
 
+// Filters may have taken their time. Envoy: router.cc, decodeHeaders (getThreadLocalCluster)
+ClusterRuntime* Router::ClusterNow(const Stream& s) {
+  if (s.cluster != nullptr) return s.envoy->Cluster(s.cluster->config().name);
+  if (s.weighted != nullptr) return s.envoy->Cluster(s.weighted->name);
+  if (s.route->action == RouteEntry::Action::kCluster) return s.envoy->Cluster(s.route->cluster);
+  if (s.route->action != RouteEntry::Action::kHeader) return nullptr;
+  const std::optional<std::string_view> name = FindHeader(*s.spec, s.route->cluster);
+  return name.has_value() ? s.envoy->Cluster(*name) : nullptr;
+}
+
 void Router::Continue(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   DataPlaneView& envoy = *s.envoy;
@@ -266,11 +277,14 @@ void Router::Continue(StreamId id, Duration lead) {
       break;
   }
   ChooseCluster(&s);
-  if (s.cluster == nullptr) {
+  ClusterRuntime* cluster = s.cluster;
+  if (cluster == nullptr || cluster->retired()) cluster = ClusterNow(s);
+  if (cluster == nullptr) {  // logs know the one that was chosen with the route
     count(HttpStat::kRouterNoCluster);
     Local(id, route.not_found_code, kNoClusterFound, "cluster_not_found", "", lead);
     return;
   }
+  s.cluster = cluster;
   const Duration timeout = s.limit = PlanTries(&s);
   s.complete_at = envoy.host().Now() + UntilBodyIsHere(s, lead);
   if (s.table != nullptr) EditRequest(&s);
@@ -303,7 +317,8 @@ void Router::Mirror(const Stream& original) {
     s.own_spec = edit.Take();
     s.spec = s.own_spec.get();
     s.proxies = original.proxies;
-    s.manager = original.manager;
+    s.own_manager = original.downstream->manager();
+    s.manager = s.own_manager.get();
     s.alpn = original.alpn;
     s.table = original.table;
     s.host = original.host;
@@ -323,7 +338,18 @@ void Router::Try(StreamId id, Duration lead) {
   if (s.upstream != nullptr) SetAside(id);
   s.followed = s.timeout_told = false;
   ++s.attempts;
+  s.told = Expected(s);
   s.transport_failure = s.tls_finding = {};  // of an earlier try
+  // Replaced since the try before. Envoy: router.cc, doRetry, continueDoRetry
+  if (s.cluster->retired()) {
+    ClusterRuntime* const now = ClusterNow(s);
+    if (now == nullptr) return Local(id, 503, kNoHealthyUpstream, "no_healthy_upstream", "no healthy upstream", lead);
+    if (s.retrying) --s.cluster->retries, ++now->retries;
+    s.cluster = now;
+    s.tried.clear();  // its hosts are others
+    s.tried_priorities.clear();
+    s.left_priorities.clear();
+  }
   if (s.cluster->config().type == DiscoveryType::kDynamicForward) return TryByName(id, lead);
   const bool retry = s.attempts > 1;
   const uint32_t reselections =
@@ -504,8 +530,12 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
                      fmt::format("filter_removed_required_request_headers{{missing_required_header:_{}}}", lost)),
                  plane_.configs().Keep(fmt::format("missing required header: {}", lost)), lead);
   }
-  s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), RequestOfTry(&s), this, static_cast<uint64_t>(id),
-                                                    s.exchange, static_cast<uint16_t>(s.proxies + 1));
+  const RequestSpec& sent = RequestOfTry(&s);
+  std::shared_ptr<const void> keeper = s.keeper;
+  if (s.own_spec != nullptr) keeper = s.own_spec;
+  if (s.sent != nullptr) keeper = s.sent;
+  s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), sent, this, static_cast<uint64_t>(id), s.exchange,
+                                                    static_cast<uint16_t>(s.proxies + 1), std::move(keeper));
   if (s.manager != nullptr && !s.manager->stats.empty()) {
     s.upstream_identity = plane_.configs().Keep(connection->server_identity());
     s.own_identity = plane_.configs().Keep(connection->client_identity());
@@ -664,7 +694,7 @@ void Router::EndTry(Stream& s, StreamId id, bool reset, bool by_server) {
   s.pool = nullptr;
   if (s.upstream_exchange != kNoExchange) {
     if (reset && s.upstream != nullptr && s.upstream->multiplexes()) {
-      plane_.fabric().ResetRequest(s.upstream_exchange, s.sent != nullptr ? s.sent : s.own_spec);
+      plane_.fabric().ResetRequest(s.upstream_exchange);
     } else {
       plane_.fabric().Abandon(s.upstream_exchange);
     }
@@ -795,6 +825,21 @@ void Router::OnUpstreamDuration(StreamId id) {
         "upstream max stream duration reached", Duration::zero());
 }
 
+void Router::StopWaiting(StreamId id) {
+  Stream* const s = streams_.Get(id);
+  if (s == nullptr || s->pool == nullptr) return;
+  std::exchange(s->pool, nullptr)->CancelPending(id);
+}
+
+void Router::EndAllOf(const DataPlaneView& envoy) {
+  std::vector<StreamId> its;
+  streams_.ForEach([&](StreamId id, const Stream& s) {
+    if (s.envoy == &envoy) its.push_back(id);
+  });
+  for (const StreamId id : its) StopWaiting(id);
+  for (const StreamId id : its) AbortDownstream(id, {});
+}
+
 ExchangeId Router::exchange(StreamId id) const {
   const Stream* s = streams_.Get(id);
   return s == nullptr ? kNoExchange : s->exchange;
@@ -824,6 +869,7 @@ void Router::AbortDownstream(StreamId id, std::string_view details, ResponseFlag
   s->envoy->host().Cancel(s->longest);
   s->envoy->host().Cancel(s->silence);
   s->envoy->host().Cancel(s->overdue);
+  if (s->call != kNoStream) AbortDownstream(std::exchange(s->call, kNoStream), {});
   EndTry(*s, id, /*reset=*/true);
   EndEarlier(*s);
   if (s->retrying) --s->cluster->retries;
@@ -831,9 +877,7 @@ void Router::AbortDownstream(StreamId id, std::string_view details, ResponseFlag
     s->downstream->http_stats().Uncount(HttpStat::kRqActive);
     s->downstream->http_stats().Count(HttpStat::kRqRxReset);
   }
-  const StreamId call = s->call;
   streams_.Free(id);
-  if (call != kNoStream) AbortDownstream(call, {});
 }
 
 }  // namespace wavetank::envoysim

@@ -53,6 +53,12 @@ struct RequestLog {
   std::string name;  // of the host
 };
 
+// What is made for an access log's entry, which refers to it.
+struct ShownInLog {
+  std::string headers;
+  std::shared_ptr<const RequestSpec> request;
+};
+
 class Router final : public ExchangeOwner, public PoolUser {
  public:
   explicit Router(DataPlane& plane) : plane_(plane) {}
@@ -63,6 +69,10 @@ class Router final : public ExchangeOwner, public PoolUser {
   // The downstream connection is gone, and why as access logs have it; empty: no log is left to write one.
   void AbortDownstream(StreamId stream, std::string_view details,
                        ResponseFlags flags = kDownstreamConnectionTermination);
+  // What of a request waits for a connection does no more: it is about to end, and not alone.
+  void StopWaiting(StreamId stream);
+  // The Envoy ends, and its connections have: requests that nobody waits for end, too.
+  void EndAllOf(const DataPlaneView& envoy);
   // Of a request that its client has reset.
   ExchangeId exchange(StreamId stream) const;
   // A request of the Envoy's own by `route`, which outlives it; `proxies`: that what it asks for has come through. Ends
@@ -84,14 +94,17 @@ class Router final : public ExchangeOwner, public PoolUser {
     DownstreamConnection* downstream = nullptr;  // nullptr: a mirrored request
     ExchangeId exchange = kNoExchange;
     const RequestSpec* spec = nullptr;
+    std::shared_ptr<const void> keeper;  // of `spec` as it came
     const HttpConnectionManager* manager = nullptr;
+    // Of a mirrored request, which may outlive its original's connection, and with that the listener.
+    std::shared_ptr<const HttpConnectionManager> own_manager;
     std::shared_ptr<const std::vector<HttpFilterLink>> own_filters;  // where ECDS gives some; else the manager's
     const std::vector<HttpFilterLink>& filters() const { return own_filters ? *own_filters : manager->filters; }
     std::shared_ptr<const RouteTable> table;
     const VirtualHost* host = nullptr;
     const RouteEntry* route = nullptr;
-    ClusterRuntime* cluster = nullptr;
-    HostRuntime* upstream_host = nullptr;
+    Held<ClusterRuntime> cluster;
+    Held<HostRuntime> upstream_host;
     HttpPool* pool = nullptr;  // waiting in it
     UpstreamConnection* upstream = nullptr;
     ExchangeId upstream_exchange = kNoExchange;
@@ -105,6 +118,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     std::vector<uint32_t> tried_priorities;  // if the retry policy leaves priorities out
     std::vector<bool> left_priorities;       // ... which
     Duration expected{};                     // x-envoy-expected-rq-timeout-ms of the first try; 0: none
+    Duration told{};                         // ... of the present one
     Duration limit{};                        // of the whole request, from `complete_at` on; 0: none
     Time complete_at{};
     bool tells_grpc_timeout = false;  // the upstream is told in gRPC's header, too
@@ -190,7 +204,11 @@ class Router final : public ExchangeOwner, public PoolUser {
   // What formats of a redirect see: the path that it leads to.
   static void RewriteRedirected(Stream* s);
   static void NumberTry(const Stream& stream, RequestEdit* edit);
-  // Stream::expected of the present try.
+  // Whether its host's name is the request's in the present try.
+  static bool TakesNameOfHost(const Stream& stream);
+  // All that a try makes of it: its number, its time, the name of its host.
+  static void EditForTry(const Stream& stream, RequestEdit* edit);
+  // Stream::told of a try that begins now.
   static Duration Expected(const Stream& stream);
   // Where proxies before this one say that the request came from; nothing: the connection's peer is the client.
   static std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec);
@@ -207,6 +225,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   void CallFor(StreamId id, const RouteEntry& route, std::shared_ptr<const RequestSpec> request, Duration lead,
                HttpStream::Answered answered);
   static void ChooseCluster(Stream* stream);
+  // As it is now: it may have come or have been replaced since it was chosen, or be gone.
+  static ClusterRuntime* ClusterNow(const Stream& stream);
   // The route's action.
   void Continue(StreamId id, Duration lead);
   static Duration PlanTries(Stream* stream);
@@ -289,7 +309,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   void Finish(StreamId id, const Reply& reply, std::string_view details, Duration lead);
   // access_log_entries.cc: the lines of a request that ends `lead` from now.
   void WriteLogs(const Stream& stream, const RequestRecord& record, Duration lead);
-  void FillLogEntry(const Stream& stream, const RequestRecord& record, Duration lead, std::string* shown,
+  void FillLogEntry(const Stream& stream, const RequestRecord& record, Duration lead, ShownInLog* shown,
                     AccessLogEntry* entry) const;
   // The same for Istio's metrics. `peer`: who answered, if it said so.
   void Measure(const Stream& stream, const RequestRecord& record, const PeerInfo* peer, uint16_t grpc_status,

@@ -247,7 +247,13 @@ void Fabric::SendTlsAnswer(ConnectionId id, std::shared_ptr<const TlsOutcome> ou
 
 // --- closing
 
+void Fabric::Forget(ConnectionId id) {
+  if (severed_.empty()) return;
+  std::erase_if(severed_, [id](const auto& each) { return each.first == id; });
+}
+
 void Fabric::Close(ConnectionId connection, End end, CloseKind kind, std::string_view detail) {
+  if (end == End::kServer) Forget(connection);
   Connection* c = connections_.Get(connection);
   if (c == nullptr) return;
   c->handler[Index(end)] = nullptr;
@@ -272,7 +278,16 @@ void Fabric::ResetDialled(const IpAddress& ip) {
     // Neither end may answer the other any more; each hears of it a transit later.
     ConnectionHandler* server = std::exchange(c->handler[Index(End::kServer)], nullptr);
     SendClose(id, End::kClient, CloseKind::kReset, {}, 0);
-    if (server != nullptr) host_.Post([server, id] { server->OnClose(id, CloseKind::kReset, {}); });
+    if (server == nullptr) continue;
+    severed_.emplace_back(id, server);
+    host_.Post([this, id] {
+      const auto at =
+          std::find_if(severed_.begin(), severed_.end(), [id](const auto& each) { return each.first == id; });
+      if (at == severed_.end()) return;  // it has closed by itself
+      ConnectionHandler* const told = at->second;
+      severed_.erase(at);
+      told->OnClose(id, CloseKind::kReset, {});
+    });
   }
 }
 
@@ -324,6 +339,7 @@ void Fabric::DeliverClose(ConnectionId id, End to, CloseKind kind, std::string_v
 }
 
 void Fabric::Vanish(ConnectionId connection, End end) {
+  if (end == End::kServer) Forget(connection);
   Connection* c = connections_.Get(connection);
   if (c == nullptr) return;
   c->handler[Index(end)] = nullptr;
@@ -366,7 +382,7 @@ ExchangeId Fabric::root(ExchangeId exchange) const {
 }
 
 ExchangeId Fabric::NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie,
-                               ExchangeId of, uint16_t proxies) {
+                               ExchangeId of, uint16_t proxies, std::shared_ptr<const void> keeper) {
   WAVETANK_ASSERT(owner != nullptr, cookie);
   const ExchangeId first = of == kNoExchange ? kNoExchange : root(of);
   const ExchangeId id = exchanges_.Allocate();
@@ -378,6 +394,7 @@ ExchangeId Fabric::NewExchange(ConnectionId connection, const RequestSpec& spec,
   x.cookie = cookie;
   x.root = first;
   x.proxies = proxies;
+  x.keeper = std::move(keeper);
   ++counters_.exchanges;
   ++counters_.open_exchanges;
   return id;
@@ -386,6 +403,11 @@ ExchangeId Fabric::NewExchange(ConnectionId connection, const RequestSpec& spec,
 uint16_t Fabric::proxies(ExchangeId exchange) const {
   const Exchange* const x = exchanges_.Get(exchange);
   return x == nullptr ? uint16_t{0} : x->proxies;
+}
+
+std::shared_ptr<const void> Fabric::keeper(ExchangeId exchange) const {
+  const Exchange* const x = exchanges_.Get(exchange);
+  return x == nullptr ? nullptr : x->keeper;
 }
 
 BodyPace Fabric::pace(ExchangeId exchange) const {
@@ -575,10 +597,10 @@ void Fabric::Abandon(ExchangeId exchange) {
   --counters_.open_exchanges;
 }
 
-void Fabric::ResetRequest(ExchangeId exchange, std::shared_ptr<const void> keep) {
-  const Exchange* x = exchanges_.Get(exchange);
+void Fabric::ResetRequest(ExchangeId exchange) {
+  Exchange* x = exchanges_.Get(exchange);
   if (x == nullptr) return;
-  const RequestReset reset{x->connection, x->terminal, exchange, std::move(keep)};
+  const RequestReset reset{x->connection, x->terminal, exchange, std::move(x->keeper)};
   const bool with_server = x->tries == 0xff && !x->answered;
   Abandon(exchange);
   if (with_server) SendReset(reset, 0);

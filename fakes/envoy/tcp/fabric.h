@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/host.h"
@@ -226,10 +227,13 @@ class Fabric {
   // Either side's OnClose still reaches the proxy, which closes the other side.
   void Splice(ConnectionId downstream, ConnectionId upstream);
 
-  // A request on a connected connection. `spec` must live until OnReply or Abandon. `of`: the one that a proxy sends on
-  // with it. `proxies`: that it has come through.
+  // A request on a connected connection. `of`: the one that a proxy sends on with it. `proxies`: that it has come
+  // through. `keeper`: what `spec` lives in. A server end learns a transit later that nobody waits for its answer any
+  // more, and holds that until then (keeper()); null: `spec` lives longer than that by itself.
   ExchangeId NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie,
-                         ExchangeId of = kNoExchange, uint16_t proxies = 0);
+                         ExchangeId of = kNoExchange, uint16_t proxies = 0,
+                         std::shared_ptr<const void> keeper = nullptr);
+  std::shared_ptr<const void> keeper(ExchangeId exchange) const;
   // Which exchange the request was at first, at its client.
   ExchangeId root(ExchangeId exchange) const;
   // How its body follows it, where it stands; as its specification says unless it is set before Dispatch().
@@ -252,8 +256,8 @@ class Fabric {
   // The owner is no longer interested.
   void Abandon(ExchangeId exchange);
   // The same, and the server end hears of it a transit later, if the request was with it unanswered. HTTP/2: the
-  // connection stands. `keep` lives until then: what the server end still has of the request.
-  void ResetRequest(ExchangeId exchange, std::shared_ptr<const void> keep);
+  // connection stands.
+  void ResetRequest(ExchangeId exchange);
   // Server end of an HTTP/2 connection, which may begin before a tcp_proxy on the way.
   void Notify(ConnectionId connection, const Http2Notice& notice, Duration lead = Duration::zero());
   // False once answered or abandoned.
@@ -299,6 +303,7 @@ class Fabric {
     uint64_t cookie = 0;
     ExchangeId root = kNoExchange;  // nothing: itself
     const PeerInfo* peer = nullptr;
+    std::shared_ptr<const void> keeper;
     uint16_t proxies = 0;
     uint8_t tries = 0;
     bool answered = false;
@@ -316,7 +321,7 @@ class Fabric {
   struct RequestReset {
     ConnectionId first, last;  // of the way
     ExchangeId exchange;
-    std::shared_ptr<const void> keep;
+    std::shared_ptr<const void> keeper;
   };
   void SendReset(const RequestReset& reset, int tries);
   void SendNotice(ConnectionId id, const Http2Notice& notice, Duration lead, int tries);
@@ -329,6 +334,8 @@ class Fabric {
   Duration RetryDelay(int tries) const;
   void GiveUp(ConnectionId id);
   void Unsplice(Connection& connection);
+  // The server end is gone: it hears of no reset.
+  void Forget(ConnectionId id);
   void Free(ConnectionId id);
 
   Host& host_;
@@ -338,6 +345,7 @@ class Fabric {
   uint64_t flows_ = 0;
   Slab<Connection, ConnectionId> connections_;
   Slab<Exchange, ExchangeId> exchanges_;
+  std::vector<std::pair<ConnectionId, ConnectionHandler*>> severed_;  // server ends that are to hear of a reset
 };
 
 }  // namespace wavetank::envoysim

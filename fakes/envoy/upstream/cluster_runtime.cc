@@ -268,7 +268,7 @@ void ClusterRuntime::Retire() {
 }
 
 bool ClusterRuntime::idle() const {
-  return active_requests == 0 && connections == 0 && pending_requests == 0 && retries == 0;
+  return active_requests == 0 && connections == 0 && pending_requests == 0 && retries == 0 && holders == 0;
 }
 
 void ClusterRuntime::Abort(StopKind kind) {
@@ -388,6 +388,12 @@ void ClusterRuntime::CountCode(uint16_t code, bool retried, bool internal) {
   auto at = std::find_if(codes_.begin(), codes_.end(), [&](const CodeCount& c) { return c.code == code; });
   if (at == codes_.end()) at = codes_.insert(at, CodeCount{code});
   ++(retried ? at->retried : internal ? at->internal : at->external);
+}
+
+void ClusterRuntime::ForgetCounts() {
+  had_connections_ = had_connections();
+  stats_ = {};
+  codes_.clear();
 }
 
 std::map<std::string, uint64_t> ClusterRuntime::CodeCounters() const {

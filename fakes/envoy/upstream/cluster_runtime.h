@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -47,6 +48,30 @@ class HostUser {
   ~HostUser() = default;
 };
 
+// What is known by requests: it stays until none of them does. A pointer to it that says so.
+template <typename T>
+class Held {
+ public:
+  Held() = default;
+  Held(T* held) : held_(held) {  // NOLINT(google-explicit-constructor): a pointer like another
+    if (held_ != nullptr) ++held_->holders;
+  }
+  Held(const Held& o) : Held(o.held_) {}
+  Held& operator=(const Held& o) {
+    Held copy(o);
+    std::swap(held_, copy.held_);
+    return *this;
+  }
+  ~Held() {
+    if (held_ != nullptr) --held_->holders;
+  }
+  operator T*() const { return held_; }  // NOLINT(google-explicit-constructor)
+  T* operator->() const { return held_; }
+
+ private:
+  T* held_ = nullptr;
+};
+
 struct HostRuntime {
   uint32_t id = 0;  // unique in its cluster
   SocketAddress address;
@@ -67,8 +92,9 @@ struct HostRuntime {
   Time ejected_at{};
   std::vector<std::unique_ptr<HttpPool>> pools;
   std::vector<HostUser*> users;  // that want to know when it fails
+  uint32_t holders = 0;          // Held
 
-  bool idle() const { return lb.active_requests == 0 && connections == 0; }
+  bool idle() const { return lb.active_requests == 0 && connections == 0 && holders == 0; }
 };
 
 class ClusterRuntime {
@@ -101,6 +127,9 @@ class ClusterRuntime {
   void Retire();
   bool retired() const { return retired_; }
   bool idle() const;
+  // The process is about to die: what waits for a connection gets none any more.
+  void BeginEnd() { ends_ = true; }
+  bool ends() const { return ends_; }
   void Abort(StopKind kind);
 
   // nullptr: no healthy upstream. `original_dst`: of the downstream connection.
@@ -146,7 +175,10 @@ class ClusterRuntime {
   void Count(ClusterStat stat, int64_t delta = 1) { stats_[static_cast<size_t>(stat)] += static_cast<uint64_t>(delta); }
   const ClusterStats& stats() const { return stats_; }
   void set_stats(const ClusterStats& stats) { stats_ = stats; }
+  // What was counted is kept elsewhere.
+  void ForgetCounts();
 
+  uint32_t holders = 0;  // Held
   // Circuit breakers.
   uint32_t active_requests = 0, pending_requests = 0, connections = 0, retries = 0;
   uint32_t MaxRetries() const { return config().circuit_breakers.MaxRetries(active_requests + pending_requests); }
@@ -203,7 +235,7 @@ class ClusterRuntime {
     uint64_t external = 0, internal = 0, retried = 0;
   };
   std::vector<CodeCount> codes_;  // few
-  bool retired_ = false;
+  bool retired_ = false, ends_ = false;
   NameId trace_name_ = kNoName;
   // Outlier detection and the update merge window.
   Time created_{};

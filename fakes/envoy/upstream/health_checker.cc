@@ -75,8 +75,7 @@ class HealthChecker::Session final : public ConnectionHandler, public ExchangeOw
       const bool alone = checker_.config().kind == HealthCheckConfig::Kind::kGrpc && exchange_ != kNoExchange &&
                          checker_.config().reuse_connection && !goes_away_;
       if (alone) {
-        fabric().ResetRequest(std::exchange(exchange_, kNoExchange), spec_);
-        spec_ = nullptr;
+        fabric().ResetRequest(std::exchange(exchange_, kNoExchange));
       } else {
         Drop();
       }
@@ -135,7 +134,7 @@ class HealthChecker::Session final : public ConnectionHandler, public ExchangeOw
   void Send() {
     if (timeout_ == kNoTimer) return;  // nobody waits for it any more
     if (spec_ == nullptr || !checker_.config().headers.empty()) MakeRequest();
-    exchange_ = fabric().NewExchange(connection_, *spec_, this, 0);
+    exchange_ = fabric().NewExchange(connection_, *spec_, this, 0, kNoExchange, 0, spec_);
     fabric().Dispatch(exchange_, Duration::zero());
   }
 

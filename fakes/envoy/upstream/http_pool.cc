@@ -124,6 +124,7 @@ bool HttpPool::Overflows() {
 // What waits gets the connection, as far as that has room; the limit of requests counts again now. What waits still
 // may have another. Envoy: conn_pool_base.cc, onUpstreamReady, attachStreamToClient
 void HttpPool::ServePending(UpstreamConnection* connection) {
+  if (cluster_.ends()) return;
   const Call call(*this);
   std::vector<StreamId> refused;
   // What it is served may be over at once, and the connection with it.
@@ -149,6 +150,7 @@ void HttpPool::ServePending(UpstreamConnection* connection) {
 // Envoy: conn_pool_base.cc, tryCreateNewConnections
 void HttpPool::ConnectForPending(Duration lead) {
   constexpr int kAtOnce = 3;
+  if (cluster_.ends()) return;
   for (int i = 0; i < kAtOnce && pending_.size() > connecting_capacity_; ++i) {
     if (!Connect(lead)) return;
   }

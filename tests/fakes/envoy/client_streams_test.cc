@@ -153,6 +153,48 @@ TEST_F(Streams, OfAConnectionThatIsResetFailAndTheNextOpensANewOne) {
   EXPECT_EQ(accepted_.size(), 2u);
 }
 
+// grpc-go: what its transport has not seen goes on with the next one.
+TEST_F(Streams, ThatWaitForTheirTurnGoElsewhereWhenTheConnectionIsReset) {
+  Send();
+  lab_.RunFor(10ms);
+  Allow(1);
+  Send();
+  lab_.RunFor(10ms);
+  lab_.plane.fabric().Close(accepted_[0], Fabric::End::kServer, CloseKind::kReset);
+  lab_.RunFor(10ms);
+  EXPECT_THAT(ended_, testing::ElementsAre("connection reset"));
+  ASSERT_EQ(asked_.size(), 2u);
+  Answer(1);
+  EXPECT_THAT(ended_, testing::ElementsAre("connection reset", "200"));
+}
+
+TEST_F(Streams, OfAConnectionThatIsRefusedFailTogether) {
+  lab_.network.pod("10.1.0.1").apps.clear();
+  Send();
+  Send();
+  lab_.RunFor(10ms);
+  EXPECT_THAT(ended_, testing::ElementsAre("connection refused", "connection refused"));
+  EXPECT_EQ(lab_.plane.fabric().counters().connections, 1u);
+}
+
+TEST_F(Streams, ThatAreAnsweredAheadOfTheClockOutliveTheirConnection) {
+  client_ = std::make_unique<AppClient>(lab_.plane.fabric(), lab_.host, lab_.network.AddPod("10.1.0.1"), "local");
+  Send();
+  Send();
+  lab_.RunFor(10ms);
+  Allow(2);
+  Send();  // waits
+  Reply reply;
+  lab_.plane.fabric().Answer(asked_.at(0).exchange, reply, 100ms);
+  lab_.plane.fabric().Close(accepted_[0], Fabric::End::kServer, CloseKind::kReset);
+  lab_.RunFor(10ms);
+  EXPECT_THAT(ended_, testing::ElementsAre("connection reset"));
+  ASSERT_EQ(asked_.size(), 3u);
+  Answer(2);
+  lab_.RunFor(100ms);
+  EXPECT_THAT(ended_, testing::ElementsAre("connection reset", "200", "200"));
+}
+
 TEST_F(Streams, EndWithoutACallWithTheirClient) {
   Send();
   Send(1s);
