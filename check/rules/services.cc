@@ -124,8 +124,9 @@ void SelectsNothing(const Mesh& mesh, Findings& findings) {
                                  [&](const Found& f) { return !Behind(mesh, *f.cluster, *f.object).empty(); });
     if (any || !found[0].service->has_selector) continue;
     // Scaled to zero on purpose, and run at its time, is no mistake in a label.
-    const bool meant = SomeTemplate(mesh, *found[0].cluster, found[0].object->meta.ns, [&](const kube::Labels& labels) {
-      return Selects(found[0].service->selector, labels);
+    const Found& first = found[0];
+    const bool meant = SomeTemplate(mesh, *first.cluster, first.object->meta.ns, [&first](const kube::Labels& labels) {
+      return Selects(first.service->selector, labels);
     });
     if (meant) continue;
     findings.Add(*found[0].cluster, *found[0].object,

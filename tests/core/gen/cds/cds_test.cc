@@ -598,8 +598,9 @@ TEST_F(CdsTest, AFileTellsWhichServersCertificatesAreNoLongerGood) {
 
 TEST_F(CdsTest, APortOfSniffedProtocolIsUpgradedByARuleUntil127) {
   world_.AddService("web", "shop", {"x", 80, Protocol::kUnsupported});
-  Rule().traffic_policy.emplace().connection_pool.emplace().http.emplace().h2_upgrade_policy =
-      config::ConnectionPoolSettings::Http::H2UpgradePolicy::kUpgrade;
+  config::ConnectionPoolSettings::Http http;
+  http.h2_upgrade_policy = config::ConnectionPoolSettings::Http::H2UpgradePolicy::kUpgrade;
+  Rule().traffic_policy.emplace().connection_pool.emplace().http = http;
   PutRule();
   EXPECT_TRUE(HttpOf(Get(kWeb)).explicit_http_config().has_http2_protocol_options());
   world_.profile.Set(Change::kSniffedNotUpgraded);
