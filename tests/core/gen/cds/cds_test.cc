@@ -610,14 +610,17 @@ TEST_F(CdsTest, APortOfSniffedProtocolIsUpgradedByARuleUntil127) {
 TEST_F(CdsTest, ASidecarsPoolTakesThePlaceOfTheRulesOnTheServersSide) {
   const auto service = world_.AddService("web");
   OwnInstance(service, 8080);
-  Rule().traffic_policy.emplace().connection_pool.emplace().tcp.emplace().max_connections = 5;
+  config::ConnectionPoolSettings::Tcp tcp;
+  tcp.max_connections = 5;
+  Rule().traffic_policy.emplace().connection_pool.emplace().tcp = tcp;
   PutRule();
   auto sidecar = std::make_shared<config::TypedConfig<config::Sidecar>>();
   sidecar->meta.kind = config::Kind::kSidecar;
   sidecar->meta.name = "default";
   sidecar->meta.ns = "shop";
   sidecar->spec.egress.emplace_back().hosts = {"*/*"};
-  sidecar->spec.inbound_connection_pool.emplace().tcp.emplace().max_connections = 9;
+  tcp.max_connections = 9;
+  sidecar->spec.inbound_connection_pool.emplace().tcp = tcp;
   world_.configs.Put(config::SidecarRef(sidecar));
   const auto limit = [&] { return Get("inbound|8080||").circuit_breakers().thresholds(0).max_connections().value(); };
   EXPECT_EQ(limit(), 5u);

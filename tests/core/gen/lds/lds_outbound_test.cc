@@ -101,7 +101,9 @@ TEST_F(LdsOutbound, ARulesIdleTimeoutOfTcpIsItsTcpProxysFrom121On) {
   Add("db", Protocol::kTcp, 5432, "240.0.0.3");
   config::DestinationRule rule;
   rule.host = "db.shop.svc.cluster.local";
-  rule.traffic_policy.emplace().connection_pool.emplace().tcp.emplace().idle_timeout = std::chrono::seconds(90);
+  config::ConnectionPoolSettings::Tcp tcp;
+  tcp.idle_timeout = std::chrono::seconds(90);
+  rule.traffic_policy.emplace().connection_pool.emplace().tcp = tcp;
   world_.AddRule("db", std::move(rule));
   const auto idle = [&] {
     TcpProxy proxy;
