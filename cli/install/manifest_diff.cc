@@ -232,7 +232,8 @@ ManifestObjects Filtered(const ManifestObjects& objects, const std::vector<Selec
                          const std::vector<Selector>& ignore) {
   ManifestObjects out;
   const auto fits = [](const std::string& key, const Selector& s) { return RE2::PartialMatch(key, *s.objects); };
-  for (const auto& [key, object] : objects) {
+  for (const auto& [name, object] : objects) {
+    const std::string& key = name;
     const bool selected = std::any_of(select.begin(), select.end(), [&](const auto& s) { return fits(key, s); });
     // One with a path takes the object away as well, as 1.18.2 has it.
     const bool ignored = std::any_of(ignore.begin(), ignore.end(), [&](const auto& s) { return fits(key, s); });
