@@ -125,6 +125,8 @@ const std::vector<Quantity>& Quantities() {
         TimeOf("kube.endpoint_slice", &Timing::endpoint_slice, "change to EndpointSlice written"),
         TimeOf("kube.load_balancer", &Timing::load_balancer, "Service created to address given"),
         TimeOf("kube.kube_proxy", &Timing::kube_proxy, "EndpointSlice written to VIPs follow"),
+        TimeOf("kube.dns_reload", &Timing::dns_reload,
+               "CoreDNS's ConfigMap changed to its plugin reload has taken it, at most; uniform below"),
         TimeOf("kube.load_balancer_check", &Timing::load_balancer_check,
                "between a load balancer's health checks of a node; 0s: it knows at once"),
         Count("kube.load_balancer_failures", &Timing::load_balancer_failures,

@@ -39,6 +39,7 @@ struct Timing {
   Duration endpoint_slice = 20ms;  // pod or service changed -> slice written
   Duration load_balancer = 500ms;  // Service created -> address given
   Duration kube_proxy = 30ms;      // slice written -> VIPs and load balancers follow
+  Duration dns_reload = 105s;      // CoreDNS's ConfigMap written -> it goes by it (kubelet and plugin reload), at most
   // Between a load balancer's health checks of a node; zero: it knows at once. So many in a row change its mind.
   Duration load_balancer_check{};
   int64_t load_balancer_failures = 3, load_balancer_successes = 2;

@@ -85,7 +85,8 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
     return tokens_.Issue(claims);
   };
   cluster_ = std::make_unique<fakekube::Cluster>(*world.host_, options, this, this);
-  dns_ = std::make_unique<ClusterDns>(cluster_->api(), world.commons_.dns);
+  dns_ = std::make_unique<ClusterDns>(cluster_->api(), world.commons_.dns,
+                                      DnsReload{world.timing_.dns_reload, HashName(config.name, options.seed)});
   foreign_webhooks_ = std::make_unique<ForeignWebhooks>(cluster_->api());
 
   place_.commons = &world.commons_;
@@ -167,7 +168,7 @@ fakekube::http::RestApi& World::Site::rest() {
 bool World::Site::Settled() const { return cluster_->Settled() && SettledButForPods(); }
 
 bool World::Site::SettledButForPods() const {
-  if (!cluster_->SettledButForPods() || !kube_proxy_->Settled() || reviews_ > 0) return false;
+  if (!cluster_->SettledButForPods() || !kube_proxy_->Settled() || !dns_->Settled() || reviews_ > 0) return false;
   return std::all_of(istiods_.begin(), istiods_.end(), [](const auto& entry) { return entry.second->Idle(); });
 }
 
@@ -175,6 +176,8 @@ void World::Site::AtWork(std::vector<std::string>* out) const {
   if (!cluster_->Settled())
     out->push_back(fmt::format("{}: Kubernetes' controllers or kubelets are at work", config_.name));
   if (!kube_proxy_->Settled()) out->push_back(fmt::format("{}: kube-proxy has rules to write", config_.name));
+  if (!dns_->Settled())
+    out->push_back(fmt::format("{}: CoreDNS has not taken its changed ConfigMap yet (plugin reload)", config_.name));
   if (reviews_ > 0) out->push_back(fmt::format("{}: {} admission reviews wait for istiod", config_.name, reviews_));
   for (const auto& [name, run] : istiods_) {
     if (run->Idle()) continue;

@@ -14,6 +14,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMaxAliases = 8;
+// CoreDNS's ConfigMaps: its Corefile, and what some distributions let administrators add.
+constexpr const char *kSystem = "kube-system", *kMap = "coredns", *kCustom = "coredns-custom";
 
 absl::Status NoSuchName(std::string_view name) { return absl::NotFoundError(fmt::format("no such host: {}", name)); }
 
@@ -115,22 +117,60 @@ ClusterDns::Answered ClusterDns::Outside(std::string_view name) const {
   return answer;
 }
 
+ClusterDns::ClusterDns(fakekube::ApiServer& api, WorldDns& world, DnsReload reload, std::string domain)
+    : api_(api),
+      world_(world),
+      domain_(std::move(domain)),
+      reload_(reload.most),
+      draws_(reload.seed, "coredns/reload") {
+  world_.Add(this);
+  watch_ = api_.Observe("ConfigMap",
+                        [this](const fakekube::Change& change) { OnConfigMap(change.previous, *change.object); });
+}
+
+void ClusterDns::OnConfigMap(const kube::ObjectRef& before, const kube::Object& now) {
+  if (now.meta.ns != kSystem || (now.meta.name != kMap && now.meta.name != kCustom)) return;
+  const Time time = api_.host().Now();
+  if (!begun_) {
+    if (now.meta.name == kMap) begun_ = time;
+    return;
+  }
+  // What its pods find when they start, of which manifests bring one object after the other.
+  constexpr Duration kBegins = 1s;
+  if (time < *begun_ + kBegins) return;
+  if (corefile_version_.first < 0) {  // nobody has asked yet, and it runs by what was there before
+    const auto was = [&](const char* name) {
+      return now.meta.name == name ? before : api_.Get("ConfigMap", {kSystem, name});
+    };
+    if (const kube::ObjectRef map = was(kMap); map != nullptr) Load(map, was(kCustom));
+  }
+  if (reload_ > Duration::zero() && due_ <= time)
+    due_ = time + Duration(static_cast<int64_t>(draws_.Below(static_cast<uint64_t>(reload_.count()))));
+}
+
+bool ClusterDns::Settled() const {
+  return api_.host().Now() >= due_ || !corefile_.ok() || *corefile_ == nullptr || !(*corefile_)->reloads();
+}
+
 absl::StatusOr<std::shared_ptr<const Corefile>> ClusterDns::InForce() const {
-  const kube::ObjectRef map = api_.Get("ConfigMap", {"kube-system", "coredns"});
-  if (map == nullptr) return corefile_;  // its pods hold what they had
-  const kube::ObjectRef custom = api_.Get("ConfigMap", {"kube-system", "coredns-custom"});
+  const kube::ObjectRef map = api_.Get("ConfigMap", {kSystem, kMap});
+  if (map != nullptr) Load(map, api_.Get("ConfigMap", {kSystem, kCustom}));  // else its pods hold what they had
+  return corefile_;
+}
+
+void ClusterDns::Load(const kube::ObjectRef& map, const kube::ObjectRef& custom) const {
   const std::pair version(map->meta.resource_version, custom == nullptr ? 0 : custom->meta.resource_version);
-  if (version == corefile_version_) return corefile_;
-  corefile_version_ = version;
+  if (version == corefile_version_) return;
   const bool runs = corefile_.ok() && *corefile_ != nullptr;
-  if (runs && !(*corefile_)->reloads()) return corefile_;
+  if (runs && (*corefile_)->reloads() && api_.host().Now() < due_) return;
+  corefile_version_ = version;
+  if (runs && !(*corefile_)->reloads()) return;
   const json& text = At(map->body, {"data", "Corefile"});
-  if (!text.is_string()) return corefile_;
+  if (!text.is_string()) return;
   const Corefile::Files files = Corefile::FilesOf(map.get(), custom.get());
   absl::StatusOr<std::shared_ptr<const Corefile>> made = Corefile::Make(TextOf(text), &files);
   // coredns: plugin/reload: what cannot be read leaves the one before in force; none is where it has just begun.
   if (made.ok() || !runs) corefile_ = std::move(made);
-  return corefile_;
 }
 
 bool ClusterDns::HasAddress(const IpAddress& address, bool outside) const {

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/ip.h"
+#include "core/base/random.h"
 #include "core/base/time.h"
 #include "fakes/kube/store/api_server.h"
 #include "sim/network/corefile.h"
@@ -54,17 +55,24 @@ class WorldDns {
   std::vector<const ClusterDns*> clusters_;
 };
 
+// How long a changed Corefile takes: until the kubelet has written it into CoreDNS's pods (its sync, up to 60 s) and
+// the plugin `reload` looks (each 30 s, up to 15 s more). Uniform below `most`; zero: none.
+struct DnsReload {
+  Duration most{};
+  uint64_t seed = 0;
+};
+
 // CoreDNS of one cluster, with a pod's search list. Where ConfigMap kube-system/coredns is there, its Corefile says who
-// answers (corefile.h); a change of it acts at once if the one before has the plugin `reload`, else never.
+// answers (corefile.h); a change of it acts after a while if the one before has the plugin `reload`, else never.
 class ClusterDns {
  public:
-  ClusterDns(fakekube::ApiServer& api, WorldDns& world, std::string domain = "cluster.local")
-      : api_(api), world_(world), domain_(std::move(domain)) {
-    world_.Add(this);
-  }
+  ClusterDns(fakekube::ApiServer& api, WorldDns& world, DnsReload reload = {}, std::string domain = "cluster.local");
   ~ClusterDns() { world_.Remove(this); }
   ClusterDns(const ClusterDns&) = delete;
   ClusterDns& operator=(const ClusterDns&) = delete;
+
+  // No change of its Corefile is on its way into force.
+  bool Settled() const;
 
   // As a pod of namespace `ns` asks: "helloworld", "helloworld.sample", fully qualified names, names of the world. An
   // IP literal is itself. ClusterIP Services give their VIP, headless ones their ready endpoints.
@@ -81,6 +89,9 @@ class ClusterDns {
   Answered InZone(std::string_view name, std::string_view zone, int depth) const;
   // Of the world outside, from memory as long as what it said holds.
   Answered Outside(std::string_view name) const;
+  // One of the ConfigMaps that CoreDNS's pods mount.
+  void OnConfigMap(const kube::ObjectRef& before, const kube::Object& now);
+  void Load(const kube::ObjectRef& map, const kube::ObjectRef& custom) const;
   // What the Corefile in force says; InvalidArgument: CoreDNS does not run by it. Null: there is none.
   absl::StatusOr<std::shared_ptr<const Corefile>> InForce() const;
   Answered By(const Corefile& corefile, std::string_view name, int depth) const;
@@ -94,6 +105,11 @@ class ClusterDns {
   // resourceVersions of its ConfigMap and of what may be imported, as looked at last.
   mutable std::pair<int64_t, int64_t> corefile_version_{-1, -1};
   mutable absl::StatusOr<std::shared_ptr<const Corefile>> corefile_ = std::shared_ptr<const Corefile>();
+  const Duration reload_;
+  RandomStream draws_;
+  std::optional<Time> begun_;  // its ConfigMap came, and its pods with it
+  Time due_{};                 // what was changed acts from then on
+  Subscription watch_;
   struct Kept {
     Time until{};
     Answered answer;

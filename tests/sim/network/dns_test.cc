@@ -170,6 +170,53 @@ TEST_F(CorefileTest, ANewOneActsIfTheOldOneReloads) {
   EXPECT_EQ(Says("db.internal."), "192.0.2.7") << "nobody looks at the file again";
 }
 
+class CorefileReloadTest : public CorefileTest {
+ protected:
+  static std::string With(const std::string& address) {
+    return ".:53 {\n reload\n hosts {\n  " + address + " db.internal\n }\n}";
+  }
+  std::string Answer() {
+    const auto addresses = slow_.Resolve("db.internal.", "default");
+    return addresses.ok() ? addresses->front().ToString() : "";
+  }
+  ClusterDns slow_{api(), world_, {105s, 7}};
+};
+
+TEST_F(CorefileReloadTest, ANewOneActsWhenKubeletAndPluginHaveSeenIt) {
+  Corefile(With("192.0.2.7"));
+  EXPECT_EQ(Answer(), "192.0.2.7") << "it begins with what is there";
+  Wait(10s);
+  EXPECT_TRUE(slow_.Settled());
+  Corefile(With("192.0.2.8"));
+  EXPECT_EQ(Answer(), "192.0.2.7");
+  EXPECT_FALSE(slow_.Settled());
+  int waited = 0;
+  while (Answer() == "192.0.2.7" && waited < 105) {
+    Wait(1s);
+    ++waited;
+  }
+  EXPECT_EQ(Answer(), "192.0.2.8");
+  EXPECT_TRUE(slow_.Settled());
+  EXPECT_GT(waited, 0);
+}
+
+TEST_F(CorefileReloadTest, WhatNobodyAskedForWasInForceAllTheSame) {
+  Corefile(With("192.0.2.7"));
+  Wait(10s);
+  Corefile(With("192.0.2.8"));
+  EXPECT_EQ(Answer(), "192.0.2.7");
+  Wait(105s);
+  EXPECT_EQ(Answer(), "192.0.2.8");
+}
+
+TEST_F(CorefileReloadTest, WhatComesWhileItsPodsStartIsWhatItBeginsWith) {
+  Corefile(With("192.0.2.7"));
+  EXPECT_EQ(Answer(), "192.0.2.7");
+  Wait(500ms);
+  Corefile(With("192.0.2.8"));
+  EXPECT_EQ(Answer(), "192.0.2.8");
+}
+
 TEST_F(CorefileTest, OneThatCannotBeReadLeavesTheOneBefore) {
   Corefile(".:53 {\n reload\n hosts {\n  192.0.2.7 db.internal\n }\n}");
   EXPECT_EQ(Says("db.internal."), "192.0.2.7");
