@@ -211,6 +211,10 @@ CertificateSigners::CertificateSigners(ApiServer& api, uint64_t seed, std::strin
   }
 }
 
+CertificateSigners::~CertificateSigners() {
+  for (const auto& [certificate, of] : renewals_) api_.host().Cancel(of.next);
+}
+
 void CertificateSigners::Sync(const NamespacedName& name) {
   const ObjectRef request = api_.Get("CertificateSigningRequest", name);
   if (request == nullptr || HasCondition(*request, "Failed") || HasCondition(*request, "Denied") ||
@@ -292,11 +296,14 @@ void CertificateSigners::Issue(const NamespacedName& name) {
 }
 
 void CertificateSigners::RenewLater(const NamespacedName& certificate, const std::string& secret, Duration after) {
-  api_.host().RunAfter(after, [this, weak = std::weak_ptr<char>(alive_), certificate, secret] {
-    if (weak.expired()) return;
+  Renewals& of = renewals_[certificate];
+  api_.host().Cancel(of.next);
+  of.next = api_.host().RunAfter(after, [this, certificate, secret] {
+    Renewals& due = renewals_[certificate];
+    due.next = kNoTimer;
     const ObjectRef now = api_.Get("Certificate.cert-manager.io", certificate);
     if (now == nullptr || Text(At(now->body, "spec"), "secretName") != secret) return;
-    ++renewals_[certificate];
+    ++due.made;
     IssueInto(secret, *now);
   });
 }
@@ -310,7 +317,7 @@ void CertificateSigners::IssueInto(const std::string& secret, const kube::Object
     return;
   }
   // Keys are kept, unless the Certificate says otherwise.
-  const int renewals = renewals_[name];
+  const int renewals = renewals_[name].made;
   const bool rotates = renewals > 0 && Text(At(spec, "privateKey"), "rotationPolicy") == "Always";
   const auto key = x509::KeyPair::Derive(seed_, fmt::format("cert-manager/{}/{}/{}{}", cluster_, name.ns, name.name,
                                                             rotates ? fmt::format("/{}", renewals) : ""));

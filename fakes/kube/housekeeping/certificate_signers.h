@@ -12,12 +12,12 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/host.h"
 #include "fakes/kube/control/controller.h"
 #include "fakes/kube/control/pending.h"
 #include "fakes/kube/store/api_server.h"
@@ -28,6 +28,8 @@ class CertificateSigners final : public Controller {
  public:
   // `seed` and the cluster's name: keys that it makes follow from them.
   CertificateSigners(ApiServer& api, uint64_t seed, std::string cluster);
+
+  ~CertificateSigners() override;
 
   bool Settled() const override { return pending_.idle(); }
 
@@ -48,8 +50,11 @@ class CertificateSigners final : public Controller {
   NameQueue requests_, certificates_, granted_;
   std::set<NamespacedName> waiting_;           // Certificates whose issuer is not there, or has no key yet
   std::set<NamespacedName> waiting_to_grant_;  // CertificateRequests of that kind
-  std::map<NamespacedName, int> renewals_;
-  std::shared_ptr<char> alive_ = std::make_shared<char>();
+  struct Renewals {
+    int made = 0;
+    TimerId next = kNoTimer;  // one at a time, however often its Secret is made anew meanwhile
+  };
+  std::map<NamespacedName, Renewals> renewals_;  // by Certificate
   Subscriptions subscriptions_;
 };
 

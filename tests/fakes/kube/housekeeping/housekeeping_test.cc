@@ -6,6 +6,7 @@
 
 #include "core/base/json_access.h"
 #include "fakes/kube/client/client.h"
+#include "fmt/format.h"
 #include "tests/fakes/kube/cluster_fixture.h"
 
 namespace wavetank::fakekube {
@@ -47,6 +48,38 @@ TEST_F(HousekeepingTest, ABudgetSaysHowManyPodsMayGo) {
   status = Budget({{"maxUnavailable", 1}});
   EXPECT_EQ(status["desiredHealthy"], 4);
   EXPECT_EQ(status["disruptionsAllowed"], 1);
+}
+
+// cert-manager's.
+TEST_F(HousekeepingTest, ACertificateThatIsMadeAnewIsRenewedOnceAtATime) {
+  ApplyText(kWeb);
+  ApplyText(R"(
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: self, namespace: sample}
+spec: {selfSigned: {}}
+)");
+  const auto certificate = [](const char* label) {
+    return fmt::format(R"(
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {{name: web, namespace: sample, labels: {{made: {}}}}}
+spec: {{dnsNames: [web], secretName: web-tls, duration: 1h, renewBefore: 30m, issuerRef: {{name: self}}}}
+)",
+                       label);
+  };
+  ApplyText(certificate("first"));
+  Settle();
+  kernel_.RunUntil(kernel_.Now() + 10min);
+  ASSERT_TRUE(api().Delete("Secret", {"sample", "web-tls"}).ok());
+  ApplyText(certificate("anew"));
+  Settle();
+  ASSERT_NE(api().Get("Secret", {"sample", "web-tls"}), nullptr);
+  int renewals = 0;
+  const Subscription watch = api().Observe(
+      "Secret", [&renewals](const Change& change) { renewals += change.object->meta.name == "web-tls" ? 1 : 0; });
+  kernel_.RunUntil(kernel_.Now() + 100min);
+  EXPECT_EQ(renewals, 3) << "each half an hour";
 }
 
 TEST_F(HousekeepingTest, EveryNamespaceGetsTheRootCertificateOnceThereIsOne) {
