@@ -6,6 +6,7 @@
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/object.h"
+#include "core/kube/safe_text.h"
 #include "fmt/format.h"
 
 namespace wavetank::security {
@@ -75,13 +76,7 @@ void CertificateSigning::After(Duration delay, Callback fn) {
   });
 }
 
-std::string CertificateSigning::NewName() {
-  // Kubernetes: k8s.io/apimachinery/pkg/util/rand, letters that make no words.
-  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
-  std::string out = "csr-workload-";
-  for (int i = 0; i < 18; ++i) out += kLetters[random_.Below(kLetters.size())];
-  return out;
-}
+std::string CertificateSigning::NewName() { return "csr-workload-" + kube::SafeText(random_, 18); }
 
 void CertificateSigning::Sign(Request request, Done done) {
   auto attempt = std::make_shared<Attempt>();

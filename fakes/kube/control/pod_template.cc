@@ -10,6 +10,7 @@
 #include "core/base/json_text.h"
 #include "core/base/random.h"
 #include "core/kube/credentials/sealing.h"
+#include "core/kube/safe_text.h"
 #include "core/kube/types.h"
 #include "fakes/kube/control/owned.h"
 
@@ -17,28 +18,15 @@ namespace wavetank::fakekube {
 
 using nlohmann::json;
 
-namespace {
-
-// The alphabet of Kubernetes' generated names: no vowels, nothing that reads as a word.
-constexpr std::string_view kSafeLetters = "bcdfghjklmnpqrstvwxz2456789";
-
-std::string SafeText(uint64_t value, int letters) {
-  std::string out;
-  for (int i = 0; i < letters; ++i, value /= kSafeLetters.size()) out += kSafeLetters[value % kSafeLetters.size()];
-  return out;
-}
-
-}  // namespace
-
 std::string GeneratedSuffix(const std::string& cluster, uint64_t seed, const NamespacedName& workload,
                             uint64_t number) {
-  return SafeText(HashName(fmt::format("{}/{}/{}/{}", cluster, workload.ns, workload.name, number), seed), 5);
+  return kube::SafeText(HashName(fmt::format("{}/{}/{}/{}", cluster, workload.ns, workload.name, number), seed), 5);
 }
 
 std::string TemplateHash(const kube::Object& workload) {
   const json& pod_template = At(workload.body, {"spec", "template"});
   // Without credentials, so that a log which holds none of them leads to the same names.
-  std::string hash = SafeText(HashName(pod_template.is_null() ? "{}" : JsonText(kube::Sealed(pod_template))), 10);
+  std::string hash = kube::SafeText(HashName(pod_template.is_null() ? "{}" : JsonText(kube::Sealed(pod_template))), 10);
   const auto recorded = workload.meta.annotations.find(kRecordedHash);
   if (recorded == workload.meta.annotations.end() || !recorded->second.starts_with(hash + "=")) return hash;
   return recorded->second.substr(hash.size() + 1);

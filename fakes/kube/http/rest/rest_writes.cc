@@ -10,6 +10,7 @@
 #include "core/base/json_text.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
+#include "core/kube/safe_text.h"
 #include "fakes/kube/control/limit_ranges.h"
 #include "fakes/kube/control/quotas.h"
 #include "fakes/kube/http/api/api_types.h"
@@ -253,12 +254,10 @@ Response RestApi::Create(const Call& call) {
     metadata.erase("name");
     if (const std::string prefix = Text(metadata, "generateName"); !prefix.empty()) {
       // Counted, so that a replay makes the same names.
-      constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
       for (;;) {
-        uint64_t draw = HashName(prefix, HashName(server_.name(), generated_names_));
+        const uint64_t draw = HashName(prefix, HashName(server_.name(), generated_names_));
         ++generated_names_;
-        std::string name = prefix.substr(0, 58);
-        for (int i = 0; i < 5; ++i, draw /= kLetters.size()) name += kLetters[draw % kLetters.size()];
+        std::string name = prefix.substr(0, 58) + kube::SafeText(draw, 5);
         if (StoreOf(resource).Get(resource.StoreKind(), {call.target.ns, name}) != nullptr) continue;
         metadata["name"] = std::move(name);
         break;
