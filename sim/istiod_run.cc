@@ -24,6 +24,7 @@
 #include "sim/remote/own_account.h"
 #include "sim/remote/remote_reader.h"
 #include "sim/remote/watched_namespace.h"
+#include "sim/signing/token_reviews.h"
 #include "sim/upgrade/release_of_pod.h"
 
 namespace wavetank::sim {
@@ -104,18 +105,11 @@ class World::Site::Reviewer final : public kube::TokenReviewer {
     }
     // A 429 is tried again once, as long as it lasts.
     const Duration delay = *there + *back + world_.timing_.api_request + fate.delay + fate.retry_after;
-    const Duration skew = of_.cluster_->api().faults().clock_skew;
-    absl::StatusOr<kube::TokenClaims> claims = of_.tokens_.Verify(token, audiences, now + skew);
-    if (absl::IsUnauthenticated(fate.refusal)) claims = fate.refusal;
+    absl::StatusOr<kube::TokenClaims> claims =
+        ReviewToken(of_.cluster_->api(), of_.tokens_, fate, token, audiences, now);
     if (permit_ != nullptr) {
       if (absl::Status may = permit_({"", "create", "authentication.k8s.io", "tokenreviews", "", ""}); !may.ok())
         claims = may;
-    }
-    if (claims.ok() && !claims->pod_name.empty()) {
-      const kube::ObjectRef pod = of_.cluster_->api().Get("Pod", {claims->ns, claims->pod_name});
-      if (pod == nullptr || pod->meta.uid != claims->pod_uid) {
-        claims = absl::UnauthenticatedError("the pod that the token was issued for is gone");
-      }
     }
     world_.host_->RunAfter(delay,
                            [done = std::move(done), claims = std::move(claims)]() mutable { done(std::move(claims)); });

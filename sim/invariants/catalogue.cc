@@ -82,8 +82,7 @@ constexpr KnownBug kBugs[] = {
     {"early-pod", "an endpoint that is read before its pod has a node stays without a place until it changes", ""},
     {kNodePortBug,
      "istio#58743, of 1.30: addresses of a gateway at node ports are not kept, so the next change of networks drops "
-     "it, "
-     "and its network's pods are sent as they are",
+     "it, and its network's pods are sent as they are",
      ""},
     {"L8", "SortGateways is no order, so replicas may differ", ""},
     {kSwapBug,

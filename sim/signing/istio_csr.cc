@@ -6,7 +6,9 @@
 #include "absl/strings/escaping.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "core/kube/safe_text.h"
 #include "fakes/envoy/tls/tls.h"
+#include "fakes/kube/objects/conditions.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -27,12 +29,8 @@ std::string Decoded(const json& status, std::string_view field) {
   return absl::Base64Unescape(Text(status, field), &out) ? out : std::string();
 }
 
-// The condition Ready; null: none yet.
-const json& ReadyOf(const kube::Object& request) {
-  for (const json& condition : Items(At(request.body, {"status", "conditions"}))) {
-    if (Text(condition, "type") == "Ready") return condition;
-  }
-  return Null();
+json ReferenceTo(const IssuerName& issuer) {
+  return {{"name", issuer.name}, {"kind", issuer.kind}, {"group", issuer.group}};
 }
 
 // istio-csr: pkg/server/auth.go. OK, or what it logs.
@@ -99,9 +97,7 @@ std::optional<IssuerName> IstioCsr::Issuer() const {
 }
 
 void IstioCsr::Ask(const std::string& csr_pem, const std::string& identities, Duration lifetime, OnSigned done) {
-  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
-  std::string name = "istio-csr-";
-  for (int i = 0; i < 5; ++i) name += kLetters[names_.Below(kLetters.size())];
+  const std::string name = "istio-csr-" + kube::SafeText(names_, 5);
   const std::optional<IssuerName> issuer = Issuer();
   if (!issuer) {
     parts_.host.Post([done = std::move(done)]() mutable {
@@ -119,7 +115,7 @@ void IstioCsr::Ask(const std::string& csr_pem, const std::string& identities, Du
         {"isCA", false},
         {"request", absl::Base64Escape(csr_pem)},
         {"usages", json::array({"client auth", "server auth"})},
-        {"issuerRef", {{"name", issuer->name}, {"kind", issuer->kind}, {"group", issuer->group}}}}}};
+        {"issuerRef", ReferenceTo(*issuer)}}}};
   waiting_[name].done = std::move(done);
   absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(std::move(body));
   const auto failed = [this, name](const absl::Status& why) {
@@ -141,7 +137,7 @@ void IstioCsr::Look(const kube::Object& request) {
   if (it == waiting_.end()) return;
   const json& status = At(request.body, "status");
   Signed answer{Decoded(status, "certificate"), Decoded(status, "ca")};
-  const json& ready = ReadyOf(request);
+  const json& ready = fakekube::ConditionOf(At(status, "conditions"), "Ready");
   const std::string reason = Text(ready, "reason");
   const bool refused = reason == "Failed" || reason == "Denied";
   it->second.words = Text(ready, "message");
@@ -187,6 +183,7 @@ absl::Status IstioCsr::TakeServingCertificate(const Signed& answer, x509::KeyPai
   retry_ = kFirstRetry;
   const bool other = roots_ != *roots;
   roots_ = *std::move(roots);
+  trusted_ = x509::TrustBundle::FromPem(roots_, "the roots of istio-csr");
   const Duration left = chain->front()->not_after() - parts_.host.WallClock();
   serving_ = {std::move(key), *std::move(chain)};
   tls_ = nullptr;
@@ -252,7 +249,7 @@ void IstioCsr::MakeIstiodCertificate() {
                        {"secretName", IstioCsrSettings::kIstiodSecret},
                        {"duration", settings_.istiod_lifetime},
                        {"renewBefore", settings_.istiod_renew_before},
-                       {"issuerRef", {{"name", issuer.name}, {"kind", issuer.kind}, {"group", issuer.group}}}}}};
+                       {"issuerRef", ReferenceTo(issuer)}}}};
   absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(body);
   if (object.ok()) parts_.client->Apply(*std::move(object), [](const absl::StatusOr<kube::ObjectRef>&) {});
 }
@@ -272,8 +269,7 @@ std::shared_ptr<const envoysim::TlsServer> IstioCsr::Tls() {
 
 bool IstioCsr::Believes(const std::vector<x509::CertificateRef>& chain) const {
   if (chain.empty()) return true;
-  const absl::StatusOr<x509::TrustBundleRef> roots = x509::TrustBundle::FromPem(roots_, "the roots of istio-csr");
-  return roots.ok() && x509::Verify(chain, **roots, parts_.host.WallClock()).ok();
+  return trusted_.ok() && x509::Verify(chain, **trusted_, parts_.host.WallClock()).ok();
 }
 
 void IstioCsr::CreateCertificate(security::PeerCredentials peer, security::CertificateRequestMessage request,
@@ -329,9 +325,8 @@ absl::StatusOr<std::vector<std::string>> IstioCsr::ChainOf(const Signed& answer)
   const absl::StatusOr<std::vector<x509::CertificateRef>> chain =
       x509::ParseCertificates(answer.chain, "status.certificate");
   if (!chain.ok()) return chain.status();
-  const absl::StatusOr<x509::TrustBundleRef> roots = x509::TrustBundle::FromPem(roots_, "the roots of istio-csr");
-  if (!roots.ok()) return roots.status();
-  if (const x509::VerifyResult verified = x509::Verify(*chain, **roots, parts_.host.WallClock()); !verified.ok()) {
+  if (!trusted_.ok()) return trusted_.status();
+  if (const x509::VerifyResult verified = x509::Verify(*chain, **trusted_, parts_.host.WallClock()); !verified.ok()) {
     return absl::FailedPreconditionError(fmt::format(
         "failed to verify the issued certificate chain against the current mesh roots: {}", verified.reason));
   }

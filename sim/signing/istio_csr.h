@@ -107,7 +107,8 @@ class IstioCsr {
   std::function<void()> changed_;
   security::ServingCertificate serving_;
   int64_t fetched_ = 0;
-  std::string roots_;
+  std::string roots_;                                                                             // PEM
+  absl::StatusOr<x509::TrustBundleRef> trusted_ = absl::FailedPreconditionError("no roots yet");  // the same, read
   std::shared_ptr<const envoysim::TlsServer> tls_;
   security::NamespaceController namespaces_;
   security::AuthenticationManager authentication_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "core/base/bounds.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
@@ -43,16 +44,6 @@ std::multimap<std::string, std::string, std::less<>> FlagsOf(const json& contain
   return out;
 }
 
-std::vector<std::string> CommaSeparated(std::string_view text) {
-  std::vector<std::string> out;
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
-    if (comma > 0) out.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::optional<IstioCsrSettings> IstioCsrSettings::Of(const json& pod) {
@@ -84,7 +75,8 @@ std::optional<IstioCsrSettings> IstioCsrSettings::Of(const json& pod) {
       if (from == until) return;
       to->clear();
       for (auto at = from; at != until; ++at) {
-        for (std::string& each : CommaSeparated(at->second)) to->push_back(std::move(each));
+        const std::vector<std::string> more = absl::StrSplit(at->second, ',', absl::SkipEmpty());
+        to->insert(to->end(), more.begin(), more.end());
       }
     };
     std::string address;

@@ -12,6 +12,11 @@
 
 namespace wavetank::sim {
 
+// What an API server answers to a review that reaches it, whoever may ask for one. `fate`: what becomes of the call.
+absl::StatusOr<kube::TokenClaims> ReviewToken(const fakekube::ApiServer& api, const kube::TokenAuthority& tokens,
+                                              const fakekube::CallFate& fate, const std::string& token,
+                                              const std::vector<std::string>& audiences, Time now);
+
 class TokenReviews final : public kube::TokenReviewer {
  public:
   // All outlive it.

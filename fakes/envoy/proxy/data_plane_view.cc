@@ -291,20 +291,29 @@ bool DataPlaneView::MeasuresForIstio() const {
   });
 }
 
+namespace {
+
+// Calls `add` with the counters of a cluster that are not 0, by Envoy's names; its gauges are none.
+template <typename Add>
+void ForEachCount(const ClusterRuntime& runtime, Add add) {
+  const std::string prefix = fmt::format("cluster.{}.", runtime.config().name);
+  for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
+    const auto stat = static_cast<ClusterStat>(i);
+    if (stat == ClusterStat::kEjectionsActive || runtime.stats()[i] == 0) continue;
+    add(prefix + std::string(ClusterStatName(stat)), runtime.stats()[i]);
+  }
+  for (const auto& [code, count] : runtime.CodeCounters()) add(prefix + code, count);
+}
+
+}  // namespace
+
 std::map<std::string, uint64_t> DataPlaneView::AllStats() const {
   std::map<std::string, uint64_t> out;
   process_.ForEachCounter([&](std::string_view name, uint64_t value) { out[std::string(name)] += value; });
   AddClusterStats(&out);
   // What a cluster that is no more in use counts, those of its name go on from.
-  for (const auto& runtime : retired_) {
-    const std::string prefix = fmt::format("cluster.{}.", runtime->config().name);
-    for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
-      const auto stat = static_cast<ClusterStat>(i);
-      if (stat == ClusterStat::kEjectionsActive || runtime->stats()[i] == 0) continue;
-      out[prefix + std::string(ClusterStatName(stat))] += runtime->stats()[i];
-    }
-    for (const auto& [code, count] : runtime->CodeCounters()) out[prefix + code] += count;
-  }
+  for (const auto& runtime : retired_)
+    ForEachCount(*runtime, [&out](const std::string& name, uint64_t count) { out[name] += count; });
   for (const auto& [prefix, stats] : http_stats_) {  // order: the result is sorted
     const bool of_listener = prefix.starts_with("listener.");
     for (size_t i = 0; i < stats->values.size(); ++i) {
@@ -553,13 +562,7 @@ void DataPlaneView::AdoptInRuntimes(const ActiveChanges& changes, std::vector<st
 }
 
 void DataPlaneView::Fold(ClusterRuntime* runtime) {
-  const std::string prefix = fmt::format("cluster.{}.", runtime->config().name);
-  for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
-    const auto stat = static_cast<ClusterStat>(i);
-    if (stat == ClusterStat::kEjectionsActive || runtime->stats()[i] == 0) continue;
-    Counter(prefix + std::string(ClusterStatName(stat))) += runtime->stats()[i];
-  }
-  for (const auto& [code, count] : runtime->CodeCounters()) Counter(prefix + code) += count;
+  ForEachCount(*runtime, [this](const std::string& name, uint64_t count) { Counter(name) += count; });
   runtime->ForgetCounts();
 }
 
