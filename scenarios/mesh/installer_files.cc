@@ -262,7 +262,8 @@ absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const ManifestSpec&
   if (const std::string below = spec.OfNoFile() ? "" : fakekube::NameFoldersLeftOut(spec.path);
       notes != nullptr && !below.empty()) {
     notes->push_back(
-        fmt::format("{}: what is in {} is not read with it, as by `kubectl apply -f` without -R; name that folder, too",
+        fmt::format("{}: `kubectl apply -f` without -R does not read {} with it (name that folder, too): what is there "
+                    "has no effect here",
                     spec.path, below));
   }
   std::vector<bool> taken(spec.set.size());

@@ -30,6 +30,19 @@ TEST_F(Program, NamesAFolderThatStandsInAFilesPlace) {
   }
 }
 
+TEST_F(Program, NamesFoldersWithinAFolderOfManifestsWhichAreNotRead) {
+  const std::filesystem::path cluster = folder_ / "c1";
+  std::filesystem::create_directories(cluster / "base");
+  for (const char* file : {"a.yaml", "base/b.yaml"})
+    std::ofstream(cluster / file) << "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n";
+  for (const char* verb : {"check ", "apply "}) {
+    const Ran ran = Call(verb + cluster.string());
+    EXPECT_THAT(ran.output + ran.error, HasSubstr((cluster / "base").string() +
+                                                  " with it (name that folder, too): what is there has no effect here"))
+        << verb;
+  }
+}
+
 TEST_F(Program, RunsTheScenarioOfTheEnvironmentIfNoneIsNamed) {
   ExpectRefused(Call("run"), {"name a scenario"});
   setenv("WAVETANK_SCENARIO", "no-such-folder", 1);
