@@ -4,14 +4,26 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "core/base/random.h"
 
 namespace wavetank::kube {
 
+inline constexpr std::string_view kSafeLetters = "bcdfghjklmnpqrstvwxz2456789";
+
 // So many of them, as `value` has them.
-std::string SafeText(uint64_t value, int letters);
+inline std::string SafeText(uint64_t value, int letters) {
+  std::string out;
+  for (int i = 0; i < letters; ++i, value /= kSafeLetters.size()) out += kSafeLetters[value % kSafeLetters.size()];
+  return out;
+}
+
 // So many of them, one draw each.
-std::string SafeText(RandomStream& random, int letters);
+inline std::string SafeText(RandomStream& random, int letters) {
+  std::string out;
+  for (int i = 0; i < letters; ++i) out += kSafeLetters[random.Below(kSafeLetters.size())];
+  return out;
+}
 
 }  // namespace wavetank::kube
