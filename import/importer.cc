@@ -324,6 +324,7 @@ absl::StatusOr<Imported> Import(const ImportOptions& given) {
       if (!ReadWhole(file, bytes, out, text)) return;
       const StoredLog stored = ReadLogStore(form, text);
       if (stored.streams.empty()) evidence.refusals.Add("answer of a log store without lines", {file.name, 0});
+      for (const std::string& note : stored.notes) evidence.notes.push_back(file.name + ": " + note);
       for (const size_t line : stored.unread)
         evidence.refusals.Add("line that is no record of a log store", {file.name, line});
       for (const StoredLines& lines : stored.streams) {

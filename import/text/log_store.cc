@@ -10,8 +10,10 @@
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "fmt/format.h"
 #include "import/evidence/evidence.h"
 #include "import/text/line_splitter.h"
+#include "import/text/log_rows.h"
 
 namespace wavetank::importing {
 namespace {
@@ -110,6 +112,7 @@ class Collected {
   explicit Collected(LinesOf& found) : found_(found) {}
 
   static bool Is(const json& record) {
+    if (!FieldsOf(record).is_null()) return true;
     const json& entry = Entry(record);
     if (IsEvent(entry) || IsAzures(entry) || IsAuditOfCloudLogging(entry)) return true;
     if (At(entry, {"resource", "labels"}).is_object() &&
@@ -119,6 +122,7 @@ class Collected {
   }
 
   bool Add(const json& record) {
+    if (const json fields = FieldsOf(record); !fields.is_null()) return AddFields(fields);
     if (!Is(record)) return false;
     const json& entry = Entry(record);
     if (IsEvent(entry)) {
@@ -148,7 +152,24 @@ class Collected {
     return true;
   }
 
+  // False: none of them holds a line.
+  bool AddFields(const json& fields) {
+    std::optional<LogRow> row = RowOf(fields);
+    if (row) AddRow(*std::move(row));
+    return row.has_value();
+  }
+  void AddRow(LogRow row) {
+    if (!AddInner(row.line))
+      found_[{std::move(row.pod), std::move(row.container)}].push_back({row.at, std::move(row.line)});
+  }
+
  private:
+  // What a store keeps may be a collector's record itself.
+  bool AddInner(const std::string& line) {
+    if (!line.starts_with('{')) return false;
+    const json inner = ParseJson(line);
+    return inner.is_object() && Is(inner) && !IsEvent(inner) && Add(inner);
+  }
   static const json& Entry(const json& record) {
     const json& source = At(record, "_source");
     return source.is_object() ? source : record;
@@ -164,10 +185,7 @@ class Collected {
   }
   void AddEvent(const json& entry) {
     const std::string message = wavetank::Text(entry, "message");
-    if (json inner = ParseJson(message); inner.is_object() && Is(inner) && !IsEvent(inner)) {
-      Add(inner);
-      return;
-    }
+    if (AddInner(message)) return;
     constexpr int64_t kMost = INT64_MAX / 1'000'000;
     const int64_t ms = Number(entry, "timestamp");
     found_[{"", ""}].push_back({ms > 0 && ms < kMost ? ms * 1'000'000 : kNoTime, message});
@@ -191,21 +209,49 @@ class Collected {
   std::map<std::tuple<std::string, std::string, std::string>, std::string> pieces_;
 };
 
-// One value: a list of records, Elasticsearch's answer with its hits, CloudWatch's with events, or Azure's records.
+// One value: a list of records, Elasticsearch's answer with its hits, CloudWatch's with events or results (Splunk's,
+// too), Azure's records, or Datadog's data.
 const json* RecordsOf(const json& whole) {
   if (whole.is_array()) return &whole;
-  for (const json* list : {&At(whole, {"hits", "hits"}), &At(whole, "events"), &At(whole, "records")}) {
+  for (const json* list : {&At(whole, {"hits", "hits"}), &At(whole, "events"), &At(whole, "records"),
+                           &At(whole, "results"), &At(whole, "data")}) {
     if (list->is_array()) return list;
   }
   return nullptr;
 }
 
-void ReadCollected(std::string_view text, LinesOf& found, std::vector<size_t>& unread) {
+// What an answer of CloudWatch's Insights says of itself: one of a query that runs is not whole, and there are at most
+// as many results as its limit lets through.
+void NoteWhatIsNotThere(const json& answer, size_t results, std::vector<std::string>& notes) {
+  const std::string status = wavetank::Text(answer, "status");
+  if (!status.empty() && status != "Complete") {
+    notes.push_back(fmt::format(
+        "the query's status is {}: its answer is not whole; ask again (aws logs get-query-results)", status));
+  }
+  const json& matched = At(answer, {"statistics", "recordsMatched"});
+  if (matched.is_number() && matched.get<double>() > static_cast<double>(results)) {
+    notes.push_back(
+        fmt::format("the query matched {:.0f} records, of which the answer holds {}; `| limit 10000`, or a shorter "
+                    "time, brings the others",
+                    matched.get<double>(), results));
+  }
+}
+
+void ReadCollected(std::string_view text, LinesOf& found, StoredLog& out) {
+  std::vector<size_t>& unread = out.unread;
   Collected collected(found);
   if (const json whole = ParseJson(text); !whole.is_discarded()) {
     if (const json* records = RecordsOf(whole); records != nullptr) {
+      if (whole.contains("results")) NoteWhatIsNotThere(whole, records->size(), out.notes);
+      size_t without_line = 0;
       for (size_t i = 0; i < records->size(); ++i) {
-        if (!collected.Add((*records)[i])) unread.push_back(i + 1);
+        if (collected.Add((*records)[i])) continue;
+        unread.push_back(i + 1);
+        without_line += FieldsOf((*records)[i]).is_null() ? 0 : 1;
+      }
+      if (without_line > 0) {
+        out.notes.push_back(fmt::format(
+            "{} rows hold no line of a log: let the query give it (`fields @timestamp, @message`)", without_line));
       }
       return;
     }
@@ -234,6 +280,12 @@ bool LooksCollected(std::string_view head) {
   const auto has = [&](std::string_view key) { return head.find(key) != head.npos; };
   if (has("\"textPayload\"") || has("\"jsonPayload\"")) return has("\"resource\"");
   if (has("\"protoPayload\"")) return has("\"k8s.io\"");
+  const bool answer = head.starts_with('[') || has("\"results\"");
+  if (answer && (has("\"@message\"") || has("\"_raw\""))) return true;
+  if (has("\"results\"") && has("\"field\"") && has("\"value\"")) return has("\"@ptr\"") || has("\"statistics\"");
+  if (has("\"result\"") && has("\"_raw\"")) return true;
+  if (head.starts_with('[') && has("\"line\"") && has("\"timestamp\"")) return has("\"fields\"");
+  if (has("\"data\"") && has("\"attributes\"") && has("\"message\"")) return has("\"tags\"");
   if (has("\"events\"") && has("\"message\"")) return has("\"ingestionTime\"") || has("\"eventId\"");
   if (has("\"records\"") || head.starts_with('[')) {
     if (has("\"properties\"") && has("\"category\"")) return has("\"kube-");
@@ -253,6 +305,8 @@ void ReadLines(std::string_view text, LinesOf& found, std::vector<size_t>& unrea
 }  // namespace
 
 LogStoreFile KindOfLogStore(std::string_view head) {
+  if (LooksLikeTable(head)) return LogStoreFile::kTable;
+  if (LooksLikeGrafanaText(head)) return LogStoreFile::kGrafanaText;
   if (!head.starts_with('{') && !head.starts_with('[')) return LogStoreFile::kNone;
   if (const size_t type = head.find("\"resultType\""); type != head.npos) {
     const size_t value = head.find_first_not_of(" \t\r\n:", type + 12);
@@ -271,7 +325,14 @@ StoredLog ReadLogStore(LogStoreFile kind, std::string_view text) {
   LinesOf found;
   if (kind == LogStoreFile::kAnswer) ReadAnswer(text, found);
   if (kind == LogStoreFile::kLines) ReadLines(text, found, out.unread);
-  if (kind == LogStoreFile::kCollected) ReadCollected(text, found, out.unread);
+  if (kind == LogStoreFile::kCollected) ReadCollected(text, found, out);
+  Collected rows(found);
+  if (kind == LogStoreFile::kTable) {
+    VisitTable(text, [&](size_t number, const json& fields) {
+      if (!rows.AddFields(fields)) out.unread.push_back(number);
+    });
+  }
+  if (kind == LogStoreFile::kGrafanaText) VisitGrafanaText(text, [&](LogRow row) { rows.AddRow(std::move(row)); });
   for (auto& [whose, lines] : found) {
     // Newest first, unless asked otherwise: those of one instant, too. Where a time is missing, as they come.
     const bool dated = std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.at != kNoTime; });

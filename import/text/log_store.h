@@ -6,7 +6,7 @@
 // clouds keep of API servers and pods: CloudWatch's events (`aws logs get-log-events`, `filter-log-events`: `message`,
 // which may be a collector's record), Azure's resource logs (`properties.log`, a line each or `records`) and rows of
 // its Log Analytics (`log_s`, `LogMessage`), and Cloud Logging's audit entries (`protoPayload` of k8s.io), as audit
-// events.
+// events. And what consoles export as rows or as text (import/text/log_rows.h).
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,10 @@ struct StoredLines {
 struct StoredLog {
   std::vector<StoredLines> streams;  // empty: it is none, or holds no line
   std::vector<size_t> unread;        // lines that are no records, by number
+  std::vector<std::string> notes;    // what the answer itself says that it does not hold
 };
 
-enum class LogStoreFile : uint8_t { kNone, kAnswer, kLines, kCollected };
+enum class LogStoreFile : uint8_t { kNone, kAnswer, kLines, kCollected, kTable, kGrafanaText };
 
 // By a file's beginning.
 LogStoreFile KindOfLogStore(std::string_view head);
