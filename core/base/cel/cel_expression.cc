@@ -73,7 +73,8 @@ struct CelExpression::Compiler {
           return out;
         }
         for (const CelNode& part : from.of) out.of.push_back(Compile(part));
-        const FunctionRow* const row = FindFunction(from.name, from.of.size(), from.member, dialect.library);
+        const FunctionRow* const row =
+            FindFunction(from.name, from.of.size(), from.member, dialect.library, dialect.texts);
         if (row == nullptr) {
           return Refuse(from, dialect.words == CelWords::kCpp
                                   ? fmt::format("No overload found in reference resolve step for {}", from.name)
@@ -91,7 +92,8 @@ struct CelExpression::Compiler {
   // A function of a name with a dot: optional.of(...). Null: it is none.
   const FunctionRow* Qualified(const CelNode& call) const {
     if (!call.member || call.of.front().kind != CelNode::Kind::kName) return nullptr;
-    return FindFunction(call.of.front().name + "." + call.name, call.of.size() - 1, /*member=*/false, dialect.library);
+    return FindFunction(call.of.front().name + "." + call.name, call.of.size() - 1, /*member=*/false, dialect.library,
+                        dialect.texts);
   }
 
   Node Refuse(const CelNode& from, std::string_view what) {
@@ -225,7 +227,7 @@ struct CelExpression::Evaluation {
       const auto* const text = of.front().As<std::string>();
       return text == nullptr ? CelValue{} : CelValue{RE2::PartialMatch(*text, *node.pattern)};
     }
-    return CallFunction(f, of, dialect.library, dialect.largest_program);
+    return CallFunction(f, of, dialect.library || dialect.texts, dialect.largest_program);
   }
 
   CelValue Macro(const Node& node, const Scope* scope) const {

@@ -22,9 +22,12 @@ struct CelDialect {
   // string(), concatenation of texts and lists, and what Kubernetes' library has for texts, lists, URLs and addresses.
   bool library = false;
   int largest_program = 0;  // of a regular expression, as RE2 counts; 0: any
+  bool texts = false;       // string() and concatenation, beside what `library` brings
 };
 // Envoy: source/extensions/filters/common/expr/evaluator.cc
 inline constexpr CelDialect kEnvoyCel{CelWords::kCpp, false, false, 100};
+// cel-cpp's builtins, as they come. istio/proxy: istio_stats.cc, getOrCreateExpression
+inline constexpr CelDialect kIstioMetricsCel{CelWords::kCpp, true, false, 0, true};
 inline constexpr CelDialect kKubernetesCel{CelWords::kGo, true, true, 0};
 
 class CelExpression {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/cel/cel_format.h"
+#include "core/base/cel/cel_formats.h"
 #include "core/base/cel/cel_objects.h"
 #include "core/base/cel/cel_optional.h"
 #include "core/base/ip.h"
@@ -23,6 +24,10 @@
 
 namespace wavetank::cel {
 namespace {
+
+constexpr CelFunction OfFormat(CelFormatKind kind) {
+  return static_cast<CelFunction>(static_cast<int>(CelFunction::kFirstFormat) + static_cast<int>(kind));
+}
 
 // Envoy's cel-cpp has no string(), and nothing of the extensions but regular expressions.
 constexpr FunctionRow kFunctions[] = {
@@ -71,7 +76,7 @@ constexpr FunctionRow kFunctions[] = {
     {"extract", CelFunction::kRegex, 4, 4, false, true, FunctionRow::In::kEnvoy},
     {"captureN", CelFunction::kRegex, 3, 3, false, true, FunctionRow::In::kEnvoy},
     {"capture", CelFunction::kRegex, 3, 3, false, true, FunctionRow::In::kEnvoy},
-    {"string", CelFunction::kToText, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"string", CelFunction::kToText, 1, 1, true, false, FunctionRow::In::kTexts},
     {"charAt", CelFunction::kCharAt, 2, 2, false, true, FunctionRow::In::kLibrary},
     {"indexOf", CelFunction::kIndexOf, 2, 3, false, true, FunctionRow::In::kLibrary},
     {"lastIndexOf", CelFunction::kLastIndexOf, 2, 3, false, true, FunctionRow::In::kLibrary},
@@ -133,6 +138,34 @@ constexpr FunctionRow kFunctions[] = {
     {"or", CelFunction::kOrOptional, 2, 2, false, true, FunctionRow::In::kLibrary},
     {"orValue", CelFunction::kOrValue, 2, 2, false, true, FunctionRow::In::kLibrary},
     {"format", CelFunction::kFormat, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"sets.contains", CelFunction::kSetContains, 2, 2, true, false, FunctionRow::In::kLibrary},
+    {"sets.equivalent", CelFunction::kSetEquals, 2, 2, true, false, FunctionRow::In::kLibrary},
+    {"sets.intersects", CelFunction::kSetMeets, 2, 2, true, false, FunctionRow::In::kLibrary},
+    {"strings.quote", CelFunction::kQuote, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"isSemver", CelFunction::kIsSemver, 1, 2, true, false, FunctionRow::In::kLibrary},
+    {"semver", CelFunction::kSemver, 1, 2, true, false, FunctionRow::In::kLibrary},
+    {"major", CelFunction::kMajor, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"minor", CelFunction::kMinor, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"patch", CelFunction::kPatch, 1, 1, false, true, FunctionRow::In::kLibrary},
+    {"format.named", CelFunction::kNamedFormat, 1, 1, true, false, FunctionRow::In::kLibrary},
+    {"validate", CelFunction::kValidate, 2, 2, false, true, FunctionRow::In::kLibrary},
+    {"format.dns1123Label", OfFormat(CelFormatKind::kDns1123Label), 0, 0, true, false, FunctionRow::In::kLibrary},
+    {"format.dns1123Subdomain", OfFormat(CelFormatKind::kDns1123Subdomain), 0, 0, true, false,
+     FunctionRow::In::kLibrary},
+    {"format.dns1035Label", OfFormat(CelFormatKind::kDns1035Label), 0, 0, true, false, FunctionRow::In::kLibrary},
+    {"format.qualifiedName", OfFormat(CelFormatKind::kQualifiedName), 0, 0, true, false, FunctionRow::In::kLibrary},
+    {"format.dns1123LabelPrefix", OfFormat(CelFormatKind::kDns1123LabelPrefix), 0, 0, true, false,
+     FunctionRow::In::kLibrary},
+    {"format.dns1123SubdomainPrefix", OfFormat(CelFormatKind::kDns1123SubdomainPrefix), 0, 0, true, false,
+     FunctionRow::In::kLibrary},
+    {"format.dns1035LabelPrefix", OfFormat(CelFormatKind::kDns1035LabelPrefix), 0, 0, true, false,
+     FunctionRow::In::kLibrary},
+    {"format.labelValue", OfFormat(CelFormatKind::kLabelValue), 0, 0, true, false, FunctionRow::In::kLibrary},
+    {"format.uri", OfFormat(CelFormatKind::kUri), 0, 0, true, false, FunctionRow::In::kLibrary},
+    {"format.uuid", OfFormat(CelFormatKind::kUuid), 0, 0, true, false, FunctionRow::In::kLibrary},
+    {"format.byte", OfFormat(CelFormatKind::kByte), 0, 0, true, false, FunctionRow::In::kLibrary},
+    {"format.date", OfFormat(CelFormatKind::kDate), 0, 0, true, false, FunctionRow::In::kLibrary},
+    {"format.datetime", OfFormat(CelFormatKind::kDateTime), 0, 0, true, false, FunctionRow::In::kLibrary},
 };
 
 constexpr std::string_view kTypes[] = {"int",   "uint", "double", "bool",      "string",
@@ -425,6 +458,36 @@ std::optional<GoUrl> RequestUrl(std::string_view text) {
   return out && (!out->scheme.empty() || text.starts_with('/')) ? std::move(out) : std::nullopt;
 }
 
+// Lists taken as sets. cel-go: ext/sets.go
+CelValue OfSets(CelFunction f, const CelList& a, const CelValue& other) {
+  const auto* const list = other.As<std::shared_ptr<const CelList>>();
+  if (list == nullptr) return {};
+  const CelList& b = **list;
+  const auto has = [](const CelList& in, const CelValue& one) {
+    return std::any_of(in.begin(), in.end(), [&](const CelValue& each) { return EqualValues(each, one) == true; });
+  };
+  const auto all = [&](const CelList& in, const CelList& of) {
+    return std::all_of(of.begin(), of.end(), [&](const CelValue& one) { return has(in, one); });
+  };
+  if (f == CelFunction::kSetContains) return {all(a, b)};
+  if (f == CelFunction::kSetEquals) return {all(a, b) && all(b, a)};
+  return {std::any_of(b.begin(), b.end(), [&](const CelValue& one) { return has(a, one); })};
+}
+
+// cel-go: ext/strings.go, quote
+CelValue QuotedText(std::string_view text) {
+  constexpr std::pair<char, char> kEscapes[] = {{'\a', 'a'}, {'\b', 'b'}, {'\f', 'f'}, {'\n', 'n'}, {'\r', 'r'},
+                                                {'\t', 't'}, {'\v', 'v'}, {'"', '"'},  {'\\', '\\'}};
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto* const escape =
+        std::find_if(std::begin(kEscapes), std::end(kEscapes), [&](const auto& each) { return each.first == c; });
+    if (escape != std::end(kEscapes)) out += '\\';
+    out += escape == std::end(kEscapes) ? c : escape->second;
+  }
+  return CelText(out + '"');
+}
+
 CelValue ListOf(CelList list) { return {std::make_shared<const CelList>(std::move(list))}; }
 
 // Where each code point of a text begins, and its end.
@@ -593,6 +656,10 @@ CelValue ListCall(CelFunction f, const CelList& list, const std::vector<CelValue
       }
       return *out;
     }
+    case CelFunction::kSetContains:
+    case CelFunction::kSetEquals:
+    case CelFunction::kSetMeets:
+      return OfSets(f, list, of[1]);
     default:
       return {};
   }
@@ -608,6 +675,17 @@ CelValue InText(CelFunction f, const CelValue& a, const CelValue& b, int largest
   const RE2 pattern(*part, RE2::Quiet);
   if (!pattern.ok() || (largest_program > 0 && pattern.ProgramSize() > largest_program)) return {};
   return {RE2::PartialMatch(*text, pattern)};
+}
+
+// Nothing that is wrong with a text, or what is.
+CelValue Validated(const CelMap& format, const CelValue& of) {
+  const auto* const text = of.As<std::string>();
+  const auto wrong = text == nullptr ? std::nullopt : WrongWith(*text, format);
+  if (!wrong) return {};
+  if (wrong->empty()) return NoOptional();
+  CelList out;
+  for (const std::string& each : *wrong) out.push_back(CelText(each));
+  return MakeOptional(ListOf(std::move(out)));
 }
 
 // What only the library has.
@@ -626,6 +704,7 @@ CelValue LibraryCall(CelFunction f, const std::vector<CelValue>& of, int largest
   }
   if (const auto* list = a.As<std::shared_ptr<const CelList>>()) return ListCall(f, **list, of);
   if (const auto* map = a.As<std::shared_ptr<const CelMap>>()) {
+    if (f == CelFunction::kValidate) return Validated(**map, of[1]);
     const auto* const url = dynamic_cast<const ReadUrl*>(map->get());
     return url == nullptr ? ObjectCall(f, **map, of) : url->Part(f);
   }
@@ -653,6 +732,19 @@ CelValue LibraryCall(CelFunction f, const std::vector<CelValue>& of, int largest
       return {IsQuantity(*text)};
     case CelFunction::kQuantity:
       return MakeQuantity(*text);
+    case CelFunction::kQuote:
+      return QuotedText(*text);
+    case CelFunction::kNamedFormat: {
+      const std::optional<CelFormatKind> found = FindFormat(*text);
+      return found ? MakeOptional(MakeFormat(*found)) : NoOptional();
+    }
+    case CelFunction::kIsSemver:
+    case CelFunction::kSemver: {
+      const bool* const normal = of.size() > 1 ? of[1].As<bool>() : nullptr;
+      if (of.size() > 1 && normal == nullptr) return {};
+      CelValue made = MakeSemver(*text, normal != nullptr && *normal);
+      return f == CelFunction::kSemver ? made : CelValue{!made.failed()};
+    }
     case CelFunction::kIp:
       return MakeIp(*text);
     case CelFunction::kCidr:
@@ -679,10 +771,13 @@ CelValue TextOf(const CelValue& of) {
   return {};
 }
 
-const FunctionRow* FindFunction(std::string_view name, size_t arguments, bool member, bool library) {
+const FunctionRow* FindFunction(std::string_view name, size_t arguments, bool member, bool library, bool texts) {
+  using In = FunctionRow::In;
+  const auto has = [&](In in) {
+    return in == In::kBoth || in == (library ? In::kLibrary : In::kEnvoy) || (in == In::kTexts && (library || texts));
+  };
   const auto* const row = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const FunctionRow& f) {
-    return f.name == name && arguments >= f.least && arguments <= f.most && (member ? f.member : f.global) &&
-           f.in != (library ? FunctionRow::In::kEnvoy : FunctionRow::In::kLibrary);
+    return f.name == name && arguments >= f.least && arguments <= f.most && (member ? f.member : f.global) && has(f.in);
   });
   return row == std::end(kFunctions) ? nullptr : row;
 }
@@ -762,8 +857,12 @@ CelValue WrittenCelMap(std::vector<std::pair<CelValue, CelValue>> entries) {
   return {std::shared_ptr<const CelMap>(std::make_shared<WrittenMap>(std::move(entries)))};
 }
 
-CelValue CallFunction(CelFunction function, const std::vector<CelValue>& of, bool library, int largest_program) {
+CelValue CallFunction(CelFunction function, const std::vector<CelValue>& of, bool texts, int largest_program) {
   if (function == CelFunction::kOptionalNone) return NoOptional();
+  if (function >= CelFunction::kFirstFormat && function <= CelFunction::kLastFormat) {
+    return MakeFormat(
+        static_cast<CelFormatKind>(static_cast<int>(function) - static_cast<int>(CelFunction::kFirstFormat)));
+  }
   const CelValue& a = of.front();
   const CelValue none = {CelNull{}};
   const CelValue& b = of.size() > 1 ? of[1] : none;
@@ -774,7 +873,7 @@ CelValue CallFunction(CelFunction function, const std::vector<CelValue>& of, boo
       if (const double* real = a.As<double>()) return {-*real};
       return Arithmetic(CelFunction::kSubtract, {int64_t{0}}, a);
     case CelFunction::kAdd:
-      if (library) {
+      if (texts) {
         const auto* const x = a.As<std::string>();
         const auto* const y = b.As<std::string>();
         if (x != nullptr && y != nullptr) return CelText(*x + *y);

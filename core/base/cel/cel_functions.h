@@ -120,6 +120,22 @@ enum class CelFunction : uint8_t {
   kOrOptional,
   kOrValue,
   kFormat,  // cel_format.h
+  // Sets of lists.
+  kSetContains,
+  kSetEquals,
+  kSetMeets,
+  kQuote,
+  // Versions (cel_objects.h).
+  kIsSemver,
+  kSemver,
+  kMajor,
+  kMinor,
+  kPatch,
+  // Named formats (cel_formats.h), in its order.
+  kNamedFormat,
+  kValidate,
+  kFirstFormat,
+  kLastFormat = kFirstFormat + 12,
 };
 
 struct FunctionRow {
@@ -127,11 +143,11 @@ struct FunctionRow {
   CelFunction is;
   size_t least, most;  // arguments, one before the dot among them
   bool global, member;
-  enum class In : uint8_t { kBoth, kEnvoy, kLibrary } in = In::kBoth;
+  enum class In : uint8_t { kBoth, kEnvoy, kLibrary, kTexts } in = In::kBoth;
 };
 
-// Null: that dialect has no such function. `library`: CelDialect's.
-const FunctionRow* FindFunction(std::string_view name, size_t arguments, bool member, bool library);
+// Null: that dialect has no such function. `library`, `texts`: CelDialect's.
+const FunctionRow* FindFunction(std::string_view name, size_t arguments, bool member, bool library, bool texts);
 
 // Of a type's name alone: "int", "list".
 std::optional<std::string_view> FindType(std::string_view name);
@@ -143,7 +159,8 @@ std::optional<bool> EqualValues(const CelValue& a, const CelValue& b);
 CelValue CelField(const CelValue& of, const CelValue& key);
 
 // Of any function but &&, || and ?:, whose arguments need not all be there. `of` holds no failure. O(arguments).
-CelValue CallFunction(CelFunction function, const std::vector<CelValue>& of, bool library, int largest_program);
+// `texts`: + concatenates.
+CelValue CallFunction(CelFunction function, const std::vector<CelValue>& of, bool texts, int largest_program);
 
 // a.?b and a[?b]. cel-go: interpreter/attributes.go, applyQualifiers
 CelValue OptionalField(const CelValue& of, const CelValue& key);

@@ -1,11 +1,15 @@
 #include "core/base/cel/cel_objects.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
 
 #include "absl/numeric/int128.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "core/base/ip.h"
 #include "fmt/format.h"
 
@@ -35,6 +39,85 @@ class Cidr final : public NoFields {
   const IpPrefix range;
   const IpAddress written;  // with the bits behind the prefix
 };
+
+class Semver final : public NoFields {
+ public:
+  std::array<uint64_t, 3> numbers{};
+  std::vector<std::string> pre;  // what goes before the release
+};
+
+bool IsDigits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// blang/semver v4: ParseVersion
+std::shared_ptr<const Semver> ReadSemver(std::string_view text) {
+  auto out = std::make_shared<Semver>();
+  const auto take = [&](char sign) {
+    const size_t at = text.find(sign);
+    std::optional<std::string_view> rest;
+    if (at != text.npos) rest = text.substr(at + 1);
+    text = text.substr(0, at);
+    return rest;
+  };
+  const auto good = [](std::string_view part, bool number_is_plain) {
+    if (part.empty()) return false;
+    for (const char c : part) {
+      if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-') return false;
+    }
+    return !number_is_plain || !IsDigits(part) || part.size() == 1 || part[0] != '0';
+  };
+  const auto split = [](std::string_view list) {
+    return std::vector<std::string>(absl::StrSplit(absl::string_view(list.data(), list.size()), '.'));
+  };
+  if (const auto build = take('+')) {
+    for (const std::string& part : split(*build)) {
+      if (!good(part, false)) return nullptr;
+    }
+  }
+  if (const auto pre = take('-')) {
+    out->pre = split(*pre);
+    for (const std::string& part : out->pre) {
+      if (!good(part, true)) return nullptr;
+    }
+  }
+  const std::vector<std::string> numbers = split(text);
+  if (numbers.size() != 3) return nullptr;
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string& each = numbers[i];
+    if (!IsDigits(each) || (each.size() > 1 && each[0] == '0') || !absl::SimpleAtoi(each, &out->numbers[i]))
+      return nullptr;
+  }
+  return out;
+}
+
+// library/semverlib.go, normalizeAndParse
+std::string NormalSemver(std::string_view text) {
+  if (text.starts_with('v')) text.remove_prefix(1);
+  const size_t end = std::min(text.find('-'), text.find('+'));
+  std::vector<std::string> numbers;
+  for (const absl::string_view part : absl::StrSplit(absl::string_view(text.data(), std::min(end, text.size())), '.')) {
+    absl::string_view rest = part;
+    while (rest.size() > 1 && rest[0] == '0') rest.remove_prefix(1);
+    numbers.emplace_back(rest);
+  }
+  while (numbers.size() < 3) numbers.emplace_back("0");
+  return absl::StrJoin(numbers, ".") + std::string(end < text.size() ? text.substr(end) : std::string_view());
+}
+
+// blang/semver v4: Version.CompareSemver
+int CompareSemver(const Semver& a, const Semver& b) {
+  if (a.numbers != b.numbers) return a.numbers < b.numbers ? -1 : 1;
+  if (a.pre.empty() || b.pre.empty()) return static_cast<int>(a.pre.empty()) - static_cast<int>(b.pre.empty());
+  for (size_t i = 0; i < std::min(a.pre.size(), b.pre.size()); ++i) {
+    const std::string &x = a.pre[i], &y = b.pre[i];
+    if (x == y) continue;
+    if (IsDigits(x) != IsDigits(y)) return IsDigits(x) ? -1 : 1;
+    if (IsDigits(x) && x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
+    return x < y ? -1 : 1;
+  }
+  return a.pre.size() == b.pre.size() ? 0 : a.pre.size() < b.pre.size() ? -1 : 1;
+}
 
 CelValue ObjectOf(std::shared_ptr<const CelMap> object) { return {std::move(object)}; }
 
@@ -189,6 +272,20 @@ CelValue OfCidr(CelFunction f, const Cidr& cidr, const std::vector<CelValue>& of
   }
 }
 
+CelValue OfSemver(CelFunction f, const Semver& version, const std::vector<CelValue>& of) {
+  const auto number = [&](size_t i) { return CelValue{static_cast<int64_t>(version.numbers[i])}; };
+  if (f == CelFunction::kMajor) return number(0);
+  if (f == CelFunction::kMinor) return number(1);
+  if (f == CelFunction::kPatch) return number(2);
+  const auto* const map = of.size() > 1 ? of[1].As<std::shared_ptr<const CelMap>>() : nullptr;
+  const auto* const other = map == nullptr ? nullptr : dynamic_cast<const Semver*>(map->get());
+  if (other == nullptr) return {};
+  const int order = CompareSemver(version, *other);
+  if (f == CelFunction::kIsLess) return {order < 0};
+  if (f == CelFunction::kIsGreater) return {order > 0};
+  return f == CelFunction::kCompareTo ? CelValue{int64_t{order}} : CelValue{};
+}
+
 }  // namespace
 
 bool IsQuantity(std::string_view text) { return Nanos(text).has_value(); }
@@ -215,10 +312,16 @@ CelValue MakeCidr(std::string_view text) {
   return ObjectOf(std::make_shared<Cidr>(*range, *written));
 }
 
+CelValue MakeSemver(std::string_view text, bool normal) {
+  std::shared_ptr<const Semver> version = normal ? ReadSemver(NormalSemver(text)) : ReadSemver(text);
+  return version != nullptr ? ObjectOf(std::move(version)) : CelFailure("Semver parse error: " + std::string(text));
+}
+
 CelValue ObjectCall(CelFunction f, const CelMap& object, const std::vector<CelValue>& of) {
   if (const auto* quantity = dynamic_cast<const Quantity*>(&object)) return OfQuantity(f, *quantity, of);
   if (const auto* ip = dynamic_cast<const Ip*>(&object)) return OfIp(f, ip->ip);
   if (const auto* cidr = dynamic_cast<const Cidr*>(&object)) return OfCidr(f, *cidr, of);
+  if (const auto* version = dynamic_cast<const Semver*>(&object)) return OfSemver(f, *version, of);
   return {};
 }
 
@@ -228,6 +331,8 @@ std::optional<bool> SameObjects(const CelMap& a, const CelMap& b) {
   if (const auto* x = dynamic_cast<const Ip*>(&a), *y = dynamic_cast<const Ip*>(&b); x && y) return x->ip == y->ip;
   if (const auto* x = dynamic_cast<const Cidr*>(&a), *y = dynamic_cast<const Cidr*>(&b); x && y)
     return x->range == y->range && x->written == y->written;
+  if (const auto* x = dynamic_cast<const Semver*>(&a), *y = dynamic_cast<const Semver*>(&b); x && y)
+    return CompareSemver(*x, *y) == 0;
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// What Kubernetes' library makes of texts: quantities, addresses and ranges of addresses.
-// Kubernetes: staging/src/k8s.io/apiserver/pkg/cel/library/{quantity,ip,cidr}.go
+// What Kubernetes' library makes of texts: quantities, addresses and ranges of addresses, versions.
+// Kubernetes: staging/src/k8s.io/apiserver/pkg/cel/library/{quantity,ip,cidr,semverlib}.go
 #pragma once
 
 #include <optional>
@@ -16,6 +16,8 @@ bool IsQuantity(std::string_view text);
 CelValue MakeQuantity(std::string_view text);
 CelValue MakeIp(std::string_view text);
 CelValue MakeCidr(std::string_view text);
+// `normal`: "v1.01" is taken for 1.1.0.
+CelValue MakeSemver(std::string_view text, bool normal);
 
 // A member function of such an object, which is the first of `of`. A failure: it is none, or has no such function.
 CelValue ObjectCall(CelFunction function, const CelMap& object, const std::vector<CelValue>& of);

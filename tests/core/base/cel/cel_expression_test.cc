@@ -221,6 +221,70 @@ TEST(CelExpressionTest, OptionalValuesAreThereOrNot) {
   EXPECT_FALSE(CelExpression::Make("optional.of(1).hasValue()", kEnvoyCel).ok());
 }
 
+// Kubernetes: apiserver/pkg/cel/library/format_test.go
+TEST(CelExpressionTest, NamedFormatsSayWhatIsWrongWithATextOrNothing) {
+  for (const std::string_view text : {
+           R"(!format.dns1123Label().validate('my-label-name').hasValue())",
+           R"(format.dns1123Label().validate('contains a space').hasValue())",
+           R"(format.named('dns1123Label').value().validate('a.b').hasValue() && !format.named('none').hasValue())",
+           R"(!format.dns1123Subdomain().validate('apiextensions.k8s.io').hasValue())",
+           R"(format.dns1035Label().validate('1a').hasValue() && !format.dns1123Label().validate('1a').hasValue())",
+           R"(!format.dns1123LabelPrefix().validate('my-label-prefix-').hasValue())",
+           R"(!format.qualifiedName().validate('apiextensions.k8s.io/v1beta1').hasValue())",
+           R"(format.qualifiedName().validate('a/b/c').hasValue() && format.qualifiedName().validate('/c').hasValue())",
+           R"(!format.labelValue().validate('').hasValue() && format.labelValue().validate('-').hasValue())",
+           R"(!format.uri().validate('http://example.com').hasValue() && format.uri().validate('example').hasValue())",
+           R"(!format.uuid().validate('123e4567-e89b-12d3-a456-426614174000').hasValue())",
+           R"(format.uuid().validate('123e4567').value() == ['does not match the UUID format'])",
+           R"(!format.byte().validate('aGVsbG8=').hasValue() && format.byte().validate('aGVsbG8').hasValue())",
+           R"(!format.date().validate('2021-01-01').hasValue() && format.date().validate('2021-02-30').hasValue())",
+           R"(!format.datetime().validate('2021-01-01T00:00:00Z').hasValue())",
+           R"(format.datetime().validate('2021-01-01T24:00:00Z').value() == ['invalid datetime'])",
+       }) {
+    EXPECT_TRUE(Holds(text, kKubernetesCel)) << text;
+  }
+  const CelValue said = Worth("format.dns1123Label().validate('A').value().join(' ')", kKubernetesCel);
+  ASSERT_NE(said.As<std::string>(), nullptr);
+  EXPECT_EQ(*said.As<std::string>(),
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
+            "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+            "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')");
+}
+
+// cel-go: ext/sets_test.go
+TEST(CelExpressionTest, ListsAreSetsForWhoAsks) {
+  for (const std::string_view text : {
+           R"(sets.contains([1, 2, 3], [3, 1]) && !sets.contains([1], [2]) && sets.contains([], []))",
+           R"(sets.equivalent([1, 1], [1]) && !sets.equivalent([1, 2], [1]) && sets.equivalent([1, 2], [2, 1u]))",
+           R"(sets.intersects([1, 2], [2, 3]) && !sets.intersects([1], []))",
+       }) {
+    EXPECT_TRUE(Holds(text, kKubernetesCel)) << text;
+  }
+}
+
+TEST(CelExpressionTest, TextsAreQuotedWithTheirEscapes) {
+  EXPECT_TRUE(Holds(R"(strings.quote('a "b" \n\\') == '"a \\"b\\" \\n\\\\"')", kKubernetesCel));
+}
+
+// Kubernetes: apiserver/pkg/cel/library/semver_test.go
+TEST(CelExpressionTest, VersionsAreComparedAsSemverSays) {
+  for (const std::string_view text : {
+           R"(isSemver('1.2.3-beta.1+build.1') && !isSemver('v1.0') && isSemver('v01.01', true) && !isSemver('hi'))",
+           R"(semver('1.2.3').major() == 1 && semver('1.2.3').minor() == 2 && semver('1.2.3').patch() == 3)",
+           R"(semver('1.2.3').isLessThan(semver('1.10.0')) && semver('1.0.0').isGreaterThan(semver('1.0.0-rc.1')))",
+           R"(semver('1.0.0-rc.2').compareTo(semver('1.0.0-rc.10')) == -1 && semver('v1.01', true) == semver('1.1.0'))",
+       }) {
+    EXPECT_TRUE(Holds(text, kKubernetesCel)) << text;
+  }
+}
+
+// What Istio's metrics know beside access logs. istio/proxy: istio_stats.cc, getOrCreateExpression
+TEST(CelExpressionTest, IstiosMetricsConvertConcatenateAndHaveMacros) {
+  EXPECT_TRUE(Holds("'port ' + string(80) == 'port 80' && [1, 2].exists(x, x == 2)", kIstioMetricsCel));
+  EXPECT_FALSE(CelExpression::Make("string(80)", kEnvoyCel).ok());
+  EXPECT_FALSE(CelExpression::Make("'A'.lowerAscii()", kIstioMetricsCel).ok());
+}
+
 // cel-go: ext/formatting_test.go.
 TEST(CelExpressionTest, TextsAreFormattedAsCelGoFormatsThem) {
   const auto text = [](std::string_view expression) {

@@ -142,7 +142,7 @@ TEST(SchemaRulesTest, RulesThatTakeTooLongAreRefused) {
 TEST(SchemaRulesTest, ADefinitionIsToldWhatOfItIsNoRule) {
   const json schema = Yaml(
       "type: object\nproperties: {a: {type: array, items: {type: string, x-kubernetes-validations: "
-      "[{rule: 'self =='}, {rule: 'format.named(self)'}]}}}");
+      "[{rule: 'self =='}, {rule: 'authorizer.path(self)'}]}}}");
   const std::vector<RuleProblem> problems = FindRuleProblems(schema);
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_EQ(problems[0].path, ".properties[a].items.x-kubernetes-validations[0].rule");
