@@ -332,7 +332,7 @@ void TagOverridesUnread(const Mesh& mesh, Findings& findings) {
               continue;
             }
             if (value.empty()) continue;
-            const auto made = cel::CelExpression::Make(value, cel::kEnvoyCel);
+            const auto made = cel::CelExpression::Make(value, cel::kIstioMetricsCel);
             if (!made.ok()) {
               findings.Add(
                   *cluster, *object,

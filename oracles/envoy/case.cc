@@ -319,6 +319,7 @@ void ParseClient(const Json& r, Requests* out) {
     throw Bad{"http2 with TLS: alpn lacks h2"};
   }
   out->background = r.value("background", false);
+  out->anonymous = r.value("anonymous", false);
   out->interval_ms = r.value("interval_ms", 0);
   out->jitter_ms = r.value("jitter_ms", 0);
 }

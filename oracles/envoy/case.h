@@ -33,6 +33,7 @@
 //                              number: of nobody (UNKNOWN, LOCAL)
 //                              "background": true,  // goes on beside the steps that follow, until "join" or the end
 //                              "interval_ms": 20, "jitter_ms": 10,  // between requests of each of the parallel flows
+//                              "anonymous": true,   // without the header by which the runner knows them again in logs
 //                              "show": ["x-a"]}},   // headers and trailers of the answers that are compared too
 //                {"join": true},                      // waits for all that goes on in the background
 //                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}, "secrets": {...}}},
@@ -113,7 +114,7 @@ struct Requests {
   bool http10 = false, http2 = false, grpc = false;
   std::optional<ClientTls> tls;
   std::optional<ClientProxyProtocol> proxy_protocol;
-  bool background = false;
+  bool background = false, anonymous = false;
   int interval_ms = 0, jitter_ms = 0;
   int body_ms = 0, body_pieces = 1;
   std::string method = "GET", host = "x", path = "/";

@@ -416,8 +416,8 @@ void HttpServer::Serve(int fd) {
     }
     const bool head_only = request.starts_with("HEAD ");
     const size_t at_once = state.body_ms > 0 ? body.size() / 2 : body.size();
-    if (!SendAll(fd, fmt::format("HTTP/1.1 {} X\r\n{}content-length: {}\r\n\r\n{}", denied ? 403 : code.load(), headers,
-                                 body.size(), head_only ? "" : body.substr(0, at_once)))) {
+    if (!SendAll(fd, fmt::format("HTTP/1.1 {} OK\r\n{}content-length: {}\r\n\r\n{}", denied ? 403 : code.load(),
+                                 headers, body.size(), head_only ? "" : body.substr(0, at_once)))) {
       break;
     }
     if (head_only || at_once == body.size()) continue;

@@ -411,7 +411,7 @@ class RealRun {
       auto headers = requests.headers;
       for (auto& [name, value] : headers) value = case_.tokens.Expand(value, now);
       const int id = ++last_id_;
-      headers.emplace_back(kIdHeader, std::to_string(id));
+      if (!requests.anonymous) headers.emplace_back(kIdHeader, std::to_string(id));
       const std::string path = case_.tokens.Expand(requests.path, now);
       const auto asked = Clock::now();
       const HttpAnswer a = curl != nullptr ? curl->Ask(path, headers)

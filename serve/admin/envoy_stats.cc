@@ -79,15 +79,17 @@ std::string LabelValue(std::string_view value) {
   return out;
 }
 
-// Of Istio's own metrics, whose labels stand in their names (fakes/envoy/access_log/istio_stats.h).
-bool HasTags(std::string_view name) { return name.find(envoysim::kTagBegins) != name.npos; }
+// Istio's own metrics, whose labels stand in their names (fakes/envoy/access_log/istio_stats.h).
+bool IsOfIstio(std::string_view name) { return name.starts_with(envoysim::kIstioNamespace); }
+bool IsIstioGauge(std::string_view name) { return name.ends_with(envoysim::kIsGauge); }
 bool IsPart(std::string_view name) { return name.find(envoysim::kPartBegins) != name.npos; }
 
 // As Envoy's pages of text have it: each tag's name and value behind the name. Envoy:
 // source/common/stats/thread_local_store.cc, TagStatNameJoiner; an empty value is no part of it.
 std::string PlainName(const std::string& name) {
-  std::string out = absl::StrReplaceAll(
-      name, {{std::string(1, envoysim::kTagBegins), "."}, {std::string(1, envoysim::kTagValue), "."}});
+  std::string out = absl::StrReplaceAll(name, {{std::string(1, envoysim::kTagBegins), "."},
+                                               {std::string(1, envoysim::kTagValue), "."},
+                                               {std::string(1, envoysim::kIsGauge), ""}});
   for (size_t at; (at = out.find("..")) != out.npos;) out.erase(at, 1);
   if (out.ends_with('.')) out.pop_back();
   return out;
@@ -98,12 +100,15 @@ struct IstioName {
   std::string metric, labels, part;
 };
 IstioName IstioNameOf(const std::string& name) {
-  constexpr std::string_view kNamespace = "istiocustom.";
-  const size_t part = name.find(envoysim::kPartBegins), tags = name.find(envoysim::kTagBegins);
+  const std::string_view said = std::string_view(name).substr(envoysim::kIstioNamespace.size());
+  const size_t part = said.find(envoysim::kPartBegins), gauge = said.find(envoysim::kIsGauge);
+  const std::string series(said.substr(0, std::min(part, gauge)));
+  const size_t tags = series.find(envoysim::kTagBegins);
   IstioName out;
-  out.metric = name.substr(kNamespace.size(), tags - kNamespace.size());
-  if (part != name.npos) out.part = name.substr(part + 1);
-  const std::vector<std::string> all = absl::StrSplit(name.substr(tags + 1, part - tags - 1), envoysim::kTagBegins);
+  out.metric = series.substr(0, tags);
+  if (part != said.npos) out.part = said.substr(part + 1);
+  if (tags == series.npos) return out;
+  const std::vector<std::string> all = absl::StrSplit(series.substr(tags + 1), envoysim::kTagBegins);
   for (const std::string& tag : all) {
     const size_t value = tag.find(envoysim::kTagValue);
     out.labels += fmt::format("{}{}=\"{}\"", out.labels.empty() ? "" : ",", tag.substr(0, value),
@@ -132,13 +137,14 @@ std::string MetricName(const std::string& name) {
 
 std::string HistogramLines(const std::string& metric, const std::string& labels,
                            const std::map<std::string, uint64_t>& parts) {
+  const std::string before = labels.empty() ? "" : labels + ",";
   const auto value = [&](const std::string& part) {
     const auto it = parts.find(part);
     return it == parts.end() ? uint64_t{0} : it->second;
   };
   std::string out;
   const auto bound = [&](const std::string& le) {
-    out += fmt::format("{}_bucket{{{},le=\"{}\"}} {}\n", metric, labels, le, value("le" + le));
+    out += fmt::format("{}_bucket{{{}le=\"{}\"}} {}\n", metric, before, le, value("le" + le));
   };
   for (const double le : envoysim::IstioCounters::kBounds) bound(fmt::format("{:g}", le));
   bound("+Inf");
@@ -153,11 +159,11 @@ std::string PrometheusPage(const std::vector<std::pair<std::string, uint64_t>>& 
   std::map<std::string, Metric> metrics;
   std::map<std::string, std::map<std::string, std::map<std::string, uint64_t>>> histograms;  // by labels, by part
   for (const auto& [name, value] : stats) {
-    if (HasTags(name)) {
+    if (IsOfIstio(name)) {
       const IstioName istio = IstioNameOf(name);
       Metric& m = metrics[istio.metric];
       if (istio.part.empty()) {
-        m.type = istio.metric == "istio_build" ? "gauge" : "counter";
+        m.type = istio.metric == "istio_build" || IsIstioGauge(name) ? "gauge" : "counter";
         m.lines += fmt::format("{}{{{}}} {}\n", istio.metric, istio.labels, value);
         continue;
       }
@@ -199,8 +205,9 @@ absl::StatusOr<std::string> StatsPage(const std::map<std::string, uint64_t>& sta
   for (const auto& [name, value] : stats) {
     // Pages of text tell quantiles of histograms, which are not kept here.
     if (IsPart(name) && !prometheus) continue;
-    if (query.used_only && value == 0 && !IsPart(name)) continue;
-    const std::string plain = HasTags(name) ? PlainName(name.substr(0, name.find(envoysim::kPartBegins))) : name;
+    // What Istio's filter adds to is in use, if it adds nothing. Envoy: source/common/stats/allocator_impl.cc, add
+    if (query.used_only && value == 0 && !IsOfIstio(name)) continue;
+    const std::string plain = IsOfIstio(name) ? PlainName(name.substr(0, name.find(envoysim::kPartBegins))) : name;
     if (!query.filter.empty() && !re2::RE2::PartialMatch(plain, filter)) continue;
     kept.emplace_back(prometheus ? name : plain, value);
   }

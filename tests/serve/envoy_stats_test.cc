@@ -82,5 +82,24 @@ TEST(EnvoyStats, IstiosOwnMetricsHaveTheirLabelsAndNoPrefix) {
   EXPECT_THAT(page, HasSubstr("istio_request_duration_milliseconds_count{" + labels + "} 3\n"));
 }
 
+TEST(EnvoyStats, MetricsOfAConfigurationsOwnMayHaveNoLabelsAndBeGauges) {
+  const std::map<std::string, uint64_t> stats = {{"istiocustom.istio_of_mine", 3},
+                                                 {"istiocustom.istio_last\x1f"
+                                                  "tenant\x1e"
+                                                  "a\x1c",
+                                                  7},
+                                                 {"istiocustom.istio_sizes\x1dle1", 1}};
+  EXPECT_EQ(*StatsPage(stats, {}), "istiocustom.istio_last.tenant.a: 7\nistiocustom.istio_of_mine: 3\n");
+  const std::string page = *StatsPage(stats, {.format = Format::kPrometheus});
+  EXPECT_THAT(page, HasSubstr("# TYPE istio_of_mine counter\nistio_of_mine{} 3\n"));
+  EXPECT_THAT(page, HasSubstr("# TYPE istio_last gauge\nistio_last{tenant=\"a\"} 7\n"));
+  EXPECT_THAT(page, HasSubstr("istio_sizes_bucket{le=\"1\"} 1\n"));
+}
+
+TEST(EnvoyStats, WhatIstioHasAddedNothingToIsInUse) {
+  const std::map<std::string, uint64_t> stats = {{"istiocustom.istio_tcp_sent_bytes_total\x1freporter\x1esource", 0}};
+  EXPECT_THAT(*StatsPage(stats, {.used_only = true}), HasSubstr("istio_tcp_sent_bytes_total.reporter.source: 0\n"));
+}
+
 }  // namespace
 }  // namespace wavetank::serve

@@ -18,6 +18,7 @@
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tcp/http.h"
+#include "fakes/envoy/tcp/peer.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
@@ -56,7 +57,7 @@ constexpr std::string_view kNotSimulated[] = {
     "xds.listener_metadata",
     "xds.listener_direction",
 };
-constexpr std::string_view kVariablesNotSimulated[] = {"filter_state.", "upstream_filter_state."};
+constexpr std::string_view kVariablesNotSimulated[] = {"filter_state.", "upstream_filter_state.", "node."};
 
 bool IsSimulated(const std::string& attribute) {
   return std::find(std::begin(kNotSimulated), std::end(kNotSimulated), attribute) == std::end(kNotSimulated) &&
@@ -267,11 +268,76 @@ constexpr std::pair<std::string_view, FieldMap::Find> kVariables[] = {
     {"source", SourceField},   {"destination", DestinationField}, {"upstream", UpstreamField},
     {"xds", XdsField},         {"metadata", MetadataField}};
 
+// Whose proxy is at the other end, as it says itself; nothing: it does not.
+// istio/proxy: extensions/common/node_info.fbs, FlatNode
+CelValue PeerField(std::string_view name, const PeerInfo* peer) {
+  if (peer == nullptr) return {};
+  if (name == "namespace") return CelText(peer->ns);
+  if (name == "workload_name") return CelText(peer->workload);
+  if (name == "cluster_id") return CelText(peer->cluster);
+  if (name != "labels") return {};
+  auto labels = std::make_shared<ValueMap>();
+  for (const auto& [key, value] : peer->labels) {
+    auto pair = std::make_shared<ValueMap>();
+    pair->values = {{"key", CelText(key)}, {"value", CelText(value)}};
+    labels->values[key] = {std::shared_ptr<const CelMap>(std::move(pair))};
+  }
+  return {std::shared_ptr<const CelMap>(std::move(labels))};
+}
+// istio/proxy since 1.24: extensions/common/metadata_object.h, WorkloadMetadataObject
+CelValue NamedPeerField(std::string_view name, const PeerInfo* peer) {
+  if (peer == nullptr) return {};
+  const std::pair<std::string_view, const std::string&> fields[] = {
+      {"workload", peer->workload},      {"namespace", peer->ns}, {"cluster", peer->cluster},
+      {"service", peer->canonical_name}, {"app", peer->app},      {"revision", peer->canonical_revision},
+      {"version", peer->version}};
+  for (const auto& [field, value] : fields) {
+    if (field == name) return CelTextOrMissing(value);
+  }
+  return {};
+}
+template <CelValue Field(std::string_view, const PeerInfo*)>
+CelValue UpstreamPeerField(std::string_view name, const AccessLogEntry& entry) {
+  return Field(name, entry.upstream_peer_info);
+}
+template <CelValue Field(std::string_view, const PeerInfo*)>
+CelValue DownstreamPeerField(std::string_view name, const AccessLogEntry& entry) {
+  return Field(name, entry.downstream_peer_info);
+}
+constexpr std::pair<std::string_view, FieldMap::Find> kPeers[] = {{"upstream_peer", UpstreamPeerField<PeerField>},
+                                                                  {"downstream_peer", DownstreamPeerField<PeerField>}};
+constexpr std::pair<std::string_view, FieldMap::Find> kNamedPeers[] = {
+    {"upstream_peer", UpstreamPeerField<NamedPeerField>}, {"downstream_peer", DownstreamPeerField<NamedPeerField>}};
+// Of Istio's peers before 1.24, and what is not known of them.
+constexpr std::string_view kOfPeersNotSimulated[] = {"name",          "owner",        "platform_metadata", "mesh_id",
+                                                     "istio_version", "instance_ips", "app_containers"};
+
+bool IsOfUnknownPeer(std::string_view attribute) {
+  for (const auto& [variable, find] : kPeers) {
+    if (!attribute.starts_with(variable) || attribute.size() <= variable.size() + 1) continue;
+    const std::string_view field = attribute.substr(variable.size() + 1);
+    return std::find(std::begin(kOfPeersNotSimulated), std::end(kOfPeersNotSimulated), field) !=
+           std::end(kOfPeersNotSimulated);
+  }
+  return false;
+}
+
 }  // namespace
 
-LogExpression::LogExpression(cel::CelExpression expression, bool blind)
-    : expression_(std::make_unique<const cel::CelExpression>(std::move(expression))), blind_(blind) {}
+LogExpression::LogExpression(cel::CelExpression expression, bool blind, Use use)
+    : expression_(std::make_unique<const cel::CelExpression>(std::move(expression))), blind_(blind), use_(use) {}
 LogExpression::~LogExpression() = default;
+
+bool LogExpression::Blind(const cel::CelExpression& expression, Use use, const Extensions& extensions) {
+  bool blind = false;
+  for (const std::string& attribute : expression.Reads()) {
+    if (IsSimulated(attribute) && (use == Use::kFilter || !IsOfUnknownPeer(attribute))) continue;
+    blind = true;
+    extensions.NoteWithoutEffect(
+        use == Use::kFilter ? "attribute of an access log's filter" : "attribute of a metric's expression", attribute);
+  }
+  return blind;
+}
 
 absl::StatusOr<std::shared_ptr<const LogExpression>> LogExpression::Make(std::string_view text,
                                                                          const Extensions& extensions) {
@@ -283,13 +349,21 @@ absl::StatusOr<std::shared_ptr<const LogExpression>> LogExpression::Make(std::st
     return absl::InvalidArgumentError(
         fmt::format("Not able to parse filter expression: INVALID_ARGUMENT: {}", Message(made.status())));
   }
-  bool blind = false;
-  for (const std::string& attribute : made->Reads()) {
-    if (IsSimulated(attribute)) continue;
-    blind = true;
-    extensions.NoteWithoutEffect("attribute of an access log's filter", attribute);
+  const bool blind = Blind(*made, Use::kFilter, extensions);
+  return std::shared_ptr<const LogExpression>(new LogExpression(*std::move(made), blind, Use::kFilter));
+}
+
+absl::StatusOr<std::shared_ptr<const LogExpression>> LogExpression::MakeOfMetric(std::string_view text,
+                                                                                 const Extensions& extensions) {
+  constexpr uint32_t kEnvoyOfIstio124 = 32;
+  absl::StatusOr<CelExpression> made = CelExpression::Make(text, cel::kIstioMetricsCel);
+  if (absl::IsFailedPrecondition(made.status())) {
+    return absl::FailedPreconditionError(fmt::format("failed to create an expression: {}", Message(made.status())));
   }
-  return std::shared_ptr<const LogExpression>(new LogExpression(*std::move(made), blind));
+  if (!made.ok()) return made.status();
+  const Use use = extensions.release().minor < kEnvoyOfIstio124 ? Use::kMetric : Use::kMetricOfPeersByName;
+  const bool blind = Blind(*made, use, extensions);
+  return std::shared_ptr<const LogExpression>(new LogExpression(*std::move(made), blind, use));
 }
 
 CelValue LogExpression::Evaluate(const AccessLogEntry& entry) const {
@@ -297,6 +371,10 @@ CelValue LogExpression::Evaluate(const AccessLogEntry& entry) const {
   return expression_->Evaluate(
       [&](std::string_view name) {
         for (const auto& [variable, find] : kVariables) {
+          if (variable == name) return MapOf(find, entry);
+        }
+        if (use_ == Use::kFilter) return CelValue{};
+        for (const auto& [variable, find] : use_ == Use::kMetric ? kPeers : kNamedPeers) {
           if (variable == name) return MapOf(find, entry);
         }
         return CelValue{};
@@ -312,14 +390,20 @@ bool LogExpression::Holds(const AccessLogEntry& entry) const {
 }
 
 // Envoy: source/extensions/filters/common/expr/evaluator.cc, print
-std::string LogExpression::Text(const AccessLogEntry& entry) const {
+std::optional<std::string> LogExpression::Text(const AccessLogEntry& entry) const {
   const CelValue value = blind_ ? CelValue{} : Evaluate(entry);
+  if (value.failed()) return std::nullopt;
   if (const auto* text = value.As<std::string>()) return *text;
+  if (const auto* bytes = value.As<cel::CelBytes>()) return bytes->bytes;
   if (const auto* is = value.As<bool>()) return *is ? "true" : "false";
   if (const auto* number = value.As<int64_t>()) return fmt::format("{}", *number);
   if (const auto* number = value.As<uint64_t>()) return fmt::format("{}", *number);
   if (const auto* number = value.As<double>()) return fmt::format("{:g}", *number);
-  return value.failed() ? "unknown" : "";
+  if (const auto* span = value.As<absl::Duration>()) return absl::FormatDuration(*span);
+  if (const auto* time = value.As<absl::Time>()) return absl::FormatTime(*time, absl::UTCTimeZone());
+  if (value.As<CelNull>() != nullptr) return "NULL";
+  const bool list = value.As<std::shared_ptr<const CelList>>() != nullptr;
+  return list ? "CelList value" : value.As<cel::CelType>() != nullptr ? "CelType value" : "CelMap value";
 }
 
 }  // namespace wavetank::envoysim

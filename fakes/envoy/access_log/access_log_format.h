@@ -25,6 +25,7 @@ class Certificate;
 
 namespace wavetank::envoysim {
 
+struct PeerInfo;
 struct RequestSpec;
 class Extensions;
 
@@ -56,6 +57,7 @@ struct AccessLogEntry {
   std::optional<uint64_t> bytes_received = 0, bytes_sent = 0;  // nothing: not modelled
   std::optional<Duration> response_after;                      // until the upstream's answer came
   Duration response_took{};                                    // from then to its last byte
+  std::optional<uint64_t> wire_received, wire_sent;            // of a connection: what a tcp_proxy passed on
   std::optional<Duration> service_time;                        // the same, counted from the router's beginning
   uint32_t attempts = 0;
   SocketAddress upstream_host, upstream_remote, upstream_local;  // empty: unknown
@@ -74,6 +76,8 @@ struct AccessLogEntry {
 std::optional<std::string_view> LoggedRequestHeader(const AccessLogEntry& entry, std::string_view name,
                                                     std::string* kept);
 std::optional<std::string_view> LoggedResponseHeader(const AccessLogEntry& entry, std::string_view name,
+  // Whose proxies said that they are at the other ends; null: none did.
+  const PeerInfo *downstream_peer_info = nullptr, *upstream_peer_info = nullptr;
                                                      std::string* kept);
 
 // What a certificate says, as Envoy prints it; empty: nothing. Envoy: source/common/tls/utility.cc

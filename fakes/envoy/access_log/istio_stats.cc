@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "fakes/envoy/access_log/access_log_expression.h"
 #include "fakes/envoy/access_log/access_log_format.h"
@@ -26,9 +27,9 @@ constexpr std::string_view kMetrics[IstioStats::kMetricCount] = {"requests_total
                                                                  "request_messages_total",
                                                                  "response_messages_total",
                                                                  "tcp_connections_opened_total",
-                                                                 "tcp_connections_closed_total"};
-// Of connections nobody counts bytes here.
-constexpr std::string_view kOtherMetrics[] = {"tcp_sent_bytes_total", "tcp_received_bytes_total"};
+                                                                 "tcp_connections_closed_total",
+                                                                 "tcp_sent_bytes_total",
+                                                                 "tcp_received_bytes_total"};
 
 constexpr std::string_view kStandardTags[] = {"reporter",
                                               "source_workload",
@@ -93,14 +94,73 @@ std::span<const std::string_view> StandardTags() { return kStandardTags; }
 IstioStats::IstioStats() : id_(NextStatsId()) {}
 IstioStats::~IstioStats() = default;
 
-int IstioStats::Expression(const std::string& text, const Extensions& extensions) {
+// Of one that does not parse the filter logs a line, and goes on without; of one that asks for what there is not the
+// whole configuration is refused. istio_stats.cc, getOrCreateExpression
+absl::StatusOr<int> IstioStats::Expression(const std::string& text, bool number, const Extensions& extensions) {
   for (size_t i = 0; i < expressions_.size(); ++i) {
-    if (expressions_[i].first == text) return static_cast<int>(i);
+    if (expressions_[i].text == text) return static_cast<int>(i);
   }
-  const auto made = LogExpression::Make(text, extensions);
-  if (!made.ok()) return -1;  // the filter logs it, and goes on without
-  expressions_.emplace_back(text, *made);
+  const auto made = LogExpression::MakeOfMetric(text, extensions);
+  if (absl::IsFailedPrecondition(made.status())) return absl::InvalidArgumentError(made.status().message());
+  if (!made.ok()) return -1;
+  expressions_.push_back({text, *made, number});
   return static_cast<int>(expressions_.size()) - 1;
+}
+
+absl::Status IstioStats::Define(const stats::PluginConfig& config, const Extensions& extensions) {
+  for (const stats::MetricDefinition& definition : config.definitions()) {
+    const auto is = [&](const Defined& other) { return other.name == "istio_" + definition.name(); };
+    if (std::find(std::begin(kMetrics), std::end(kMetrics), definition.name()) != std::end(kMetrics) ||
+        std::any_of(defined_.begin(), defined_.end(), is)) {
+      continue;
+    }
+    const absl::StatusOr<int> value = Expression(definition.value(), /*number=*/true, extensions);
+    if (!value.ok()) return value.status();
+    if (*value < 0) continue;
+    Defined& made = defined_.emplace_back();
+    made.name = "istio_" + definition.name();
+    made.value = *value;
+    if (definition.type() == stats::GAUGE) made.type = Defined::Type::kGauge;
+    if (definition.type() == stats::HISTOGRAM) made.type = Defined::Type::kHistogram;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status IstioStats::Override(const stats::MetricConfig& metric, const Extensions& extensions) {
+  std::vector<Overrides*> of;
+  for (size_t i = 0; i < overrides_.size(); ++i) {
+    if (metric.name().empty() || metric.name() == kMetrics[i]) of.push_back(&overrides_[i]);
+  }
+  if (metric.drop()) {
+    for (Overrides* const to : of) to->dropped |= !metric.name().empty();
+    return absl::OkStatus();
+  }
+  const auto set = [&](const std::string& tag, int expression) {
+    for (Overrides* const to : of) {
+      const auto at =
+          std::find_if(to->tags.begin(), to->tags.end(), [&](const auto& each) { return each.first == tag; });
+      at == to->tags.end() ? void(to->tags.emplace_back(tag, expression)) : void(at->second = expression);
+    }
+  };
+  for (const std::string& tag : metric.tags_to_remove()) {
+    if (IsStandard(tag)) set(tag, -1);
+  }
+  const std::map<std::string, std::string> dimensions(metric.dimensions().begin(), metric.dimensions().end());
+  for (const auto& [tag, text] : dimensions) {
+    const absl::StatusOr<int> expression = Expression(text, /*number=*/false, extensions);
+    if (!expression.ok()) return expression.status();
+    if (IsStandard(tag)) {
+      set(tag, *expression);
+    } else if (*expression >= 0) {
+      for (Overrides* const to : of) to->added.emplace_back(tag, *expression);
+    }
+    if (*expression < 0) continue;
+    for (Defined& defined : defined_) {
+      if (metric.name().empty() || defined.name == "istio_" + metric.name())
+        defined.tags.emplace_back(tag, *expression);
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const IstioStats>> IstioStats::Make(const google::protobuf::Any& config,
@@ -110,58 +170,55 @@ absl::StatusOr<std::shared_ptr<const IstioStats>> IstioStats::Make(const google:
   std::shared_ptr<IstioStats> out(new IstioStats());
   if (proto.has_tcp_reporting_duration()) out->reporting_interval_ = ToDuration(proto.tcp_reporting_duration());
   out->hosts_by_header_ = !proto.disable_host_header_fallback();
+  if (absl::Status defined = out->Define(proto, extensions); !defined.ok()) return defined;
+  const auto note = [&](bool there, const char* field) {
+    if (there) extensions.NoteWithoutEffect("filter", fmt::format("stats.PluginConfig.{}", field));
+  };
+  note(proto.reporter() != stats::UNSPECIFIED, "reporter");
+  note(proto.rotation_interval().seconds() > 0, "rotation_interval");
   for (const stats::MetricConfig& metric : proto.metrics()) {
-    const bool other =
-        std::find(std::begin(kOtherMetrics), std::end(kOtherMetrics), metric.name()) != std::end(kOtherMetrics);
-    if (other) continue;  // nobody measures it here
-    for (size_t i = 0; i < out->overrides_.size(); ++i) {
-      if (!metric.name().empty() && metric.name() != kMetrics[i]) continue;
-      Overrides& to = out->overrides_[i];
-      if (metric.drop()) {
-        to.dropped |= !metric.name().empty();
-        continue;
-      }
-      const auto set = [&](const std::string& tag, int expression) {
-        for (auto& [name, value] : to.tags) {
-          if (name == tag) return void(value = expression);
-        }
-        to.tags.emplace_back(tag, expression);
-      };
-      for (const std::string& tag : metric.tags_to_remove()) {
-        if (IsStandard(tag)) set(tag, -1);
-      }
-      const std::map<std::string, std::string> dimensions(metric.dimensions().begin(), metric.dimensions().end());
-      for (const auto& [tag, text] : dimensions) {
-        const int expression = out->Expression(text, extensions);
-        if (IsStandard(tag)) {
-          set(tag, expression);
-        } else if (expression >= 0) {
-          to.added.emplace_back(tag, expression);
-        }
-      }
-    }
+    note(!metric.match().empty(), "metrics.match");
+    if (absl::Status read = out->Override(metric, extensions); !read.ok()) return read;
   }
   return std::shared_ptr<const IstioStats>(std::move(out));
+}
+
+std::string IstioStats::TagOf(int expression, const AccessLogEntry* entry) const {
+  const Asked& asked = expressions_[static_cast<size_t>(expression)];
+  if (entry == nullptr) return std::string(kUnknown);
+  const std::optional<std::string> value = asked.expression->Text(*entry);
+  if (!value) return std::string(kUnknown);
+  return asked.number ? std::string() : *value;
+}
+
+std::string IstioStats::NameOf(const Defined& metric, const AccessLogEntry& entry) const {
+  std::string out = fmt::format("{}{}", kIstioNamespace, metric.name);
+  for (const auto& [tag, expression] : metric.tags)
+    out += fmt::format("{}{}{}{}", kTagBegins, tag, kTagValue, TagOf(expression, &entry));
+  return out;
+}
+
+uint64_t IstioStats::ValueOf(const Defined& metric, const AccessLogEntry& entry) const {
+  const Asked& asked = expressions_[static_cast<size_t>(metric.value)];
+  uint64_t out = 0;
+  const std::optional<std::string> text = asked.expression->Text(entry);
+  return asked.number && text && absl::SimpleAtoi(*text, &out) ? out : 0;
 }
 
 std::string IstioStats::NameOf(Metric metric, const MeasuredRequest& r, const AccessLogEntry* entry) const {
   const Overrides& overrides = overrides_[static_cast<size_t>(metric)];
   if (overrides.dropped) return {};
-  std::string out = fmt::format("istiocustom.istio_{}", kMetrics[static_cast<size_t>(metric)]);
+  std::string out = fmt::format("{}istio_{}", kIstioNamespace, kMetrics[static_cast<size_t>(metric)]);
   const auto put = [&](std::string_view name, std::string_view value) {
     out += kTagBegins;
     out += name;
     out += kTagValue;
     out += value;
   };
-  const auto value_of = [&](int expression) {
-    return entry == nullptr ? std::string(kUnknown)
-                            : expressions_[static_cast<size_t>(expression)].second->Text(*entry);
-  };
   const auto tag = [&](std::string_view name, std::string_view value) {
     for (const auto& [changed, expression] : overrides.tags) {
       if (changed != name) continue;
-      if (expression >= 0) put(name, value_of(expression));
+      if (expression >= 0) put(name, TagOf(expression, entry));
       return;
     }
     put(name, value);
@@ -233,7 +290,7 @@ std::string IstioStats::NameOf(Metric metric, const MeasuredRequest& r, const Ac
     const bool mutual = !r.own_identity.empty() && !r.peer_identity.empty();
     tag("connection_security_policy", !r.inbound ? kUnknown : mutual ? "mutual_tls" : "none");
   }
-  for (const auto& [added, expression] : overrides.added) put(added, value_of(expression));
+  for (const auto& [added, expression] : overrides.added) put(added, TagOf(expression, entry));
   return out;
 }
 
@@ -249,6 +306,27 @@ void IstioCounters::Series::Record(Duration took, uint64_t request_size, uint64_
   duration.Record(static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
   request_bytes.Record(request_size);
   response_bytes.Record(response_size);
+}
+
+void IstioCounters::CountDefined(const IstioStats& stats, const AccessLogEntry& entry) {
+  using Type = IstioStats::Defined::Type;
+  for (const IstioStats::Defined& metric : stats.defined()) {
+    std::string name = stats.NameOf(metric, entry);
+    const uint64_t value = stats.ValueOf(metric, entry);
+    switch (metric.type) {
+      case Type::kCounter:
+        others_[std::move(name)] += value;
+        break;
+      case Type::kGauge:
+        others_[name + kIsGauge] = value;
+        break;
+      case Type::kHistogram: {
+        Histogram& histogram = defined_[name];
+        histogram.name = std::move(name);
+        histogram.Record(value);
+      }
+    }
+  }
 }
 
 IstioCounters::Series* IstioCounters::Find(const Key& key) const {

@@ -19,6 +19,11 @@
 #include "fakes/envoy/tcp/response_flags.h"
 #include "google/protobuf/any.pb.h"
 
+namespace stats {
+class MetricConfig;
+class PluginConfig;
+}  // namespace stats
+
 namespace wavetank::envoysim {
 
 struct AccessLogEntry;
@@ -44,8 +49,9 @@ struct MeasuredRequest {
 // A metric's name in a proxy's statistics with its labels: "istiocustom.istio_requests_total", then kTagBegins, name,
 // kTagValue and value of each.
 inline constexpr char kTagBegins = '\x1f', kTagValue = '\x1e';
-// Behind all that, of a histogram: "le" and a bound, "+Inf", "sum" or "count".
-inline constexpr char kPartBegins = '\x1d';
+// Behind all that, of a histogram: "le" and a bound, "+Inf", "sum" or "count"; and of a gauge that mark alone.
+inline constexpr char kPartBegins = '\x1d', kIsGauge = '\x1c';
+inline constexpr std::string_view kIstioNamespace = "istiocustom.";
 
 // Labels that each metric has by itself; others that Telemetry names are added to it.
 std::span<const std::string_view> StandardTags();
@@ -66,10 +72,24 @@ class IstioStats {
     kResponseMessages,
     kOpened,  // of connections
     kClosed,
+    kSent,  // bytes to the client
+    kReceived,
   };
-  static constexpr size_t kMetricCount = 8;
+  static constexpr size_t kMetricCount = 10;
+  // A metric that the configuration defines itself.
+  struct Defined {
+    enum class Type : uint8_t { kCounter, kGauge, kHistogram };
+    std::string name;  // "istio_..."
+    int value = 0;     // an expression
+    Type type = Type::kCounter;
+    std::vector<std::pair<std::string, int>> tags;  // and expressions, in order
+  };
   // Empty: the metric is dropped. `entry` is looked at where Telemetry's tagOverrides ask for more than the request.
   std::string NameOf(Metric metric, const MeasuredRequest& request, const AccessLogEntry* entry) const;
+  const std::vector<Defined>& defined() const { return defined_; }
+  std::string NameOf(const Defined& metric, const AccessLogEntry& entry) const;
+  // What a request, or a connection, adds to it; 0 where the expression is worth no whole number.
+  uint64_t ValueOf(const Defined& metric, const AccessLogEntry& entry) const;
   bool asks_entry() const { return !expressions_.empty(); }
   bool hosts_by_header() const { return hosts_by_header_; }
   // After so long a connection counts as opened, if it is known by then who is at its other end; 0: when it ends.
@@ -82,14 +102,24 @@ class IstioStats {
     std::vector<std::pair<std::string, int>> tags;   // replaced by an expression; -1: removed
     std::vector<std::pair<std::string, int>> added;  // in order
   };
+  struct Asked {
+    std::string text;
+    std::shared_ptr<const LogExpression> expression;
+    bool number = false;  // the value of a metric: as a tag's it is nothing
+  };
   IstioStats();
-  int Expression(const std::string& text, const Extensions& extensions);
+  // -1: it is no expression. InvalidArgument: it asks for what no filter has.
+  absl::StatusOr<int> Expression(const std::string& text, bool number, const Extensions& extensions);
+  absl::Status Define(const stats::PluginConfig& config, const Extensions& extensions);
+  absl::Status Override(const stats::MetricConfig& metric, const Extensions& extensions);
+  std::string TagOf(int expression, const AccessLogEntry* entry) const;
 
   const uint64_t id_;
   bool hosts_by_header_ = true;
   Duration reporting_interval_{5s};
   std::array<Overrides, kMetricCount> overrides_;
-  std::vector<std::pair<std::string, std::shared_ptr<const LogExpression>>> expressions_;  // by their texts
+  std::vector<Defined> defined_;
+  std::vector<Asked> expressions_;  // one for each text
 };
 
 // What one proxy has counted.
@@ -130,10 +160,13 @@ class IstioCounters {
   Series* Find(const Key& key) const;
   Series& Add(const Key* key, const IstioStats& stats, const MeasuredRequest& request, const AccessLogEntry* entry);
   // Of a connection.
-  void Count(std::string name) {
-    if (!name.empty()) ++others_[std::move(name)];
+  void Count(std::string name, uint64_t amount = 1) {
+    if (!name.empty()) others_[std::move(name)] += amount;
   }
+  // What the configuration defines itself.
+  void CountDefined(const IstioStats& stats, const AccessLogEntry& entry);
   const std::map<std::string, uint64_t>& others() const { return others_; }
+  const std::map<std::string, Histogram>& defined() const { return defined_; }
   template <typename Each>
   void ForEach(Each each) const {
     for (const std::unique_ptr<Series>& series : series_) each(*series);
@@ -144,6 +177,7 @@ class IstioCounters {
   absl::flat_hash_map<Key, Series*> by_key_;
   absl::flat_hash_map<std::string, Series*> by_name_;
   std::map<std::string, uint64_t> others_;
+  std::map<std::string, Histogram> defined_;
 };
 
 }  // namespace wavetank::envoysim

@@ -91,10 +91,19 @@ void DownstreamConnection::FillLogEntry(AccessLogEntry* out) const {
   entry.details = log_->details;
   entry.termination = log_->termination;
   entry.transport_failure = log_->transport_failure;
-  // A connection carries whole exchanges here, whose bytes nobody counts.
-  if (entry.http ? log_->heard : log_->spliced || (chain_ != nullptr && chain_->reads && next_filter_ > 0))
-    entry.bytes_received.reset();
-  if (log_->spliced || entry.http) entry.bytes_sent.reset();
+  // A connection carries whole exchanges here: what a tcp_proxy passes on is counted, but for bytes of a session that
+  // is not its own.
+  const bool tcp = chain_ != nullptr && chain_->tcp.has_value();
+  if (tcp && log_->sizes_known && !PassesTls()) {
+    entry.bytes_received = entry.wire_received = log_->received;
+    entry.bytes_sent = entry.wire_sent = log_->sent;
+    // What a network filter read and did not let through has come all the same.
+    if (!log_->spliced && chain_->reads && next_filter_ > 0) entry.bytes_received.reset();
+  } else {
+    if (entry.http ? log_->heard : log_->spliced) entry.bytes_received.reset();
+    if (log_->spliced || entry.http) entry.bytes_sent.reset();
+  }
+  (listener_->inbound ? entry.downstream_peer_info : entry.upstream_peer_info) = log_->peer;
   entry.attempts = log_->host.empty() ? 0 : connect_attempts_;
   entry.upstream_host = log_->host;
   entry.upstream_remote = log_->remote;

@@ -65,10 +65,13 @@ const PeerInfo* DataPlaneView::peer() const {
   const google::protobuf::Struct none;
   const auto& label = labels == fields.end() ? none.fields() : labels->second.struct_value().fields();
   istio_version_ = text(fields, "ISTIO_VERSION");
+  std::vector<std::pair<std::string, std::string>> labels_in_order;
+  for (const auto& [key, value] : label) labels_in_order.emplace_back(key, value.string_value());
+  std::sort(labels_in_order.begin(), labels_in_order.end());
   peer_ = plane_.KeepPeer({text(fields, "WORKLOAD_NAME"), text(fields, "NAMESPACE"),
                            text(label, "service.istio.io/canonical-name"),
                            text(label, "service.istio.io/canonical-revision"), text(label, "app"),
-                           text(label, "version"), text(fields, "CLUSTER_ID")});
+                           text(label, "version"), text(fields, "CLUSTER_ID"), std::move(labels_in_order)});
   return peer_;
 }
 
@@ -327,26 +330,29 @@ std::map<std::string, uint64_t> DataPlaneView::AllStats() const {
     out[prefix + "downstream_cx_active"] += stats->active;
     out[prefix + "downstream_cx_destroy"] += stats->total - stats->active;
   }
+  const auto add_histogram = [&](const IstioCounters::Histogram& h) {
+    if (h.name.empty()) return;
+    const auto part = [&](std::string_view name, uint64_t value) {
+      out[h.name + kPartBegins + std::string(name)] += value;
+    };
+    uint64_t below = 0;
+    for (size_t i = 0; i < h.buckets.size(); ++i) {
+      below += h.buckets[i];
+      part(i < IstioCounters::kBounds.size() ? fmt::format("le{:g}", IstioCounters::kBounds[i]) : "le+Inf", below);
+    }
+    part("sum", h.sum);
+    part("count", h.count);
+  };
   istio_counters_.ForEach([&](const IstioCounters::Series& series) {
     if (!series.requests_name.empty()) out[series.requests_name] += series.requests;
     if (series.has_messages) {
       if (!series.request_messages_name.empty()) out[series.request_messages_name] += series.request_messages;
       if (!series.response_messages_name.empty()) out[series.response_messages_name] += series.response_messages;
     }
-    for (const IstioCounters::Histogram* const h : {&series.duration, &series.request_bytes, &series.response_bytes}) {
-      if (h->name.empty()) continue;
-      const auto part = [&](std::string_view name, uint64_t value) {
-        out[h->name + kPartBegins + std::string(name)] += value;
-      };
-      uint64_t below = 0;
-      for (size_t i = 0; i < h->buckets.size(); ++i) {
-        below += h->buckets[i];
-        part(i < IstioCounters::kBounds.size() ? fmt::format("le{:g}", IstioCounters::kBounds[i]) : "le+Inf", below);
-      }
-      part("sum", h->sum);
-      part("count", h->count);
-    }
+    for (const IstioCounters::Histogram* const h : {&series.duration, &series.request_bytes, &series.response_bytes})
+      add_histogram(*h);
   });
+  for (const auto& [name, histogram] : istio_counters_.defined()) add_histogram(histogram);
   for (const auto& [name, value] : istio_counters_.others()) out[name] += value;
   for (const DownstreamConnection* c = connections_; c != nullptr; c = c->next) c->AddOpened(&out);
   if (MeasuresForIstio() && peer() != nullptr && !istio_version_.empty()) {

@@ -264,6 +264,7 @@ void DownstreamConnection::OnFirstFlight(ConnectionId /*connection*/, const std:
     if (upstream_ready_) Proceed();
     return;
   }
+    passes_inner_ = true;
   flight_ = flight;
   lead += envoy_.plane().options().latencies.accept;
   if (!ReadProxyProtocol()) return;
@@ -639,6 +640,7 @@ void DownstreamConnection::TcpConnect(Duration lead) {
     const std::string name = NamedHost(cluster->config());
     DnsCache& names = envoy_.Names(cluster->config().dns_cache);
     host = cluster->PickNamed(name);
+    log_->cluster_config = cluster->config().config;
     if (host != nullptr) {
       names.Touch(name);
     } else if (!name.empty()) {
@@ -666,7 +668,7 @@ void DownstreamConnection::TcpConnect(Duration lead) {
   if (log_ != nullptr) {
     log_->tried = host->address;
     log_->name = host->hostname;
-    if (!chain_->stats.empty()) log_->endpoint_workload = host->workload;
+    log_->endpoint_workload = host->workload;
   }
   if (flight != nullptr && cluster->config().exchanges_peers && envoy_.peer() != nullptr) {
     auto told = std::make_shared<FirstFlight>(*flight);

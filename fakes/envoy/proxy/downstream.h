@@ -32,17 +32,25 @@ struct ConnectionLog {
   Time start{};
   SocketAddress source, destination;
   ResponseFlags flags = kNoFlags;
-  std::string details, termination, transport_failure, cluster, cluster_stat_name;
+  std::string details, termination, transport_failure, cluster, cluster_stat_name, cluster_config;
   SocketAddress tried;  // the host of the last try; `host` once that has succeeded or failed
   SocketAddress host, remote, local;
-  std::string name;                     // of the host
+  std::string name, endpoint_workload;  // of the host
   UpstreamSession session;              // of the upstream's connection
   bool heard = false, spliced = false;  // bytes came; went on
+  uint64_t received = 0, sent = 0;      // of what went on and back, as HTTP/1.1 writes it
+  bool sizes_known = true;              // that is all, and it was written so
   // Only of those that Istio's metrics are about.
-  std::string service_host, service_name, endpoint_workload;
+  std::string service_host, service_name;
   std::string peer_identity, own_identity;  // of the upstream's session
   const PeerInfo* peer = nullptr;           // who is at the other end; null: it did not say
   bool asks_upstream = false;               // which is asked who it is
+  // What was sent and received by the time of its last report, for each of the chain's stats.
+  struct Reported {
+    int64_t reports = 0;
+    uint64_t sent = 0, received = 0;
+  };
+  std::vector<Reported> reported;
 };
 
 class DownstreamConnection final : public ConnectionHandler, private NetworkConnection {
@@ -120,6 +128,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void OnRequest(ConnectionId connection, ExchangeId exchange, const RequestSpec& spec, Duration lead) override;
   void OnRequestReset(ConnectionId connection, ExchangeId exchange) override;
   void OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) override;
+  void OnPassed(const RequestSpec& spec) override;
+  void OnPassed(const Reply& reply) override;
   void Describe(Hop* hop) const override;
 
   const DynamicMetadata& notes() const override { return notes_; }
@@ -139,6 +149,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool HandshakeOk(const FirstFlight& flight, Duration lead);
   bool Speaks() const;
   // The network filters that decide about the connection, once, on the client's first bytes.
+  // It carries a session that began elsewhere, and ends elsewhere.
+  bool PassesTls() const;
   enum class Admission : uint8_t { kAdmitted, kRefused, kAsking };
   Admission Admit();
   // Does what waited for the verdict.
@@ -150,7 +162,13 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void FillLogEntry(AccessLogEntry* entry) const;
   // istio_metrics.cc: Istio's metrics of it, at its end, and what they are about.
   void Measure() const;
-  void CountConnection(IstioStats::Metric metric, const IstioStats& stats, IstioCounters* to) const;
+  struct Bytes {
+    uint64_t sent = 0, received = 0;
+  };
+  void CountConnection(const IstioStats& stats, bool ended, const Bytes& bytes, IstioCounters* to) const;
+  void CountBytes(uint64_t sent, uint64_t received, bool known);
+  // How often it has reported.
+  int64_t Reports(const IstioStats& stats) const;
   bool CountsAsOpened(const IstioStats& stats) const;
   void BeginLog();
   void AnnounceFlight();
@@ -192,6 +210,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   std::shared_ptr<const FirstFlight>
       inner_flight_;  // within the session that ended here, of a tcp_proxy; until Splice()
   std::shared_ptr<const AnnouncedAddresses> announced_;
+  bool passes_inner_ = false;
   std::shared_ptr<const AnnouncedAddresses> announcing_;  // to a tcp_proxy's upstream
   bool garbled_ = false;                                  // it begins with a PROXY protocol that nobody reads
   std::string client_identity_, server_identity_, alpn_;

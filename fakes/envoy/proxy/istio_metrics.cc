@@ -2,10 +2,9 @@
 // istio/proxy: source/extensions/filters/http/istio_stats/istio_stats.cc
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "fakes/envoy/access_log/access_log_format.h"
 #include "fakes/envoy/access_log/istio_stats.h"
-#include "fakes/envoy/http/request_body.h"
+#include "fakes/envoy/http/message_size.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/downstream.h"
 #include "fakes/envoy/proxy/router.h"
@@ -13,43 +12,46 @@
 #include "fakes/envoy/tcp/header_lines.h"
 
 namespace wavetank::envoysim {
-namespace {
-
-// As HTTP/1.1 writes them: what the simulation carries of heads and bodies. Real requests have headers more, of traces
-// and peers.
-uint64_t RequestBytes(const RequestSpec& spec) {
-  constexpr size_t kEnds = std::string_view("  HTTP/1.1\r\nhost: \r\n\r\n").size(),
-                   kHeader = std::string_view(": \r\n").size();
-  uint64_t out = spec.method.size() + spec.path.size() + spec.authority.size() + kEnds;
-  for (const auto& [name, value] : spec.headers) out += name.size() + value.size() + kHeader;
-  return out + BodyLength(spec).value_or(0);
+int64_t DownstreamConnection::Reports(const IstioStats& stats) const {
+  const Duration interval = stats.reporting_interval();
+  return interval <= Duration::zero() ? 0 : (envoy_.host().Now() - log_->start) / interval;
 }
-uint64_t ReplyBytes(const RequestRecord& record) {
-  if (record.code == 0) return 0;
-  uint64_t out = std::string_view("HTTP/1.1 200 OK\r\n\r\n").size(), body = record.body.size();
-  ForEachHeader(record.headers, [&](std::string_view name, std::string_view value) {
-    out += name.size() + value.size() + std::string_view(": \r\n").size();
-    uint64_t length = 0;
-    if (name == "content-length" && absl::SimpleAtoi(absl::string_view(value.data(), value.size()), &length))
-      body = length;
-  });
-  return out + body;
-}
-
-}  // namespace
 
 // Who is at the other end is known once bytes came, where the filter stands that asks.
 bool DownstreamConnection::CountsAsOpened(const IstioStats& stats) const {
-  const Duration interval = stats.reporting_interval();
-  if (interval <= Duration::zero() || envoy_.host().Now() - log_->start < interval) return false;
+  if (Reports(stats) == 0) return false;
   if (listener_->inbound) {
     return chain_->exchanges_peers && flight_ != nullptr && flight_->kind != FirstFlight::Kind::kSilent;
   }
   return upstream_ready_ && log_->asks_upstream;
 }
 
-void DownstreamConnection::CountConnection(IstioStats::Metric metric, const IstioStats& stats,
+// Envoy: source/common/tcp_proxy/tcp_proxy.cc, onData, onUpstreamData (the meter of the connection's bytes)
+void DownstreamConnection::CountBytes(uint64_t sent, uint64_t received, bool known) {
+  for (size_t i = 0; i < chain_->stats.size(); ++i) {
+    const int64_t reports = Reports(*chain_->stats[i]);
+    log_->reported.resize(chain_->stats.size());
+    ConnectionLog::Reported& last = log_->reported[i];
+    if (last.reports != reports) last = {reports, log_->sent, log_->received};
+  }
+  log_->sent += sent;
+  log_->received += received;
+  log_->sizes_known &= known;
+}
+
+void DownstreamConnection::OnPassed(const RequestSpec& spec) {
+  if (log_ == nullptr || chain_ == nullptr) return;
+  CountBytes(0, MessageSize(spec), spec.protocol != HttpProtocol::kHttp2 && spec.trailers.empty());
+}
+
+void DownstreamConnection::OnPassed(const Reply& reply) {
+  if (log_ == nullptr || chain_ == nullptr) return;
+  CountBytes(MessageSize(reply.code, reply.headers, reply.body, reply.trailers), 0, reply.trailers.empty());
+}
+
+void DownstreamConnection::CountConnection(const IstioStats& stats, bool ended, const Bytes& bytes,
                                            IstioCounters* to) const {
+  using Metric = IstioStats::Metric;
   MeasuredRequest r;
   r.tcp = true;
   r.inbound = listener_->inbound;
@@ -65,22 +67,32 @@ void DownstreamConnection::CountConnection(IstioStats::Metric metric, const Isti
   if (!r.inbound && r.peer == nullptr) r.endpoint_workload = log_->endpoint_workload;
   AccessLogEntry entry;
   if (stats.asks_entry()) FillLogEntry(&entry);
-  to->Count(stats.NameOf(metric, r, stats.asks_entry() ? &entry : nullptr));
+  const auto name = [&](Metric metric) { return stats.NameOf(metric, r, stats.asks_entry() ? &entry : nullptr); };
+  to->Count(name(Metric::kOpened));
+  to->Count(name(Metric::kSent), bytes.sent);
+  to->Count(name(Metric::kReceived), bytes.received);
+  if (!ended) return;
+  to->Count(name(Metric::kClosed));
+  to->CountDefined(stats, entry);
 }
 
 void DownstreamConnection::Measure() const {
   if (chain_ == nullptr || log_ == nullptr || chain_->http.has_value()) return;
-  for (const std::shared_ptr<const IstioStats>& stats : chain_->stats) {
-    CountConnection(IstioStats::Metric::kOpened, *stats, &envoy_.istio_counters());
-    CountConnection(IstioStats::Metric::kClosed, *stats, &envoy_.istio_counters());
-  }
+  for (const std::shared_ptr<const IstioStats>& stats : chain_->stats)
+    CountConnection(*stats, /*ended=*/true, {log_->sent, log_->received}, &envoy_.istio_counters());
 }
 
 void DownstreamConnection::AddOpened(std::map<std::string, uint64_t>* counters) const {
   if (chain_ == nullptr || log_ == nullptr || chain_->http.has_value()) return;
   IstioCounters opened;
-  for (const std::shared_ptr<const IstioStats>& stats : chain_->stats) {
-    if (CountsAsOpened(*stats)) CountConnection(IstioStats::Metric::kOpened, *stats, &opened);
+  for (size_t i = 0; i < chain_->stats.size(); ++i) {
+    const IstioStats& stats = *chain_->stats[i];
+    if (!CountsAsOpened(stats)) continue;
+    Bytes bytes{log_->sent, log_->received};
+    // What came since the last report is not told yet.
+    if (i < log_->reported.size() && log_->reported[i].reports == Reports(stats))
+      bytes = {log_->reported[i].sent, log_->reported[i].received};
+    CountConnection(stats, /*ended=*/false, bytes, &opened);
   }
   for (const auto& [name, count] : opened.others()) (*counters)[name] += count;
 }
@@ -115,7 +127,7 @@ void Router::Measure(const Stream& s, const RequestRecord& record, const PeerInf
     if (peer == nullptr && s.upstream_host != nullptr) request.endpoint_workload = s.upstream_host->workload;
   }
   const bool of_service = !request.service_host.empty();
-  const uint64_t request_size = RequestBytes(*s.spec);
+  const uint64_t request_size = MessageSize(*s.spec);
   AccessLogEntry entry;
   ShownInLog shown;
   for (const std::shared_ptr<const IstioStats>& stats : s.manager->stats) {
@@ -133,11 +145,16 @@ void Router::Measure(const Stream& s, const RequestRecord& record, const PeerInf
     key.code = request.code | uint32_t{request.grpc} << 16 | uint32_t{request.grpc_status & 0xffU} << 17 | route << 25;
     IstioCounters::Series* series = stats->asks_entry() ? nullptr : counters.Find(key);
     if (series == nullptr) {
-      if (stats->asks_entry()) FillLogEntry(s, record, lead, &shown, &entry);
+      if (stats->asks_entry()) {
+        FillLogEntry(s, record, lead, &shown, &entry);
+        (request.inbound ? entry.downstream_peer_info : entry.upstream_peer_info) = request.peer;
+      }
       const AccessLogEntry* const asked = stats->asks_entry() ? &entry : nullptr;
       series = &counters.Add(stats->asks_entry() ? nullptr : &key, *stats, request, asked);
     }
-    series->Record(envoy.host().Now() + lead - s.start, request_size, ReplyBytes(record));
+    if (!stats->defined().empty()) counters.CountDefined(*stats, entry);
+    series->Record(envoy.host().Now() + lead - s.start, request_size,
+                   MessageSize(record.code, record.headers, record.body, {}));
     // A message passed the filter that counts them if the request was read on. Envoy: grpc_stats_filter.cc, decodeData
     if (!request.grpc || !s.manager->counts_messages || s.attempts == 0 || !s.looped) continue;
     series->has_messages = true;

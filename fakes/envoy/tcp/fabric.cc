@@ -434,6 +434,16 @@ void Fabric::SetCookie(ExchangeId exchange, uint64_t cookie) {
 
 void Fabric::Dispatch(ExchangeId exchange, Duration lead) { Resume(exchange, lead); }
 
+template <typename Message>
+void Fabric::TellPassed(ConnectionId first, ConnectionId last, const Message& message) {
+  for (ConnectionId at = first; at != last;) {
+    const Connection* const c = connections_.Get(at);
+    if (c == nullptr) return;
+    if (ConnectionHandler* const proxy = c->handler[Index(End::kServer)]) proxy->OnPassed(message);
+    at = c->next;
+  }
+}
+
 void Fabric::Resume(ExchangeId exchange, Duration lead) {
   Exchange* x = exchanges_.Get(exchange);
   if (x == nullptr || x->answered) return;
@@ -451,7 +461,7 @@ void Fabric::Resume(ExchangeId exchange, Duration lead) {
     at = c->next;
     c = connections_.Get(at);
   }
-  const ConnectionId start = at;
+  const ConnectionId start = at, from = x->terminal;
   while (c != nullptr) {
     if (!Cross(*c, End::kServer, &when, &local)) {
       if (x->tries >= options_.data_retries) {
@@ -459,6 +469,7 @@ void Fabric::Resume(ExchangeId exchange, Duration lead) {
         return;
       }
       ++counters_.retransmissions;
+      if (held) TellPassed(x->terminal, start, *x->spec);
       x->terminal = start;
       host_.RunAfter(lead + RetryDelay(x->tries++), [this, exchange] { Resume(exchange, Duration::zero()); });
       return;
@@ -469,6 +480,7 @@ void Fabric::Resume(ExchangeId exchange, Duration lead) {
     c = connections_.Get(at);
   }
   x->terminal = at;
+  TellPassed(from, at, *x->spec);
   if (local) {
     DeliverRequest(exchange, when - host_.Now());
   } else {
@@ -530,6 +542,7 @@ void Fabric::SendReply(ExchangeId id, Duration delay) {
     when += options_.tcp_hop;
     at = c->prev;
   }
+  TellPassed(x->connection, x->terminal, x->reply);
   if (local) {
     DeliverReply(id, when - host_.Now());
   } else {

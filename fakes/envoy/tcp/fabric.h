@@ -164,6 +164,9 @@ class ExchangeOwner {
   virtual void OnReply(uint64_t cookie, const Reply& reply, Duration lead) = 0;
   // The head of an answer whose body takes its time: OnReply() comes with the last byte, unless it breaks off.
   virtual void OnReplyHead(uint64_t cookie, const Reply& head) { (void)cookie, (void)head; }
+  // Server end of a connection that is spliced: a request, or an answer, has passed through.
+  virtual void OnPassed(const RequestSpec& spec) { (void)spec; }
+  virtual void OnPassed(const Reply& reply) { (void)reply; }
 };
 
 class Fabric {
@@ -340,6 +343,9 @@ class Fabric {
 
   Host& host_;
   Network& network_;
+  // Tells the tcp_proxies from the server end of `first` to that of `last`, which it leaves out, of what has passed.
+  template <typename Message>
+  void TellPassed(ConnectionId first, ConnectionId last, const Message& message);
   const Options options_;
   Counters counters_;
   uint64_t flows_ = 0;

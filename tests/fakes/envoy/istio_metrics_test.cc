@@ -8,6 +8,7 @@
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "fakes/envoy/access_log/istio_stats.h"
+#include "fakes/envoy/http/message_size.h"
 #include "istio/stats.pb.h"
 #include "tests/fakes/envoy/lab.h"
 
@@ -58,6 +59,21 @@ struct MeasuredLab {
     }
     return out;
   }
+  // The sums of bytes sent to the client, and received.
+  std::pair<uint64_t, uint64_t> SentAndReceived() const {
+    std::pair<uint64_t, uint64_t> out;
+    for (const auto& [name, value] : proxy->envoy->AllStats()) {
+      if (name.starts_with("istiocustom.istio_tcp_sent_bytes_total")) out.first += value;
+      if (name.starts_with("istiocustom.istio_tcp_received_bytes_total")) out.second += value;
+    }
+    return out;
+  }
+  void Ask(AppClient::Session& session) {
+    bool answered = false;
+    session.Send(request, [&](const RequestRecord& record) { answered = record.code == 200; });
+    lab.RunFor(100ms);
+    EXPECT_TRUE(answered);
+  }
   std::unique_ptr<AppClient::Session> Open() {
     auto session = proxy->client->OpenSession(*SocketAddress::Parse(std::string(kAt)), FirstFlight::Kind::kOpaque);
     lab.RunFor(1s);
@@ -66,6 +82,7 @@ struct MeasuredLab {
   }
   Lab lab;
   Lab::Proxy* proxy = nullptr;
+  RequestSpec request;
 };
 
 using Pair = std::pair<uint64_t, uint64_t>;
@@ -81,6 +98,43 @@ TEST(IstioMetricsTest, AConnectionCountsAsOpenedAtTheFirstReportAndAsClosedAtIts
   session.reset();
   measured.lab.RunFor(1s);
   EXPECT_EQ(measured.OpenedAndClosed(), Pair(1, 1));
+}
+
+TEST(IstioMetricsTest, BytesOfAConnectionAreToldAtItsReports) {
+  MeasuredLab measured(/*asks_peers=*/true);
+  auto session = measured.Open();
+  measured.Ask(*session);
+  EXPECT_EQ(measured.SentAndReceived(), Pair(0, 0));
+  measured.lab.RunFor(5s);
+  const Pair first = measured.SentAndReceived();
+  EXPECT_GT(first.first, 0u);
+  EXPECT_EQ(first.second, MessageSize(measured.request));
+  measured.Ask(*session);
+  EXPECT_EQ(measured.SentAndReceived(), first);
+  measured.lab.RunFor(5s);
+  EXPECT_EQ(measured.SentAndReceived(), Pair(2 * first.first, 2 * first.second));
+}
+
+TEST(IstioMetricsTest, WhatCameSinceTheLastReportIsToldAtItsEnd) {
+  MeasuredLab measured(/*asks_peers=*/true);
+  auto session = measured.Open();
+  measured.lab.RunFor(5s);
+  measured.Ask(*session);
+  EXPECT_EQ(measured.SentAndReceived(), Pair(0, 0));
+  session.reset();
+  measured.lab.RunFor(1s);
+  EXPECT_EQ(measured.SentAndReceived().second, MessageSize(measured.request));
+}
+
+TEST(IstioMetricsTest, BytesOfAConnectionThatNobodyKnowsAreToldAtItsEndAlone) {
+  MeasuredLab measured(/*asks_peers=*/false);
+  auto session = measured.Open();
+  measured.Ask(*session);
+  measured.lab.RunFor(20s);
+  EXPECT_EQ(measured.SentAndReceived(), Pair(0, 0));
+  session.reset();
+  measured.lab.RunFor(1s);
+  EXPECT_EQ(measured.SentAndReceived().second, MessageSize(measured.request));
 }
 
 TEST(IstioMetricsTest, WhereNobodyAsksForThePeerItCountsAtItsEndAlone) {

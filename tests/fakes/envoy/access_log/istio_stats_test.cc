@@ -10,14 +10,17 @@
 #include "fakes/envoy/access_log/access_log_format.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/tcp/http.h"
+#include "fakes/envoy/tcp/peer.h"
 #include "istio/stats.pb.h"
 
 namespace wavetank::envoysim {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::StartsWith;
 using Metric = IstioStats::Metric;
 
@@ -100,6 +103,109 @@ TEST(IstioStatsTest, ExpressionsOfMessagesSeeNoHead) {
   const IstioCounters::Series& series = counters.Add(nullptr, *stats, r, &entry);
   EXPECT_THAT(series.requests_name, EndsWith("host" + std::string(1, kTagValue) + "db.data"));
   EXPECT_THAT(series.request_messages_name, EndsWith("host" + std::string(1, kTagValue) + "unknown"));
+}
+
+// Of one metric of the configuration's own, with what its tags and its value say.
+stats::PluginConfig Defining(const std::string& name, const std::string& value, stats::MetricType type) {
+  stats::PluginConfig config;
+  stats::MetricDefinition& defined = *config.add_definitions();
+  defined.set_name(name);
+  defined.set_value(value);
+  defined.set_type(type);
+  return config;
+}
+
+TEST(IstioStatsTest, MetricsOfTheConfigurationsOwnCountWhatTheirExpressionsSay) {
+  stats::PluginConfig config = Defining("bytes_of_tenants", "request.size", stats::COUNTER);
+  (*config.add_metrics()->mutable_dimensions())["tenant"] = "request.host";
+  const auto stats = Made(config);
+  RequestSpec spec;
+  spec.authority = "a.shop";
+  AccessLogEntry entry;
+  entry.request = &spec;
+  entry.bytes_received = 7;
+  IstioCounters counters;
+  counters.CountDefined(*stats, entry);
+  counters.CountDefined(*stats, entry);
+  const std::string name = "istiocustom.istio_bytes_of_tenants" + std::string(1, kTagBegins) + "tenant" + kTagValue;
+  EXPECT_THAT(counters.others(), ElementsAre(Pair(name + "a.shop", 14u)));
+}
+
+TEST(IstioStatsTest, AGaugeOfTheConfigurationsOwnHasItsLastValueAndAHistogramAllOfThem) {
+  AccessLogEntry entry;
+  IstioCounters counters;
+  for (const uint64_t bytes : {700u, 7u}) {
+    entry.bytes_received = bytes;
+    counters.CountDefined(*Made(Defining("last", "request.size", stats::GAUGE)), entry);
+    counters.CountDefined(*Made(Defining("sizes", "request.size", stats::HISTOGRAM)), entry);
+  }
+  EXPECT_THAT(counters.others(), ElementsAre(Pair("istiocustom.istio_last" + std::string(1, kIsGauge), 7u)));
+  ASSERT_EQ(counters.defined().size(), 1u);
+  EXPECT_EQ(counters.defined().begin()->second.sum, 707u);
+}
+
+TEST(IstioStatsTest, AValueThatIsNoWholeNumberCountsAsNothing) {
+  AccessLogEntry entry;
+  IstioCounters counters;
+  counters.CountDefined(*Made(Defining("broken", "request.headers['x-none']", stats::COUNTER)), entry);
+  EXPECT_THAT(counters.others(), ElementsAre(Pair("istiocustom.istio_broken", 0u)));
+}
+
+TEST(IstioStatsTest, IstiosOwnMetricsAreNotDefinedAnew) {
+  EXPECT_TRUE(Made(Defining("requests_total", "1", stats::COUNTER))->defined().empty());
+}
+
+// One text is one expression, of the kind that came first.
+TEST(IstioStatsTest, AMetricsValueIsEmptyAsATag) {
+  stats::PluginConfig config = Defining("sizes", "request.size", stats::COUNTER);
+  (*config.add_metrics()->mutable_dimensions())["size"] = "request.size";
+  const auto stats = Made(config);
+  MeasuredRequest r;
+  r.own = &kOwn;
+  AccessLogEntry entry;
+  entry.bytes_received = 7;
+  EXPECT_THAT(NameOf(*stats, Metric::kRequests, r, &entry), EndsWith(",size="));
+}
+
+TEST(IstioStatsTest, TagsMayConvertAndConcatenate) {
+  stats::PluginConfig config;
+  (*config.add_metrics()->mutable_dimensions())["at"] = "'port ' + string(destination.port)";
+  const auto stats = Made(config);
+  MeasuredRequest r;
+  r.own = &kOwn;
+  AccessLogEntry entry;
+  entry.downstream_local = *SocketAddress::Parse("10.1.0.1:8080");
+  EXPECT_THAT(NameOf(*stats, Metric::kRequests, r, &entry), EndsWith(",at=port 8080"));
+}
+
+TEST(IstioStatsTest, AFunctionThatNobodyHasRefusesTheConfiguration) {
+  stats::PluginConfig config;
+  (*config.add_metrics()->mutable_dimensions())["at"] = "request.host.lowerAscii()";
+  google::protobuf::Any any;
+  any.PackFrom(config);
+  const auto made = IstioStats::Make(any, Extensions(ExtensionSet::kIstioProxy));
+  EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(made.status().message()), StartsWith("failed to create an expression: "));
+}
+
+TEST(IstioStatsTest, TagsMayTellTheLabelsOfThePeer) {
+  stats::PluginConfig config;
+  (*config.add_metrics()->mutable_dimensions())["team"] = "downstream_peer.labels['team'].value";
+  google::protobuf::Any any;
+  any.PackFrom(config);
+  EnvoyRelease istio_118;
+  istio_118.minor = 26;
+  const auto made = IstioStats::Make(any, Extensions(ExtensionSet::kIstioProxy, istio_118));
+  ASSERT_TRUE(made.ok()) << made.status();
+  const std::shared_ptr<const IstioStats> stats = *made;
+  PeerInfo peer = kPeer;
+  peer.labels = {{"app", "db"}, {"team", "blue"}};
+  MeasuredRequest r;
+  r.own = &kOwn;
+  AccessLogEntry entry;
+  EXPECT_THAT(NameOf(*stats, Metric::kRequests, r, &entry), EndsWith(",team=unknown"));
+  entry.downstream_peer_info = &peer;
+  EXPECT_THAT(NameOf(*stats, Metric::kRequests, r, &entry), EndsWith(",team=blue"));
 }
 
 TEST(IstioStatsTest, SizesAreHistogramsOfTheirOwn) {
