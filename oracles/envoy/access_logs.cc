@@ -73,6 +73,7 @@ std::vector<std::string> ComparableLines(std::string_view text) {
   static const std::pair<std::regex, const char*> kSame[] = {
       {std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"), "TIME"},
       {std::regex(R"([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})"), "ID"},
+      {std::regex(R"(session=[0-9a-f]{64})"), "session=ID"},
       {std::regex(R"(\b127\.0\.0\.1:\d+)"), "127.0.0.1:PORT"},
       {std::regex(R"(\b\d+ms\b)"), "Dms"},
       // Bytes, duration, service time.

@@ -40,6 +40,7 @@ class Process {
   bool draining() const { return draining_; }
   void Drain() { draining_ = running_; }
 
+  uint32_t life() const { return lives_; }  // which it is, from 1 on
   // Of this life.
   RandomStream NewStream(std::string_view purpose) const;
   // From here on its chance is another's, as if it were another process that came to the same state.

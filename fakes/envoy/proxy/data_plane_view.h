@@ -58,6 +58,7 @@ class DataPlaneView {
   Host& host() { return process_.host(); }
   Fabric& fabric() { return process_.fabric(); }
   const EnvoyOptions& options() const { return process_.options(); }
+  uint32_t life() const { return process_.life(); }
   NameId trace_name() const { return process_.trace_name(); }
   bool draining() const { return process_.draining(); }
   EnvoyRelease release() const { return process_.release(); }

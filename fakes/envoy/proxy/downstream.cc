@@ -50,7 +50,7 @@ class TcpUpstream final : public ConnectionHandler, public HostUser {
   const TlsOutcome& tls() const { return tls_; }
   UpstreamSession session() const {
     const bool shown = !tls_.terms.client_signature.empty();
-    return {tls_.terms, tls_.server_certificate, shown ? flight_->tls->certificate : nullptr};
+    return {tls_.terms, tls_.server_certificate, shown ? flight_->tls->certificate : nullptr, NumberOfSession(tls_)};
   }
 
   // The downstream side goes; this closes and deletes itself.
@@ -78,7 +78,9 @@ class TcpUpstream final : public ConnectionHandler, public HostUser {
         Fail(CloseKind::kReset, "TLS error: Secret is not supplied by SDS");
         return;
       }
-      cluster_.process().fabric().SetFlight(connection, flight_, cluster_.process().latencies().tls_handshake);
+      Process& process = cluster_.process();
+      process.fabric().SetFlight(connection, Resuming(flight_, process.host().Now()),
+                                 process.latencies().tls_handshake);
       shaking_hands_ = true;
       return;
     }
@@ -90,6 +92,7 @@ class TcpUpstream final : public ConnectionHandler, public HostUser {
   void OnTls(ConnectionId connection, const TlsOutcome& outcome) override {
     tls_ = outcome;
     cluster_.CountHandshake(outcome);
+    if (flight_->tls->sessions != nullptr) flight_->tls->sessions->Keep(outcome);
     if (outcome.ok) {
       dial_.Settle(connection);
       Ready();
@@ -261,10 +264,10 @@ void DownstreamConnection::OnFirstFlight(ConnectionId /*connection*/, const std:
       return envoy_.fabric().AnswerTls(id_, outcome, lead);  // the client closes, behind what it has read
     }
     inner_flight_ = flight;
+    passes_inner_ = true;
     if (upstream_ready_) Proceed();
     return;
   }
-    passes_inner_ = true;
   flight_ = flight;
   lead += envoy_.plane().options().latencies.accept;
   if (!ReadProxyProtocol()) return;
@@ -359,6 +362,26 @@ bool DownstreamConnection::Speaks() const {
   return chain_->socket.tls == nullptr && flight_ != nullptr && flight_->kind != FirstFlight::Kind::kSilent;
 }
 
+bool DownstreamConnection::PassesTls() const {
+  return passes_inner_ || (!tls_ && flight_ != nullptr && flight_->kind == FirstFlight::Kind::kTls);
+}
+
+// Each chain of each life of a process has its own keys for tickets, and new ones with each certificate or trusted CA;
+// keys that are given hold wherever the certificate is the same. Envoy: source/common/tls/server_context_impl.cc
+void DownstreamConnection::SetSessions(TlsServer* server) const {
+  const TlsContext& context = *server->context;
+  const uint64_t certificate = server->certificate == nullptr ? 0 : server->certificate->fingerprint,
+                 trusted = server->trusted_ca == nullptr ? 0 : server->trusted_ca->fingerprint();
+  const std::string place = context.ticket_keys != 0
+                                ? fmt::format("{}", context.ticket_keys)
+                                : fmt::format("{}|{}|{}|{}", static_cast<uint32_t>(envoy_.options().workload),
+                                              envoy_.life(), listener_->name, chain_->hash.low);
+  // Of a secret with rules of its own, such as a list of what is revoked, any change counts.
+  const uint32_t rules = server->peer_of_secret == nullptr ? 0 : envoy_.secrets().epoch();
+  server->sessions = HashBytes(fmt::format("{}|{}|{}|{}", place, certificate, trusted, rules)).low | 1;
+  server->number = Mix64(static_cast<uint64_t>(id_));
+}
+
 bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead) {
   const std::string prefix = StatPrefix();
   if (flight.kind != FirstFlight::Kind::kTls || garbled_) {
@@ -373,6 +396,7 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
     CloseNow(CloseKind::kReset);
     return false;
   }
+  SetSessions(&server);
   HandshakeResult result = envoy_.plane().tls().Handshake(flight, server, envoy_.host().WallClock());
   tls_ = true;
   client_identity_ = result.client_identity;
@@ -401,6 +425,10 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
     CloseNow(CloseKind::kTlsFailed);
     return false;
   }
+  const bool resumed = result.client.resumed.server != 0;
+  if (resumed) ++envoy_.Counter(prefix + "ssl.session_reused");
+  // A session that lives in its ticket has an id once that comes back.
+  if (resumed || !server.context->gives_tickets) session_number_ = NumberOfSession(result.client);
   ++envoy_.Counter(prefix + "ssl.handshake");
   const TlsTerms& terms = result.client.terms;
   ForEachTerm(terms, terms.client_signature, [&](std::string_view kind, std::string_view name) {
@@ -612,6 +640,7 @@ void DownstreamConnection::TcpConnect(Duration lead) {
   if (log_ != nullptr) {
     log_->cluster = cluster->config().name;
     log_->cluster_stat_name = cluster->config().alt_stat_name;
+    log_->cluster_config = cluster->config().config;
     if (!chain_->stats.empty()) {
       log_->service_host = cluster->config().istio_host;
       log_->service_name = cluster->config().istio_name;
@@ -640,7 +669,6 @@ void DownstreamConnection::TcpConnect(Duration lead) {
     const std::string name = NamedHost(cluster->config());
     DnsCache& names = envoy_.Names(cluster->config().dns_cache);
     host = cluster->PickNamed(name);
-    log_->cluster_config = cluster->config().config;
     if (host != nullptr) {
       names.Touch(name);
     } else if (!name.empty()) {

@@ -147,10 +147,11 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void Classify(const FirstFlight& flight, Duration lead, bool timed_out);
   bool ChooseChain(const FirstFlight& flight, bool inspect);
   bool HandshakeOk(const FirstFlight& flight, Duration lead);
+  void SetSessions(TlsServer* server) const;
   bool Speaks() const;
-  // The network filters that decide about the connection, once, on the client's first bytes.
   // It carries a session that began elsewhere, and ends elsewhere.
   bool PassesTls() const;
+  // The network filters that decide about the connection, once, on the client's first bytes.
   enum class Admission : uint8_t { kAdmitted, kRefused, kAsking };
   Admission Admit();
   // Does what waited for the verdict.
@@ -209,12 +210,13 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   std::shared_ptr<const FirstFlight> flight_;
   std::shared_ptr<const FirstFlight>
       inner_flight_;  // within the session that ended here, of a tcp_proxy; until Splice()
-  std::shared_ptr<const AnnouncedAddresses> announced_;
   bool passes_inner_ = false;
+  std::shared_ptr<const AnnouncedAddresses> announced_;
   std::shared_ptr<const AnnouncedAddresses> announcing_;  // to a tcp_proxy's upstream
   bool garbled_ = false;                                  // it begins with a PROXY protocol that nobody reads
   std::string client_identity_, server_identity_, alpn_;
   TlsTerms terms_;
+  uint64_t session_number_ = 0;  // of the client's session, where it has an id
   std::shared_ptr<const CertificateChain> server_certificate_;
   bool tls_ = false;
   bool refused_ = false;  // TlsOutcome::refused

@@ -42,6 +42,14 @@ struct AnnouncedAddresses {
   SocketAddress source, destination;
 };
 
+// What goes on from an earlier handshake: a ticket, or what either side remembers.
+struct TlsSession {
+  uint64_t server = 0;  // whose it is: of one certificate and one set of keys for tickets; 0: there is none
+  uint64_t number = 0;  // of that one alone
+  bool once = false;    // of TLS 1.3: its client uses it but once
+  Time until{};         // by the server's clock
+};
+
 // What a client says first; all that proxies on the way may look at. Immutable and shared.
 struct FirstFlight {
   enum class Kind : uint8_t {
@@ -60,6 +68,7 @@ struct FirstFlight {
   // The workload whose proxy it is, for who exchanges that (kPeerExchange); lives as long as the world.
   const PeerInfo* peer = nullptr;
   const Host* client = nullptr;  // whose clock the client has; null: the server's
+  TlsSession session;            // kTls: that it would resume
 };
 
 // The same with another announcement, or none.
@@ -96,6 +105,8 @@ struct TlsOutcome {
   std::string_view counter;  // static: what its cluster counts, "fail_verify_san"; empty: nothing was found wrong
   TlsTerms terms;            // of one that came so far
   std::shared_ptr<const CertificateChain> server_certificate;  // of one that stands
+  TlsSession resumed;                                          // that it went on from
+  TlsSession session;                                          // that the client may resume next time
   const PeerInfo* peer = nullptr;                              // FirstFlight::peer of the server
   bool refused = false;  // TLS 1.3: ok as far as the client knows, but the server hangs up on what it says next
   // What was wrong with a certificate for which either side refused, in plain words (tls/findings.h). It does not go
@@ -153,6 +164,9 @@ class ConnectionHandler {
   // The other end closed, or the network gave up. The connection is gone after this call; exchanges on it get no
   // OnReply. Not called for one's own Close().
   virtual void OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) = 0;
+  // Server end of a connection that is spliced: a request, or an answer, has passed through.
+  virtual void OnPassed(const RequestSpec& spec) { (void)spec; }
+  virtual void OnPassed(const Reply& reply) { (void)reply; }
   // Server end: fills in what it chose for the connection (listener, filter chain, identities, ...).
   virtual void Describe(Hop* hop) const { (void)hop; }
 };
@@ -164,9 +178,6 @@ class ExchangeOwner {
   virtual void OnReply(uint64_t cookie, const Reply& reply, Duration lead) = 0;
   // The head of an answer whose body takes its time: OnReply() comes with the last byte, unless it breaks off.
   virtual void OnReplyHead(uint64_t cookie, const Reply& head) { (void)cookie, (void)head; }
-  // Server end of a connection that is spliced: a request, or an answer, has passed through.
-  virtual void OnPassed(const RequestSpec& spec) { (void)spec; }
-  virtual void OnPassed(const Reply& reply) { (void)reply; }
 };
 
 class Fabric {
@@ -332,6 +343,9 @@ class Fabric {
   void SendReply(ExchangeId id, Duration delay);
   void SendHead(ExchangeId id, std::shared_ptr<const Reply> head, Duration delay, int tries);
   void DeliverReply(ExchangeId id, Duration lead);
+  // Tells the tcp_proxies from the server end of `first` to that of `last`, which it leaves out, of what has passed.
+  template <typename Message>
+  void TellPassed(ConnectionId first, ConnectionId last, const Message& message);
   // Adds one transit over `connection` towards `to` to *when; false if the segment is lost.
   bool Cross(Connection& connection, End to, Time* when, bool* local);
   Duration RetryDelay(int tries) const;
@@ -343,9 +357,6 @@ class Fabric {
 
   Host& host_;
   Network& network_;
-  // Tells the tcp_proxies from the server end of `first` to that of `last`, which it leaves out, of what has passed.
-  template <typename Message>
-  void TellPassed(ConnectionId first, ConnectionId last, const Message& message);
   const Options options_;
   Counters counters_;
   uint64_t flows_ = 0;

@@ -157,6 +157,21 @@ std::string_view SignatureOf(const TlsParty& party, int version) {
   return HasRsaKey(party) ? "rsa_pss_rsae_sha256" : "ecdsa_secp256r1_sha256";
 }
 
+// What the server would give, `server` 0: none.
+TlsSession SessionOf(const TlsServer& server, int version, Time now) {
+  // BoringSSL: SSL_DEFAULT_SESSION_PSK_DHE_TIMEOUT
+  constexpr Duration kOfTickets = std::chrono::hours(48);
+  const TlsContext& context = *server.context;
+  TlsSession out;
+  out.once = version == 3;
+  const bool tickets = context.gives_tickets;
+  if (!tickets && (out.once || !context.remembers_sessions)) return out;
+  out.server = server.sessions;
+  out.number = server.number;
+  out.until = now + (out.once ? kOfTickets : context.session_timeout);
+  return out;
+}
+
 std::string Identity(const TlsParty* party) {
   if (party == nullptr || party->certificate == nullptr || party->certificate->certificates.empty()) return {};
   const auto& uris = party->certificate->certificates.front()->sans().uris;
@@ -251,6 +266,17 @@ HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer
     }
     out.server_verified = check.verified;
   }
+  // A session goes on with the client that it began with, whom nobody looks at again; its client has looked at the
+  // server above. BoringSSL: SSL_CTX_set_reverify_on_resume. Envoy: source/common/tls/context_impl.cc
+  const TlsSession session = SessionOf(server, *version, now);
+  if (session.server != 0 && hello.session.server == session.server && hello.session.once == session.once &&
+      hello.session.until > now) {
+    out.client.resumed = hello.session;
+    out.client_verified = server.trusted_ca != nullptr;
+    out.server_ok = out.client.ok = true;
+    if (session.once) out.client.session = session;  // an older one's ticket stays good
+    return out;
+  }
   const PeerCheck check = Check(server, client, x509::Purpose::kClientAuth, now, &cache_);
   out.server_counter = check.counter;
   if (!check.ok) {
@@ -265,6 +291,7 @@ HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer
   out.client_verified = check.verified;
   out.server_ok = true;
   out.client.ok = true;
+  out.client.session = session;
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "core/x509/x509.h"
 #include "fakes/envoy/tcp/fabric.h"
 #include "fakes/envoy/tls/secret.h"
+#include "fakes/envoy/tls/session_cache.h"
 #include "fakes/envoy/tls/tls_config.h"
 
 namespace wavetank::envoysim {
@@ -29,8 +30,15 @@ struct TlsParty {
   }
 };
 
-class TlsClient : public TlsParty {};
-class TlsServer : public TlsParty {};
+class TlsClient : public TlsParty {
+ public:
+  std::shared_ptr<TlsSessionCache> sessions;  // of its context; nullptr: it resumes none
+};
+class TlsServer : public TlsParty {
+ public:
+  uint64_t sessions = 0;  // TlsSession::server of what it gives, of its own keys; 0: it gives none
+  uint64_t number = 0;    // TlsSession::number of the next one
+};
 
 // What the server made of the client, beside what the client is told.
 struct HandshakeResult {

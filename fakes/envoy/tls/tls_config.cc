@@ -11,6 +11,8 @@
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb.h"
 #include "fakes/envoy/extensions/config_json.h"
 #include "fakes/envoy/extensions/extensions.h"
+#include "fakes/envoy/match/hash128.h"
+#include "fakes/envoy/match/proto_time.h"
 #include "fmt/format.h"
 #include "google/protobuf/any.pb.h"
 
@@ -185,6 +187,22 @@ absl::Status AddCommon(const tls::CommonTlsContext& common, bool downstream, Env
   }
 }
 
+// Envoy: source/common/tls/server_context_config_impl.cc
+void SetSessions(const tls::DownstreamTlsContext& context, const Extensions& extensions, TlsContext* out) {
+  out->gives_tickets = !context.disable_stateless_session_resumption();
+  out->remembers_sessions = !context.disable_stateful_session_resumption();
+  if (context.has_session_timeout()) out->session_timeout = ToDuration(context.session_timeout());
+  if (context.has_session_ticket_keys_sds_secret_config()) {
+    extensions.NoteWithoutEffect(
+        "TLS", fmt::format("{}.session_ticket_keys_sds_secret_config", context.GetDescriptor()->full_name()));
+  }
+  // Any of them opens a ticket; the first one makes it.
+  for (const auto& key : context.session_ticket_keys().keys()) {
+    out->ticket_keys = HashBytes(key.inline_string().empty() ? key.inline_bytes() : key.inline_string()).low;
+    break;
+  }
+}
+
 constexpr std::string_view kProxyProtocol =
     "envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport";
 
@@ -231,6 +249,7 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
     if (!config.UnpackTo(&context)) return absl::InvalidArgumentError("Unable to parse UpstreamTlsContext");
     auto compiled = std::make_shared<TlsContext>();
     compiled->sni = context.sni();
+    if (context.has_max_session_keys()) compiled->session_keys = context.max_session_keys().value();
     if (absl::Status s = AddCommon(context.common_tls_context(), downstream, extensions.release(), compiled.get());
         !s.ok())
       return s;
@@ -245,6 +264,7 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
         !s.ok())
       return s;
     NoteUnheeded(context.common_tls_context(), extensions);
+    SetSessions(context, extensions, compiled.get());
     if (compiled->certificate == nullptr && compiled->certificate_secret.empty()) {
       return absl::InvalidArgumentError("No TLS certificates found for server context");
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/time.h"
 #include "fakes/envoy/match/matchers.h"
 #include "fakes/envoy/tls/peer_rules.h"
 #include "fakes/envoy/tls/secret.h"
@@ -46,6 +47,12 @@ struct TlsContext {
   std::string asked_name;                               // `sans` is this alone, which a request asked for
   bool accepts_common_name = false;  // as OpenSSL's programs do: of a certificate without DNS names its subject counts
   PeerRules peer;
+  // Sessions: how many a client keeps to resume them; whether a server gives tickets, and by which keys (0: its own),
+  // and remembers sessions itself, which it does up to TLS 1.2 where it gives no tickets.
+  uint32_t session_keys = 1;
+  bool gives_tickets = true, remembers_sessions = true;
+  uint64_t ticket_keys = 0;
+  Duration session_timeout{7200s};  // up to TLS 1.2
 };
 
 struct TransportSocket {

@@ -345,6 +345,18 @@ std::shared_ptr<const FirstFlight> ClusterRuntime::FlightOfCheck(const HostRunti
   return FlightBy(socket, plain, check.alpn, options);
 }
 
+std::shared_ptr<TlsSessionCache> ClusterRuntime::Sessions(const TransportSocket& socket, const TlsParty& party) const {
+  const x509::Fingerprint certificate = party.certificate == nullptr ? 0 : party.certificate->fingerprint,
+                          trusted = party.trusted_ca == nullptr ? 0 : party.trusted_ca->fingerprint();
+  auto at = std::find_if(sessions_.begin(), sessions_.end(),
+                         [&](const ContextSessions& each) { return each.context == socket.tls.get(); });
+  const bool known = at != sessions_.end();
+  if (!known) at = sessions_.insert(at, ContextSessions());
+  if (!known || at->certificate != certificate || at->trusted_ca != trusted)
+    *at = {socket.tls.get(), certificate, trusted, std::make_shared<TlsSessionCache>(socket.tls->session_keys)};
+  return at->sessions;
+}
+
 std::shared_ptr<FirstFlight> ClusterRuntime::FlightBy(const TransportSocket& socket, FirstFlight::Kind plain,
                                                       const std::vector<std::string>& alpn,
                                                       const SocketOptions& options) const {
@@ -359,6 +371,7 @@ std::shared_ptr<FirstFlight> ClusterRuntime::FlightBy(const TransportSocket& soc
   flight->alpn = alpn.empty() ? socket.tls->alpn : alpn;
   auto client = std::make_shared<TlsClient>();
   static_cast<TlsParty&>(*client) = context_.secrets.Party(socket.tls);
+  if (socket.tls->session_keys > 0) client->sessions = Sessions(socket, *client);
   if (!options.verified_name.empty()) {
     auto context = std::make_shared<TlsContext>(*client->context);
     context->sans = {{SanType::kDns, StringMatch::Make(StringMatch::Kind::kExact, options.verified_name, false)}};
@@ -449,6 +462,7 @@ std::map<std::string, uint64_t> ClusterRuntime::Gauges() const {
 void ClusterRuntime::CountHandshake(const TlsOutcome& outcome) {
   if (outcome.ok) {
     Count(ClusterStat::kSslHandshake);
+    if (outcome.resumed.server != 0) ++process().Counter(fmt::format("cluster.{}.ssl.session_reused", config().name));
     ForEachTerm(outcome.terms, outcome.terms.server_signature, [&](std::string_view kind, std::string_view name) {
       ++process().Counter(fmt::format("cluster.{}.ssl.{}{}", config().name, kind, name));
     });

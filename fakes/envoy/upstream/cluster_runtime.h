@@ -202,6 +202,8 @@ class ClusterRuntime {
   void SetTable(std::shared_ptr<const EndpointTable> table);
   // Together with the hosts that stay although they are gone from it.
   std::shared_ptr<const EndpointTable> WithKept(std::shared_ptr<const EndpointTable> table);
+  // Of a context with the secrets in force: with others it begins anew.
+  std::shared_ptr<TlsSessionCache> Sessions(const TransportSocket& socket, const TlsParty& party) const;
   std::shared_ptr<FirstFlight> FlightBy(const TransportSocket& socket, FirstFlight::Kind plain,
                                         const std::vector<std::string>& alpn, const SocketOptions& options) const;
   void AskNew();                   // hosts that are not asked yet
@@ -235,6 +237,12 @@ class ClusterRuntime {
     uint64_t external = 0, internal = 0, retried = 0;
   };
   std::vector<CodeCount> codes_;  // few
+  struct ContextSessions {
+    const TlsContext* context = nullptr;
+    x509::Fingerprint certificate = 0, trusted_ca = 0;
+    std::shared_ptr<TlsSessionCache> sessions;
+  };
+  mutable std::vector<ContextSessions> sessions_;  // one for each transport socket that was used
   bool retired_ = false, ends_ = false;
   NameId trace_name_ = kNoName;
   // Outlier detection and the update merge window.

@@ -108,13 +108,15 @@ class HealthChecker::Session final : public ConnectionHandler, public ExchangeOw
     // In plain text a connection that only shows that it stands says nothing.
     if (tls || checker_.config().kind != HealthCheckConfig::Kind::kTcp || flight->announced != nullptr) {
       const Duration lead = tls ? checker_.cluster_.process().latencies().tls_handshake : Duration::zero();
-      fabric().SetFlight(id, std::move(flight), lead);
+      if (tls) sessions_ = flight->tls->sessions;
+      fabric().SetFlight(id, Resuming(std::move(flight), clock().Now()), lead);
     }
     if (!tls) Ready();
   }
 
   void OnTls(ConnectionId, const TlsOutcome& outcome) override {
     checker_.cluster_.CountHandshake(outcome);
+    if (sessions_ != nullptr) sessions_->Keep(outcome);
     if (outcome.ok) return Ready();
     fabric().Close(std::exchange(connection_, kNoConnection), Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
     Failed(Failure::kNetwork, false);
@@ -287,6 +289,7 @@ class HealthChecker::Session final : public ConnectionHandler, public ExchangeOw
   // `timeout_` runs while a check is under way; `answer_` while its answer is ahead of the clock.
   TimerId interval_ = kNoTimer, timeout_ = kNoTimer, answer_ = kNoTimer, passive_ = kNoTimer;
   ConnectionId connection_ = kNoConnection;
+  std::shared_ptr<TlsSessionCache> sessions_;
   ExchangeId exchange_ = kNoExchange;
   std::shared_ptr<const RequestSpec> spec_;
   bool ready_ = false, goes_away_ = false;

@@ -349,8 +349,10 @@ void UpstreamConnection::OnConnected(ConnectionId connection) {
     pool_.OnConnectFailed(this, ResetReason::kLocalConnectionFailure, {"TLS error: Secret is not supplied by SDS", {}});
     return;
   }
-  pool_.cluster().process().fabric().SetFlight(
-      connection, std::move(flight), tls ? pool_.cluster().process().latencies().tls_handshake : Duration::zero());
+  Process& process = pool_.cluster().process();
+  if (tls) sessions_ = flight->tls->sessions;
+  process.fabric().SetFlight(connection, Resuming(std::move(flight), process.host().Now()),
+                             tls ? process.latencies().tls_handshake : Duration::zero());
   shaking_hands_ = tls;
   if (tls) return;
   dial_.Settle(connection);
@@ -360,11 +362,12 @@ void UpstreamConnection::OnConnected(ConnectionId connection) {
 void UpstreamConnection::OnTls(ConnectionId connection, const TlsOutcome& outcome) {
   ClusterRuntime& cluster = pool_.cluster();
   cluster.CountHandshake(outcome);
+  if (sessions_ != nullptr) sessions_->Keep(outcome);
   if (outcome.ok) {
     if (outcome.refused) finding_ = outcome.finding;
     server_identity_ = outcome.server_identity;
     client_identity_ = outcome.client_identity;
-    session_ = {outcome.terms, outcome.server_certificate, nullptr};
+    session_ = {outcome.terms, outcome.server_certificate, nullptr, NumberOfSession(outcome)};
     if (!outcome.terms.client_signature.empty()) session_.own = pool_.Flight()->tls->certificate;
     dial_.Settle(connection);
     Ready();

@@ -17,6 +17,7 @@
 namespace wavetank::envoysim {
 
 class ClusterRuntime;
+class TlsSessionCache;
 class UpstreamConnection;
 struct HostRuntime;
 
@@ -60,6 +61,7 @@ class PoolUser {
 struct UpstreamSession {
   TlsTerms terms;
   std::shared_ptr<const CertificateChain> server, own;
+  uint64_t number = 0;  // NumberOfSession()
 };
 
 // What differs between connections to one host. Envoy: TransportSocketOptions
@@ -216,6 +218,7 @@ class UpstreamConnection final : public ConnectionHandler {
   std::string finding_;  // the server will hang up on what is said: why
   std::string server_identity_, client_identity_;
   UpstreamSession session_;
+  std::shared_ptr<TlsSessionCache> sessions_;  // of the context that it began with
 };
 
 }  // namespace wavetank::envoysim
