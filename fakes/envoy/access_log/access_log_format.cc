@@ -7,8 +7,10 @@
 #include <cstdlib>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "core/base/json_text.h"
@@ -84,6 +86,16 @@ enum class LogCommand : uint8_t {
   kUpstreamTlsVersion,
   kUpstreamTlsCipher,
   kUpstreamName,
+  kSessionId,
+  kWireBytesReceived,  // of connections
+  kWireBytesSent,
+  kStreamId,
+  kUniqueId,
+  kZero,
+  kNothing,
+  kChain,
+  kFilterState,
+  kMetadata,
 };
 
 enum class LogPart : uint8_t { kWhole, kAddress, kPort };  // of a socket address
@@ -158,6 +170,33 @@ constexpr KnownLogCommand kLogCommands[] = {
     {"UPSTREAM_TLS_CIPHER", LogCommand::kUpstreamTlsCipher},
     {"UPSTREAM_HOST_NAME", LogCommand::kUpstreamName},
     {"UPSTREAM_HOST_NAME_WITHOUT_PORT", LogCommand::kUpstreamName, LogPart::kAddress},
+    // Of a downstream connection what comes in is what goes on upstream, and the other way round.
+    {"DOWNSTREAM_WIRE_BYTES_RECEIVED", LogCommand::kWireBytesReceived},
+    {"UPSTREAM_WIRE_BYTES_SENT", LogCommand::kWireBytesReceived},
+    {"DOWNSTREAM_WIRE_BYTES_SENT", LogCommand::kWireBytesSent},
+    {"UPSTREAM_WIRE_BYTES_RECEIVED", LogCommand::kWireBytesSent},
+    {"STREAM_ID", LogCommand::kStreamId},
+    {"UNIQUE_ID", LogCommand::kUniqueId},
+    {"START_TIME_LOCAL", LogCommand::kStartTime},  // containers know no other zone than UTC
+    {"BYTES_RETRANSMITTED", LogCommand::kZero},    // QUIC's alone
+    {"PACKETS_RETRANSMITTED", LogCommand::kZero},
+    {"ROUNDTRIP_DURATION", LogCommand::kNothing},    // QUIC's alone
+    {"VIRTUAL_CLUSTER_NAME", LogCommand::kNothing},  // Istio writes none
+    {"TLS_JA3_FINGERPRINT", LogCommand::kNothing},   // unless an inspector takes them, which is noted
+    {"TLS_JA4_FINGERPRINT", LogCommand::kNothing},
+    {"FILTER_STATE", LogCommand::kFilterState},
+    {"METADATA", LogCommand::kMetadata},
+    {"CLUSTER_METADATA", LogCommand::kMetadata},
+    {"UPSTREAM_METADATA", LogCommand::kMetadata},
+    {"DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_256", LogCommand::kChain, {}, LogParty::kClient, CertificatePart::kSha256},
+    {"DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_1", LogCommand::kChain, {}, LogParty::kClient, CertificatePart::kSha1},
+    {"DOWNSTREAM_PEER_CHAIN_SERIALS", LogCommand::kChain, {}, LogParty::kClient, CertificatePart::kSerial},
+    {"DOWNSTREAM_PEER_CERT", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kPem},
+    {"UPSTREAM_PEER_CERT", LogCommand::kCertificate, {}, LogParty::kUpstream, CertificatePart::kPem},
+    {"DOWNSTREAM_PEER_IP_SAN", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kIpAddresses},
+    {"DOWNSTREAM_LOCAL_IP_SAN", LogCommand::kCertificate, {}, LogParty::kOwn, CertificatePart::kIpAddresses},
+    {"DOWNSTREAM_TLS_SESSION_ID", LogCommand::kSessionId, {}, LogParty::kClient},
+    {"UPSTREAM_TLS_SESSION_ID", LogCommand::kSessionId, {}, LogParty::kUpstream},
     {"DOWNSTREAM_PEER_SUBJECT", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kSubject},
     {"DOWNSTREAM_PEER_ISSUER", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kIssuer},
     {"DOWNSTREAM_PEER_SERIAL", LogCommand::kCertificate, {}, LogParty::kClient, CertificatePart::kSerial},
@@ -180,8 +219,6 @@ constexpr KnownLogCommand kLogCommands[] = {
 
 // That Envoy has and the simulation has nothing to say about.
 constexpr std::string_view kUnmodelledLogCommands[] = {
-    "BYTES_RETRANSMITTED",
-    "CLUSTER_METADATA",
     "COMMON_DURATION",
     "CONNECTION_ID",
     "CUSTOM_FLAGS",
@@ -190,33 +227,16 @@ constexpr std::string_view kUnmodelledLogCommands[] = {
     "DOWNSTREAM_HEADER_BYTES_SENT",
     "DOWNSTREAM_LOCAL_CLOSE_REASON",
     "DOWNSTREAM_LOCAL_EMAIL_SAN",
-    "DOWNSTREAM_LOCAL_IP_SAN",
     "DOWNSTREAM_LOCAL_OTHERNAME_SAN",
-    "DOWNSTREAM_PEER_CERT",
-    "DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_1",
-    "DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_256",
-    "DOWNSTREAM_PEER_CHAIN_SERIALS",
     "DOWNSTREAM_PEER_EMAIL_SAN",
-    "DOWNSTREAM_PEER_IP_SAN",
     "DOWNSTREAM_PEER_OTHERNAME_SAN",
-    "DOWNSTREAM_TLS_SESSION_ID",
     "DOWNSTREAM_TRANSPORT_FAILURE_REASON",
-    "DOWNSTREAM_WIRE_BYTES_RECEIVED",
-    "DOWNSTREAM_WIRE_BYTES_SENT",
     "ENVIRONMENT",
-    "FILTER_STATE",
-    "METADATA",
     "REQUEST_HEADERS_BYTES",
     "REQUEST_TX_DURATION",
     "RESPONSE_HEADERS_BYTES",
     "RESPONSE_TRAILERS_BYTES",
-    "ROUNDTRIP_DURATION",
-    "START_TIME_LOCAL",
-    "STREAM_ID",
-    "TLS_JA3_FINGERPRINT",
-    "TLS_JA4_FINGERPRINT",
     "TRACE_ID",
-    "UNIQUE_ID",
     "UPSTREAM_CONNECTION_ID",
     "UPSTREAM_CONNECTION_POOL_READY_DURATION",
     "UPSTREAM_DETECTED_CLOSE_TYPE",
@@ -224,13 +244,9 @@ constexpr std::string_view kUnmodelledLogCommands[] = {
     "UPSTREAM_HEADER_BYTES_RECEIVED",
     "UPSTREAM_HEADER_BYTES_SENT",
     "UPSTREAM_LOCAL_CLOSE_REASON",
-    "UPSTREAM_METADATA",
-    "UPSTREAM_PEER_CERT",
-    "UPSTREAM_TLS_SESSION_ID",
-    "UPSTREAM_WIRE_BYTES_RECEIVED",
-    "UPSTREAM_WIRE_BYTES_SENT",
-    "VIRTUAL_CLUSTER_NAME",
 };
+
+constexpr std::string_view kPeerPrincipal = "io.istio.peer_principal", kLocalPrincipal = "io.istio.local_principal";
 
 // Whose values are secrets as a whole.
 constexpr std::string_view kSecretHeaders[] = {"authorization", "cookie", "proxy-authorization", "set-cookie"};
@@ -348,6 +364,22 @@ LogValue LogPath(const LogOperator& op, const AccessLogEntry& entry) {
   return LogText(op.text == "NQ" ? path->substr(0, path->find('?')) : *path);
 }
 
+std::string RequestIdText(uint64_t id) {
+  const uint64_t a = Mix64(id), b = Mix64(a);
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, a >> 16 & 0xffff, a & 0xfff,
+                     (b >> 48 & 0x3fff) | 0x8000, b & 0xffffffffffff);
+}
+
+// Who istio_authn found at either end. istio/proxy: source/extensions/filters/network/istio_authn/config.cc
+LogValue LogPrincipal(const LogOperator& op, const AccessLogEntry& entry, std::string* kept) {
+  constexpr std::string_view kSpiffe = "spiffe://";
+  const std::string_view who = op.text == kPeerPrincipal ? entry.client_uri : entry.server_uri;
+  if (op.other.empty() || !entry.principals_noted || !who.starts_with(kSpiffe)) return {};
+  if (op.other == "PLAIN") return LogText(who);
+  *kept = JsonText(nlohmann::json(std::string(who)));
+  return {LogValue::Kind::kJson, *kept};
+}
+
 LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::string* kept) {
   switch (op.command) {
     case LogCommand::kLiteral:
@@ -450,6 +482,46 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
                                              entry.upstream_session.own};
       return LogText(*kept = PartOfCertificate(of[static_cast<size_t>(op.party)], op.certificate, op.text));
     }
+    case LogCommand::kWireBytesReceived:
+    case LogCommand::kWireBytesSent: {
+      // What a request has on the wire depends on headers that nobody carries here.
+      const std::optional<uint64_t>& bytes =
+          op.command == LogCommand::kWireBytesSent ? entry.wire_sent : entry.wire_received;
+      return bytes ? LogNumber(*bytes, kept) : LogValue{};
+    }
+    case LogCommand::kStreamId:
+      if (entry.request != nullptr) {
+        const auto id = LoggedRequestHeader(entry, "x-request-id", kept);
+        return id ? LogText(*kept = std::string(*id)) : LogValue{};
+      }
+      return LogText(*kept = RequestIdText(Mix64(entry.connection_id)));
+    case LogCommand::kUniqueId:
+      return LogText(*kept = RequestIdText(Mix64(entry.connection_id) ^ Mix64(entry.request_id)));
+    case LogCommand::kZero:
+      return LogNumber(0, kept);
+    case LogCommand::kNothing:
+      return {};
+    case LogCommand::kChain:
+      if (entry.session.peer_chain == nullptr) return {};
+      kept->clear();
+      for (const auto& certificate : *entry.session.peer_chain)
+        *kept += (kept->empty() ? "" : ",") + PartOfCertificate(certificate.get(), op.certificate);
+      return LogText(*kept);
+    case LogCommand::kFilterState:
+      return LogPrincipal(op, entry, kept);
+    case LogCommand::kMetadata:
+      return LogText(op.text == "ROUTE"     ? entry.route_config
+                     : op.text == "CLUSTER" ? entry.cluster_config
+                     : op.text == "HOST"    ? entry.host_workload
+                                            : std::string_view());
+    case LogCommand::kSessionId: {
+      const uint64_t number = op.party == LogParty::kClient ? entry.session.number : entry.upstream_session.number;
+      if (number == 0) return {};
+      kept->clear();
+      // 32 bytes, which nobody can tell from others. BoringSSL: SSL3_SESSION_ID_SIZE
+      for (uint64_t part = 0; part < 4; ++part) *kept += fmt::format("{:016x}", Mix64(number + part));
+      return LogText(*kept);
+    }
     case LogCommand::kUpstreamProtocol:
       return LogText(entry.upstream_protocol);
     case LogCommand::kUpstreamTlsVersion:
@@ -461,6 +533,40 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
       return LogText(entry.upstream_host.empty() ? std::string_view() : entry.upstream_name);
   }
   return {};
+}
+
+// %METADATA(TYPE:...)%, %CLUSTER_METADATA(...)%, %UPSTREAM_METADATA(...)%: what a filter noted, and what istiod writes
+// into its resources. False: what is asked for is not simulated.
+// Envoy: source/extensions/formatter/metadata/metadata.cc
+bool ReadMetadata(std::string_view name, std::string_view argument, LogOperator* out) {
+  std::vector<std::string> path = absl::StrSplit(std::string(argument), ':');
+  std::string type = name == "CLUSTER_METADATA" ? "CLUSTER" : "UPSTREAM_HOST";
+  if (name == "METADATA") {
+    type = path.front();
+    path.erase(path.begin());
+  }
+  if (path.empty()) return false;
+  if (type == "DYNAMIC") {
+    out->command = LogCommand::kDynamicMetadata;
+    out->text = path.front();
+    out->path.assign(path.begin() + 1, path.end());
+    return true;
+  }
+  const bool config = path.size() == 2 && path[0] == "istio" && path[1] == "config";
+  const bool workload = path.size() == 2 && path[0] == "istio" && path[1] == "workload";
+  if (config && (type == "ROUTE" || type == "CLUSTER")) out->text = type;
+  if (workload && type == "UPSTREAM_HOST") out->text = "HOST";
+  return !out->text.empty();
+}
+
+// %FILTER_STATE(KEY:PLAIN)%; without a form it is a message, which principals were not before Istio 1.24 (Envoy 1.32).
+bool ReadFilterState(std::string_view argument, uint32_t minor, LogOperator* out) {
+  const std::vector<std::string> parts = absl::StrSplit(std::string(argument), ':');
+  out->text = parts.front();
+  if (out->text != kPeerPrincipal && out->text != kLocalPrincipal) return false;
+  const std::string form = parts.size() > 1 ? parts[1] : "TYPED";
+  if (form == "PLAIN" || (form == "TYPED" && minor >= 32)) out->other = form;
+  return form == "PLAIN" || form == "TYPED";
 }
 
 absl::Status RefusedFormat(std::string message) { return absl::InvalidArgumentError(message); }
@@ -527,6 +633,14 @@ absl::StatusOr<LogOperator> ParseLogCommand(std::string_view token, const Extens
             fmt::format("GrpcStatusFormatter only supports CAMEL_STRING, SNAKE_STRING or NUMBER. Got: {}", argument));
       out.text = argument;
       break;
+    case LogCommand::kMetadata:
+      if (!ReadMetadata(name, argument, &out))
+        extensions.NoteWithoutEffect("format operator", fmt::format("{}({})", name, argument));
+      break;
+    case LogCommand::kFilterState:
+      if (!ReadFilterState(argument, extensions.release().minor, &out))
+        extensions.NoteWithoutEffect("format operator", fmt::format("{}({})", name, argument));
+      break;
     case LogCommand::kDynamicMetadata: {
       out.path = absl::StrSplit(std::string(argument), ':');
       out.text = out.path.front();
@@ -587,12 +701,6 @@ void AppendText(const LogOperators& operators, bool omit_empty, const AccessLogE
   }
 }
 
-std::string RequestIdText(uint64_t id) {
-  const uint64_t a = Mix64(id), b = Mix64(a);
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, a >> 16 & 0xffff, a & 0xfff,
-                     (b >> 48 & 0x3fff) | 0x8000, b & 0xffffffffffff);
-}
-
 }  // namespace
 
 std::optional<std::string_view> LoggedRequestHeader(const AccessLogEntry& entry, std::string_view name,
@@ -648,6 +756,15 @@ std::string PartOfCertificate(const x509::Certificate* certificate, CertificateP
       return absl::StrJoin(certificate->sans().uris, ",");
     case CertificatePart::kDnsNames:
       return absl::StrJoin(certificate->sans().dns_names, ",");
+    case CertificatePart::kIpAddresses:
+      return absl::StrJoin(certificate->sans().ip_addresses, ",");
+    case CertificatePart::kPem: {
+      const std::string base64 = absl::Base64Escape(certificate->der());
+      std::string pem = "-----BEGIN CERTIFICATE-----\n";
+      for (size_t at = 0; at < base64.size(); at += 64) pem += base64.substr(at, 64) + "\n";
+      return absl::StrReplaceAll(pem + "-----END CERTIFICATE-----\n",
+                                 {{"\n", "%0A"}, {" ", "%20"}, {"+", "%2B"}, {"/", "%2F"}, {"=", "%3D"}});
+    }
     case CertificatePart::kSha256:
       SHA256(der, certificate->der().size(), digest.data());
       return hex(digest.data(), SHA256_DIGEST_LENGTH);

@@ -33,6 +33,8 @@ class Extensions;
 struct LoggedSession {
   std::string_view version, cipher;
   const x509::Certificate *peer = nullptr, *own = nullptr;
+  const std::vector<std::shared_ptr<const x509::Certificate>>* peer_chain = nullptr;  // the peer's leaf first
+  uint64_t number = 0;  // of the session, which its id is made of; 0: it has none
 };
 
 // What is known at the end of a request, or of a connection that carries none for its proxy. Views and pointers are
@@ -55,33 +57,49 @@ struct AccessLogEntry {
   std::string_view local_reply_body;                           // of a body that is about to be formatted
   bool text_body = false;                                      // a local reply with a body of its own
   std::optional<uint64_t> bytes_received = 0, bytes_sent = 0;  // nothing: not modelled
+  std::optional<uint64_t> wire_received, wire_sent;            // of a connection: what a tcp_proxy passed on
   std::optional<Duration> response_after;                      // until the upstream's answer came
   Duration response_took{};                                    // from then to its last byte
-  std::optional<uint64_t> wire_received, wire_sent;            // of a connection: what a tcp_proxy passed on
   std::optional<Duration> service_time;                        // the same, counted from the router's beginning
   uint32_t attempts = 0;
   SocketAddress upstream_host, upstream_remote, upstream_local;  // empty: unknown
   std::string_view cluster, cluster_stat_name, virtual_host, route, filter_chain, server_name;
   SocketAddress downstream_local, downstream_remote, downstream_peer;
+  uint64_t connection_id = 0;  // unlike all others of the world
   bool tls = false, tls13 = false, client_certificate = false;
+  bool principals_noted = false;  // by istio_authn
+  // Metadata "istio" of what was chosen: "config" of route and cluster, "workload" of the host; empty: none.
+  std::string_view route_config, cluster_config, host_workload;
   std::string_view client_uri, server_uri;  // SANs of the downstream session
   LoggedSession session, upstream_session;
   std::string_view upstream_protocol;  // of HTTP; empty: none was reached
   std::string_view upstream_name;      // of the host; empty: its address
   const DynamicMetadata* notes = nullptr;
   std::string_view hostname;
+  // Whose proxies said that they are at the other ends; null: none did.
+  const PeerInfo *downstream_peer_info = nullptr, *upstream_peer_info = nullptr;
 };
 
 // A request header as logs see it: with those that Envoy sets itself. `kept` holds what has to be made.
 std::optional<std::string_view> LoggedRequestHeader(const AccessLogEntry& entry, std::string_view name,
                                                     std::string* kept);
 std::optional<std::string_view> LoggedResponseHeader(const AccessLogEntry& entry, std::string_view name,
-  // Whose proxies said that they are at the other ends; null: none did.
-  const PeerInfo *downstream_peer_info = nullptr, *upstream_peer_info = nullptr;
                                                      std::string* kept);
 
 // What a certificate says, as Envoy prints it; empty: nothing. Envoy: source/common/tls/utility.cc
-enum class CertificatePart : uint8_t { kSubject, kIssuer, kSerial, kUris, kDnsNames, kSha256, kSha1, kBegins, kEnds };
+enum class CertificatePart : uint8_t {
+  kSubject,
+  kIssuer,
+  kSerial,
+  kUris,
+  kDnsNames,
+  kIpAddresses,
+  kSha256,
+  kSha1,
+  kBegins,
+  kEnds,
+  kPem,  // in the form of a query
+};
 std::string PartOfCertificate(const x509::Certificate* certificate, CertificatePart part,
                               std::string_view time_format = {});
 

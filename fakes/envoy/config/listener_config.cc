@@ -171,6 +171,11 @@ absl::Status AddListenerFilter(const listener_v3::ListenerFilter& filter, const 
     out->original_dst = true;
   } else if (is("TlsInspector", "envoy.filters.listener.tls_inspector")) {
     out->tls_inspector = true;
+    const absl::StatusOr<nlohmann::json> said = ConfigJson(filter.typed_config());
+    for (const char* const hash : {"enable_ja3_fingerprinting", "enable_ja4_fingerprinting"}) {
+      if (said.ok() && said->contains(hash))
+        extensions.NoteWithoutEffect("listener filter", fmt::format("TlsInspector.{}", hash));
+    }
     if (filter.has_filter_disabled()) out->tls_inspector_disabled = CompilePredicate(filter.filter_disabled());
   } else if (is("HttpInspector", "envoy.filters.listener.http_inspector")) {
     out->http_inspector = true;

@@ -29,7 +29,8 @@ const x509::Certificate* Leaf(const std::shared_ptr<const CertificateChain>& cha
 }
 
 LoggedSession SessionOf(const UpstreamSession& session) {
-  return {session.terms.version, session.terms.cipher, Leaf(session.server), Leaf(session.own)};
+  return {session.terms.version, session.terms.cipher, Leaf(session.server), Leaf(session.own), nullptr,
+          session.number};
 }
 
 }  // namespace
@@ -49,6 +50,7 @@ void DownstreamConnection::Describe(AccessLogEntry* entry) const {
     entry->server_name = flight_->sni;
   }
   if (chain_ != nullptr) entry->filter_chain = chain_->name;
+  entry->connection_id = static_cast<uint64_t>(id_);
   entry->tls = tls_;
   if (!tls_) return;
   const TlsClient* const client = flight_->tls.get();
@@ -57,8 +59,13 @@ void DownstreamConnection::Describe(AccessLogEntry* entry) const {
   entry->client_uri = client_identity_;
   entry->server_uri = server_identity_;
   const bool shown = !terms_.client_signature.empty();
-  entry->session = {terms_.version, terms_.cipher, shown ? peer_certificate().get() : nullptr,
-                    Leaf(server_certificate_)};
+  entry->principals_noted = peer_noted_ && shown;
+  entry->session = {terms_.version,
+                    terms_.cipher,
+                    shown ? peer_certificate().get() : nullptr,
+                    Leaf(server_certificate_),
+                    shown ? &client->certificate->certificates : nullptr,
+                    session_number_};
 }
 
 void DownstreamConnection::NoteFailure(ResponseFlags flags, std::string_view failure) {
@@ -111,6 +118,8 @@ void DownstreamConnection::FillLogEntry(AccessLogEntry* out) const {
   entry.upstream_name = log_->name;
   entry.upstream_session = SessionOf(log_->session);
   entry.cluster = log_->cluster;
+  entry.cluster_config = log_->cluster_config;
+  entry.host_workload = log_->endpoint_workload;
   entry.cluster_stat_name = log_->cluster_stat_name;
   entry.notes = &notes_;
 }
@@ -126,9 +135,14 @@ void Router::EntryOf(const Stream& s, AccessLogEntry* out) const {
   if (s.cluster != nullptr) {
     entry.cluster = s.cluster->config().name;
     entry.cluster_stat_name = s.cluster->config().alt_stat_name;
+    entry.cluster_config = s.cluster->config().config;
   }
   if (s.host != nullptr) entry.virtual_host = s.host->name;
-  if (s.route != nullptr) entry.route = s.route->name;
+  if (s.route != nullptr) {
+    entry.route = s.route->name;
+    entry.route_config = s.route->config;
+  }
+  if (s.upstream_host != nullptr) entry.host_workload = s.upstream_host->workload;
   if (s.upstream_host != nullptr) entry.upstream_host = entry.upstream_remote = s.upstream_host->address;
   if (const std::optional<IpAddress> source = ForwardedFor(*s.manager, *s.spec)) entry.downstream_remote = {*source, 0};
   entry.notes = &s.notes;
