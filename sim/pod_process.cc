@@ -122,6 +122,7 @@ void PodProcess::StartContainers() {
       if (Text(port, "protocol", "TCP") != "TCP") continue;
       const auto number = static_cast<uint16_t>(Number(port, "containerPort"));
       if (number == 0 || workload.ports.contains(number)) continue;
+      if (csr_ != nullptr && number == csr_->port()) continue;  // it listens for its own pod alone
       servers_.push_back(std::make_unique<envoysim::AppServer>(commons.plane->fabric(), *commons.host, *this));
       workload.ports[number] = servers_.back().get();
     }
@@ -192,6 +193,7 @@ absl::Status PodProcess::StartIstioCsr() {
   if (site_.observed) return absl::OkStatus();  // a record lacks its Secrets
   std::optional<IstioCsrSettings> settings = IstioCsrSettings::Of(pod_->body);
   if (!settings) return absl::OkStatus();
+  if (!settings->ends.empty()) return absl::InvalidArgumentError(EndsWith(settings->container, settings->ends));
   auto files = std::make_shared<PodFiles>(site_.cluster->api(), pod_, settings->container);
   const auto roots = [files, path = settings->roots_file] { return files->Read(path); };
   if (!settings->roots_file.empty() && !roots().ok()) {
@@ -199,11 +201,21 @@ absl::Status PodProcess::StartIstioCsr() {
                                            settings->container, settings->roots_file));
   }
   Commons& commons = *site_.commons;
-  IstioCsr::Parts parts{*commons.channels, host_, workload_, name_, commons.seed, nullptr, nullptr, roots};
-  parts.client = fakekube::MakeClient(site_.cluster->api(), host_, "istio-csr/" + name_, commons.seed, {});
-  parts.reviewer = std::make_unique<TokenReviews>(*commons.host, site_.cluster->api(), *site_.tokens);
+  auto rights = std::make_shared<OwnRights>(site_.cluster->api(), pod_->meta.ns,
+                                            Text(At(pod_->body, "spec"), "serviceAccountName"));
+  IstioCsr::Parts parts{*commons.channels, host_, workload_, name_, commons.seed, nullptr, nullptr, rights, roots};
+  parts.client = fakekube::MakeClient(site_.cluster->api(), host_, "istio-csr/" + name_, commons.seed, {},
+                                      [rights](const kube::AccessRequest& request) {
+                                        // It follows one request at a time, and asks for that right itself.
+                                        const bool follows = request.resource == "certificaterequests" &&
+                                                             (request.verb == "list" || request.verb == "watch");
+                                        return follows ? absl::OkStatus() : rights->Ask(request);
+                                      });
+  parts.reviewer = std::make_unique<TokenReviews>(*commons.host, site_.cluster->api(), *site_.tokens, [rights] {
+    return rights->Ask({"", "create", "authentication.k8s.io", "tokenreviews", "", ""});
+  });
   csr_ = std::make_unique<IstioCsr>(std::move(parts), *std::move(settings));
-  commons.network->at(workload_).ports[csr_->port()] = csr_->acceptor();
+  if (csr_->acceptor() != nullptr) commons.network->at(workload_).ports[csr_->port()] = csr_->acceptor();
   csr_->Start([this] { TellReady(); });
   return absl::OkStatus();
 }

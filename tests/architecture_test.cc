@@ -236,7 +236,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"sim/inputs/kinds", {"core", "fakes", "sim"}},
       {"sim/mending", {"core", "fakes/kube/store"}},
       {"sim/remote", {"core", "fakes"}},
-      {"sim/signing", {"core", "fakes", "sim/network"}},
+      {"sim/signing", {"core", "fakes", "sim/network", "sim/remote"}},
       {"sim/webhooks", {"core", "fakes"}},
       {"sim/upgrade", {"core", "fakes/kube"}},
       {"sim/invariants", {"core", "fakes", "sim"}},

@@ -259,7 +259,13 @@ kube::ObjectRef WithoutCa(const Mesh& mesh, const MeshCluster& cluster) {
 // What istio-csr logs, with the value of its chart that decides (istio-csr: pkg/server/auth.go, pkg/certmanager).
 void ExplainIstioCsr(const std::string& complaint, Findings& findings) {
   const auto says = [&](std::string_view what) { return complaint.find(what) != complaint.npos; };
-  if (says("kube client")) {
+  if (says("error running cert-manager-istio-csr")) {
+    findings.Explain("istio-csr ends at its start, again and again, and signs nothing",
+                     "mend that argument, or the value of its chart that makes it");
+  } else if (says("is forbidden: User ")) {
+    findings.Explain("istio-csr's ServiceAccount lacks a right that its chart gives it",
+                     "bind the ClusterRole and the Roles of its chart to the account that its pod runs as");
+  } else if (says("kube client")) {
     findings.Explain("istio-csr reviews tokens of the one cluster that its --cluster-id names, and signs for no other",
                      "give it the CLUSTER_ID of its cluster's pods: app.server.clusterID, as global.multiCluster."
                      "clusterName of istiod");

@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "core/base/text/go_duration.h"
 #include "core/kube/safe_text.h"
 #include "fakes/envoy/tls/tls.h"
 #include "fakes/kube/objects/conditions.h"
@@ -21,8 +22,6 @@ constexpr kube::ResourceKind kRequests{"cert-manager.io", "v1", "CertificateRequ
 constexpr kube::ResourceKind kConfigMaps{"", "v1", "ConfigMap", "configmaps"};
 constexpr Duration kFirstRetry = 1s, kLastRetry = 30s;
 constexpr const char* kIdentities = "istio.cert-manager.io/identities";
-
-std::string GoSeconds(Duration d) { return fmt::format("{}s", std::max<int64_t>(d / 1s, 1)); }
 
 std::string Decoded(const json& status, std::string_view field) {
   std::string out;
@@ -75,7 +74,7 @@ void IstioCsr::Start(std::function<void()> changed) {
   requests_.Start();
   const auto begin = [this] {
     if (!Issuer()) return;
-    if (settings_.makes_istiod_certificate) MakeIstiodCertificate();
+    if (settings_.makes_istiod_certificate && MayLead()) MakeIstiodCertificate();
     if (!ready() && fetching_.empty()) FetchServingCertificate();
   };
   if (settings_.issuer_map.empty()) return begin();
@@ -111,7 +110,7 @@ void IstioCsr::Ask(const std::string& csr_pem, const std::string& identities, Du
       {"metadata",
        {{"name", name}, {"namespace", settings_.certificate_namespace}, {"annotations", {{kIdentities, identities}}}}},
       {"spec",
-       {{"duration", GoSeconds(lifetime)},
+       {{"duration", GoDurationText(lifetime / 1ns)},
         {"isCA", false},
         {"request", absl::Base64Escape(csr_pem)},
         {"usages", json::array({"client auth", "server auth"})},
@@ -123,13 +122,31 @@ void IstioCsr::Ask(const std::string& csr_pem, const std::string& identities, Du
     if (it == waiting_.end()) return;
     OnSigned call = std::move(it->second.done);
     waiting_.erase(it);
-    call(absl::Status(why.code(), fmt::format("failed to create CertificateRequest: {}", Message(why))));
+    call(why);
   };
   if (!object.ok()) return failed(object.status());
   if (identities.empty()) fetching_ = name;
-  parts_.client->Apply(*std::move(object), WhileAlive([failed](absl::StatusOr<kube::ObjectRef> stored) {
-    if (!stored.ok()) failed(stored.status());
+  parts_.client->Apply(*std::move(object), WhileAlive([this, name, failed](absl::StatusOr<kube::ObjectRef> stored) {
+    if (!stored.ok())
+      return failed(absl::Status(stored.status().code(),
+                                 fmt::format("failed to create CertificateRequest: {}", Message(stored.status()))));
+    if (const absl::Status may = MayFollow(name); !may.ok()) failed(may);
   }));
+}
+
+// istio-csr: pkg/certmanager/certmanager.go, waitForCertificateRequest(), which watches the one request and gets it;
+// here an informer stands for both.
+absl::Status IstioCsr::MayFollow(const std::string& name) const {
+  constexpr const char* kWatcher = "failed to build watcher for CertificateRequest";
+  for (const auto& [verb, words] :
+       {std::pair("watch", kWatcher), std::pair("get", "failed to get CertificateRequest")}) {
+    const absl::Status may =
+        parts_.rights->Ask({"", verb, "cert-manager.io", "certificaterequests", settings_.certificate_namespace, name});
+    if (may.ok()) continue;
+    return absl::PermissionDeniedError(fmt::format("failed to wait for CertificateRequest {}/{} to be signed: {}: {}",
+                                                   settings_.certificate_namespace, name, words, Message(may)));
+  }
+  return absl::OkStatus();
 }
 
 void IstioCsr::Look(const kube::Object& request) {
@@ -164,12 +181,16 @@ absl::StatusOr<std::string> IstioCsr::Roots(const std::string& ca) const {
 }
 
 void IstioCsr::FetchServingCertificate() {
+  if (!settings_.no_request.empty()) return Retry(absl::InvalidArgumentError(settings_.no_request));
   const x509::KeyPairRef key =
       x509::KeyPair::Derive(parts_.seed, fmt::format("istio-csr/{}/{}", parts_.name, ++fetched_));
   Ask(x509::CreateCsr(*key, {}, settings_.serving_names), {}, settings_.serving_lifetime,
       [this, key](const absl::StatusOr<Signed>& answer) {
         fetching_.clear();
-        const absl::Status taken = answer.ok() ? TakeServingCertificate(*answer, key) : answer.status();
+        const absl::Status taken =
+            answer.ok() ? TakeServingCertificate(*answer, key)
+                        : absl::Status(answer.status().code(),
+                                       fmt::format("failed to sign serving certificate: {}", Message(answer.status())));
         taken.ok() ? changed_() : Retry(taken);
       });
 }
@@ -189,12 +210,28 @@ absl::Status IstioCsr::TakeServingCertificate(const Signed& answer, x509::KeyPai
   tls_ = nullptr;
   // Renewed when two thirds of its life are over (istio-csr: pkg/tls/tls.go).
   if (left > Duration::zero()) parts_.host.RunAfter(left / 3 * 2, WhileAlive([this] { FetchServingCertificate(); }));
-  if (fetched_ == 1 || !other) {
-    namespaces_.Start();
-  } else {
-    namespaces_.OnBundleChanged();
-  }
+  if (leads_ && other) namespaces_.OnBundleChanged();
+  if (!std::exchange(stands_, true) && settings_.ends_when_serving.empty()) Lead();
   return absl::OkStatus();
+}
+
+// Alone it leads as soon as it may write the lease, and leaders alone write roots (istio-csr: cmd/app/app.go,
+// LeaderElection; client-go: tools/leaderelection, which tries again for ever).
+void IstioCsr::Lead() {
+  leads_ = MayLead();
+  if (leads_) return namespaces_.Start();
+  parts_.host.RunAfter(kLastRetry, WhileAlive([this] { Lead(); }));
+}
+
+bool IstioCsr::MayLead() const {
+  bool may = true;
+  for (const auto& [verb, name] :
+       {std::pair("get", "istio-csr"), std::pair("create", ""), std::pair("update", "istio-csr")}) {
+    const absl::Status asked =
+        parts_.rights->Ask({"", verb, "coordination.k8s.io", "leases", settings_.leader_namespace, name});
+    may = may && asked.ok();
+  }
+  return may;
 }
 
 void IstioCsr::Retry(const absl::Status& why) {
@@ -207,6 +244,7 @@ void IstioCsr::Retry(const absl::Status& why) {
 
 std::string IstioCsr::Trouble() const {
   if (ready()) return "";
+  if (serving_.key != nullptr) return EndsWith(settings_.container, settings_.ends_when_serving);
   if (!Issuer()) {
     return fmt::format("istio-csr waits for an issuer: ConfigMap {}/{} is not there, and --issuer-enabled is false",
                        settings_.issuer_map_namespace, settings_.issuer_map);
@@ -222,9 +260,18 @@ std::string IstioCsr::Trouble() const {
 
 absl::Status IstioCsr::complaint() const {
   if (!ready()) return absl::UnavailableError(Trouble());
+  if (const std::string forbidden = Forbidden(); !forbidden.empty()) return absl::PermissionDeniedError(forbidden);
   if (refused_.empty()) return absl::OkStatus();
   return absl::UnauthenticatedError(
       fmt::format("istio-csr sends {} away: {}", refused_.begin()->first, refused_.begin()->second));
+}
+
+// What keeps it from its work although it is ready: that its own requests were refused it tells of those.
+std::string IstioCsr::Forbidden() const {
+  const std::string words = parts_.rights->refusal();
+  const bool of_requests = words.starts_with("certificaterequests") || words.starts_with("tokenreviews");
+  if (words.empty() || (of_requests && !refused_.empty())) return "";
+  return fmt::format("istio-csr is refused by its API server: {}", words);
 }
 
 // istio-csr: pkg/istiodcert/worker.go.
@@ -247,8 +294,8 @@ void IstioCsr::MakeIstiodCertificate() {
                        {"dnsNames", std::move(names)},
                        {"uris", json::array({identity})},
                        {"secretName", IstioCsrSettings::kIstiodSecret},
-                       {"duration", settings_.istiod_lifetime},
-                       {"renewBefore", settings_.istiod_renew_before},
+                       {"duration", GoDurationText(settings_.istiod_lifetime / 1ns)},
+                       {"renewBefore", GoDurationText(settings_.istiod_renew_before / 1ns)},
                        {"issuerRef", ReferenceTo(issuer)}}}};
   absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(body);
   if (object.ok()) parts_.client->Apply(*std::move(object), [](const absl::StatusOr<kube::ObjectRef>&) {});

@@ -5,8 +5,8 @@
 // pkg/istiodcert.
 //
 // Fault model: an issuer that is not there, or does not answer, leaves it unready, and it tries again ever more seldom;
-// one that signs under other roots than its own (--root-ca-file) is refused. Its right to do what it does at its API
-// server is not asked for.
+// one that signs under other roots than its own (--root-ca-file) is refused. What it may not do at its API server it
+// does not do, and says so (sim/signing/own_rights.h). Arguments that cannot be end it.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@
 #include "core/security/namespace_controller.h"
 #include "sim/network/channel.h"
 #include "sim/signing/istio_csr_settings.h"
+#include "sim/signing/own_rights.h"
 
 namespace wavetank::sim {
 
@@ -42,6 +43,7 @@ class IstioCsr {
     uint64_t seed = 0;
     std::unique_ptr<kube::Client> client;
     std::unique_ptr<kube::TokenReviewer> reviewer;  // of its cluster
+    std::shared_ptr<OwnRights> rights;              // whom `client` and `reviewer` ask, too
     // What --root-ca-file holds, now.
     std::function<absl::StatusOr<std::string>()> roots_file;
   };
@@ -50,13 +52,14 @@ class IstioCsr {
 
   // `changed`: whether it is ready.
   void Start(std::function<void()> changed);
-  bool ready() const { return serving_.key != nullptr; }
+  bool ready() const { return serving_.key != nullptr && settings_.ends_when_serving.empty(); }
   // Why it is not, as it logs that; empty: it is.
   std::string Trouble() const;
   // Why it is not, or whom it sent away last, and why, as it logs that; OK: nobody who has not been served since.
   absl::Status complaint() const;
 
-  envoysim::Acceptor* acceptor() { return &server_; }
+  // Null: nobody but its own pod reaches it.
+  envoysim::Acceptor* acceptor() { return settings_.serves_itself ? nullptr : &server_; }
   uint16_t port() const { return settings_.port; }
 
   // A client's certificate, if it shows one, ends in its roots.
@@ -83,6 +86,10 @@ class IstioCsr {
   void MakeIstiodCertificate();
   // A CertificateRequest, followed until it is answered.
   void Ask(const std::string& csr_pem, const std::string& identities, Duration lifetime, OnSigned done);
+  absl::Status MayFollow(const std::string& name) const;
+  std::string Forbidden() const;
+  void Lead();
+  bool MayLead() const;
   void Look(const kube::Object& request);
   absl::StatusOr<std::string> Roots(const std::string& ca) const;
   void Sign(const std::string& identity, const security::CertificateRequestMessage& request,
@@ -111,6 +118,7 @@ class IstioCsr {
   absl::StatusOr<x509::TrustBundleRef> trusted_ = absl::FailedPreconditionError("no roots yet");  // the same, read
   std::shared_ptr<const envoysim::TlsServer> tls_;
   security::NamespaceController namespaces_;
+  bool stands_ = false, leads_ = false;  // for election, and elected
   security::AuthenticationManager authentication_;
   std::map<std::string, std::string> refused_;  // by cluster ID or identity
   ChannelServer server_;

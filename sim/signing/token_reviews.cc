@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "core/base/status.h"
 #include "fakes/kube/client/client.h"
+#include "fmt/format.h"
 
 namespace wavetank::sim {
 
@@ -28,6 +30,9 @@ void TokenReviews::Review(const std::string& token, const std::vector<std::strin
     return;
   }
   absl::StatusOr<kube::TokenClaims> claims = ReviewToken(api_, tokens_, fate, token, audiences, host_.Now());
+  // istio: security/pkg/k8s/tokenreview/k8sauthn.go, ValidateK8sJwt().
+  if (absl::Status may = permit_(); !may.ok())
+    claims = absl::Status(may.code(), fmt::format("could not get a token review: {}", Message(may)));
   host_.RunAfter(fakekube::ClientLatency().request + fate.delay + fate.retry_after,
                  [done = std::move(done), claims = std::move(claims)]() mutable { done(std::move(claims)); });
 }

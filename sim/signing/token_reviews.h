@@ -1,7 +1,9 @@
 // The token reviews that a server of a pod asks of its own cluster's API server.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -19,9 +21,10 @@ absl::StatusOr<kube::TokenClaims> ReviewToken(const fakekube::ApiServer& api, co
 
 class TokenReviews final : public kube::TokenReviewer {
  public:
-  // All outlive it.
-  TokenReviews(Host& host, const fakekube::ApiServer& api, const kube::TokenAuthority& tokens)
-      : host_(host), api_(api), tokens_(tokens) {}
+  // All outlive it. `permit`: whether the server may ask for one.
+  TokenReviews(Host& host, const fakekube::ApiServer& api, const kube::TokenAuthority& tokens,
+               std::function<absl::Status()> permit)
+      : host_(host), api_(api), tokens_(tokens), permit_(std::move(permit)) {}
   void Review(const std::string& token, const std::vector<std::string>& audiences,
               absl::AnyInvocable<void(absl::StatusOr<kube::TokenClaims>)> done) override;
 
@@ -29,6 +32,7 @@ class TokenReviews final : public kube::TokenReviewer {
   Host& host_;
   const fakekube::ApiServer& api_;
   const kube::TokenAuthority& tokens_;
+  const std::function<absl::Status()> permit_;
 };
 
 }  // namespace wavetank::sim

@@ -372,5 +372,97 @@ TEST_F(SignedByIstioCsr, AgentsDoNotBelieveAServerOfAnotherName) {
   EXPECT_THAT(Trouble(), HasSubstr("x509: certificate is valid for"));
 }
 
+// What its chart binds to its account, but for one resource.
+json RoleWithout(const char* kind, const char* left_out) {
+  json rules = json::array();
+  const auto may = [&](const char* group, const char* resource) {
+    if (std::string_view(resource) == left_out) return;
+    rules.push_back({{"apiGroups", json::array({group})},
+                     {"resources", json::array({resource})},
+                     {"verbs", json::array({"get", "list", "watch", "create", "update", "delete"})}});
+  };
+  may("", "configmaps");
+  may("", "namespaces");
+  may("authentication.k8s.io", "tokenreviews");
+  may("cert-manager.io", "certificaterequests");
+  may("coordination.k8s.io", "leases");
+  return {{"apiVersion", "rbac.authorization.k8s.io/v1"},
+          {"kind", kind},
+          {"metadata", {{"name", "signer"}}},
+          {"rules", std::move(rules)}};
+}
+
+class RightsOfIstioCsr : public SignedByIstioCsr {
+ protected:
+  void Bind(const char* left_out) {
+    Begin();
+    ClusterIssuer();
+    Put(RoleWithout("ClusterRole", left_out));
+    Put({{"apiVersion", "rbac.authorization.k8s.io/v1"},
+         {"kind", "ClusterRoleBinding"},
+         {"metadata", {{"name", "signer"}}},
+         {"roleRef", {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "ClusterRole"}, {"name", "signer"}}},
+         {"subjects", json::array({{{"kind", "ServiceAccount"}, {"name", "default"}, {"namespace", kNs}}})}});
+    Csr(json::array());
+    IstiodWithoutCa();
+    Sleep();
+  }
+};
+
+TEST_F(RightsOfIstioCsr, ThatItsChartGivesAreEnough) {
+  Bind("");
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+  EXPECT_THAT(world_->Complaints(), IsEmpty());
+}
+
+TEST_F(RightsOfIstioCsr, WithoutTokenReviewsItBelievesNobody) {
+  Bind("tokenreviews");
+  EXPECT_THAT(Trouble(), HasSubstr("code = Unauthenticated desc = request authenticate failure"));
+  EXPECT_THAT(world_->Complaints(),
+              testing::Contains(HasSubstr("could not get a token review: tokenreviews.authentication.k8s.io is "
+                                          "forbidden: User \"system:serviceaccount:cert-manager:default\"")));
+}
+
+TEST_F(RightsOfIstioCsr, WithoutCertificateRequestsItNeverServes) {
+  Bind("certificaterequests");
+  EXPECT_THAT(world_->Complaints(),
+              testing::Contains(HasSubstr("failed to sign serving certificate: failed to create CertificateRequest: "
+                                          "certificaterequests.cert-manager.io is forbidden")));
+}
+
+TEST_F(RightsOfIstioCsr, WithoutTheLeaseItWritesNoRoots) {
+  Bind("leases");
+  EXPECT_THAT(Trouble(), HasSubstr("configmap \"istio-ca-root-cert\" not found"));
+  EXPECT_THAT(world_->Complaints(), testing::Contains(HasSubstr("leases.coordination.k8s.io is forbidden")));
+}
+
+TEST_F(SignedByIstioCsr, AnArgumentThatCannotBeEndsIt) {
+  Begin();
+  ClusterIssuer();
+  Csr(json::array({"--max-client-certificate-duration=1d"}));
+  Settle();
+  EXPECT_THAT(world_->Complaints(),
+              testing::Contains(HasSubstr("ends: \"error running cert-manager-istio-csr\" err=\"invalid argument")));
+}
+
+TEST_F(SignedByIstioCsr, AnAddressThatCannotBeEndsItWhenItWouldServe) {
+  Begin();
+  ClusterIssuer();
+  Csr(json::array({"--serving-address=0.0.0.0:99999999"}));
+  Settle();
+  EXPECT_THAT(world_->Complaints(), testing::Contains(HasSubstr("listen tcp: address 99999999: invalid port")));
+}
+
+// It signs for less than no time, as it is told, and believes no such certificate itself.
+TEST_F(SignedByIstioCsr, ANegativeLifetimeIsOverBeforeItBegins) {
+  Begin();
+  ClusterIssuer();
+  Csr(json::array({"--max-client-certificate-duration=-5m"}));
+  IstiodWithoutCa();
+  Sleep();
+  EXPECT_THAT(Trouble(), HasSubstr("failed to parse and verify signed certificate from issuer"));
+  EXPECT_THAT(world_->Complaints(), testing::Contains(HasSubstr("against the current mesh roots")));
+}
+
 }  // namespace
 }  // namespace wavetank::sim

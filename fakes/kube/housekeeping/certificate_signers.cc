@@ -170,8 +170,11 @@ absl::StatusOr<Granted> GrantFor(const ApiServer& api, const kube::Object& reque
   wanted.subject = csr->subject;
   for (const auto* names : {&csr->sans.uris, &csr->sans.dns_names, &csr->sans.ip_addresses})
     wanted.sans.insert(wanted.sans.end(), names->begin(), names->end());
-  wanted.not_before = now;
-  wanted.not_after = wanted.not_before + SaidLifetime(spec);
+  // As it is said, even where that is over before it begins (cert-manager: pkg/util/pki,
+  // GenerateTemplateFromCertificateRequest): then here it began a second before.
+  const Duration said = ParseGoDuration(Text(spec, "duration")).value_or(kDefaultLifetime);
+  wanted.not_after = now + std::clamp<Duration>(said, -bounds::kInputDuration, bounds::kInputDuration);
+  wanted.not_before = said > Duration::zero() ? now : wanted.not_after - 1s;
   wanted.is_ca = At(spec, "isCA") == true;
   const auto leaf = x509::Certificate::Issue(wanted, csr->public_key, *by->chain.front(), *by->key);
   if (!leaf.ok()) return leaf.status();
