@@ -229,12 +229,12 @@ const std::vector<Rule>& AnnotationRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"IST0107", "MisplacedAnnotation", Level::kWarning, "nothing reads it there", "move it to where it is read",
        "istio/istio#11854", Misplaced},
-      {"IST0108", "UnknownAnnotation", Level::kWarning, "nothing reads it", "mend the name, or leave it out", "",
-       Unknown},
+      {"IST0108", "UnknownAnnotation", Level::kWarning, "nothing reads it", "mend the name, or leave it out",
+       "istio/istio#24632", Unknown},
       {"WT140", "LoadBalancerSettingUnread", Level::kWarning, "the address comes from any pool", "mend the name",
        "openshift/openshift-docs#34728", LoadBalancerSettingUnread, false},
       {"IST0125", "InvalidAnnotation", Level::kError, "istiod refuses to inject the pod, and it is not made",
-       "mend the value", "", Invalid},
+       "mend the value", "istio/istio#45810", Invalid},
   };
   return *rules;
 }
@@ -256,27 +256,6 @@ void EachInjected(const Mesh& mesh, const MeshCluster& cluster, Fn fn) {
 
 // Ports of a proxy's own that kubelets may ask (istio.io, application requirements).
 bool IsProxysHealthPort(int64_t port) { return port == 15020 || port == 15021 || port == 15090; }
-
-// Its arguments or variables say the number, and so what listens there ("--health-probe-bind-address=:8081").
-bool IsTold(const json& container, int64_t number) {
-  const std::string digits = std::to_string(number);
-  const auto says = [&](const std::string& text) {
-    for (size_t at = text.find(digits); at != text.npos; at = text.find(digits, at + 1)) {
-      const size_t after = at + digits.size();
-      const bool begins = at == 0 || !absl::ascii_isdigit(static_cast<unsigned char>(text[at - 1]));
-      const bool ends = after == text.size() || !absl::ascii_isdigit(static_cast<unsigned char>(text[after]));
-      if (begins && ends) return true;
-    }
-    return false;
-  };
-  for (const char* words : {"command", "args"}) {
-    for (const json& word : Items(At(container, words))) {
-      if (says(TextOf(word))) return true;
-    }
-  }
-  const json& variables = Items(At(container, "env"));
-  return std::any_of(variables.begin(), variables.end(), [&](const json& v) { return says(Text(v, "value")); });
-}
 
 // kubernetes: pkg/kubelet/prober, ResolveContainerPort: a name must be one of the container's ports. A number that a
 // container which names its ports leaves out may be served all the same, and mostly is not.

@@ -139,7 +139,15 @@ void RefusedByIstiod(const Mesh& mesh, Findings& findings) {
   }
 }
 
-// A finding of more than a note about something of the Service's or the client's namespace, or of Istio's own.
+// Gateways run there.
+bool HoldsGateway(const Mesh& mesh, std::string_view ns) {
+  const auto pods = mesh.world().Pods();
+  return std::any_of(pods.begin(), pods.end(),
+                     [&](const sim::PodProcess* pod) { return pod->router() && pod->pod()->meta.ns == ns; });
+}
+
+// A finding of more than a note about something of the Service's or the client's namespace, of Istio's own, or, if it
+// is an error, of gateways'.
 bool Explained(const Mesh& mesh, const RequestOutcome& request, const std::vector<Finding>& before) {
   return std::any_of(before.begin(), before.end(), [&](const Finding& f) {
     if (f.rule->level == Level::kInfo || f.rule->code == "WT801" || !f.rule->fails_requests) return false;
@@ -148,6 +156,7 @@ bool Explained(const Mesh& mesh, const RequestOutcome& request, const std::vecto
     const size_t begin = object.find(' '), end = object.find('/');
     if (begin == object.npos || end == object.npos) return true;  // of no namespace
     const std::string_view ns = object.substr(begin + 1, end - begin - 1);
+    if (f.rule->level == Level::kError && HoldsGateway(mesh, ns)) return true;
     return ns.empty() || ns == request.ns || ns == request.client_ns || mesh.HoldsControlPlane(ns) ||
            std::any_of(mesh.clusters().begin(), mesh.clusters().end(),
                        [&](const auto& cluster) { return cluster->root_namespace == ns; });

@@ -390,7 +390,7 @@ const std::vector<Rule>& AuthorizationRules() {
        "`wavetank why MESH --from CLIENT --to HOST:PORT` tells the rule; silence this if nobody shall call it",
        "KanishJebaMathewM/Truxify#7681", RefusesEverybody, false},
       {"WT593", "AuditOfNobody", Level::kInfo, "AUDIT marks requests for a plugin",
-       "use ALLOW or DENY, or bring a plugin", "", AuditOfNobody, false},
+       "use ALLOW or DENY, or bring a plugin", "deckhouse/deckhouse#10204", AuditOfNobody, false},
       {"WT566", "AuthorizationByServicePort", Level::kError, "a sidecar knows the port that its pod is called at",
        "name the pods' port", "istio/api#3075", PortsOfServices},
   };

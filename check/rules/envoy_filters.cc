@@ -618,7 +618,7 @@ const std::vector<Rule>& EnvoyFilterRules() {
        "mend the match: version, context, cluster, listener", "istio/istio#19185", WithoutEffect},
       {"WT594", "ExtensionConfigMissing", Level::kError,
        "a listener waits for all that its filters ask the ADS stream for, or answers 500 meanwhile",
-       "add the EXTENSION_CONFIG, with the filter's name", "", ExtensionsMissing},
+       "add the EXTENSION_CONFIG, with the filter's name", "istio/istio#38313", ExtensionsMissing},
       {"WT599", "FilterAsksNobody", Level::kError,
        "what the filter asks fails, and it refuses or passes requests as it is told to for that case",
        "add the cluster by a patch of its own, or name one that istiod makes (outbound|PORT||HOST)", "",

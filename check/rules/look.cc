@@ -69,6 +69,26 @@ bool HoldsFor(const MeshCluster& primary, std::string_view of, const std::option
   return HoldsFor(primary, of, selector ? *selector : *kAll, pod);
 }
 
+bool IsTold(const nlohmann::json& container, int64_t port) {
+  const std::string digits = std::to_string(port);
+  const auto says = [&](const std::string& text) {
+    for (size_t at = text.find(digits); at != text.npos; at = text.find(digits, at + 1)) {
+      const size_t after = at + digits.size();
+      const bool begins = at == 0 || !absl::ascii_isdigit(static_cast<unsigned char>(text[at - 1]));
+      const bool ends = after == text.size() || !absl::ascii_isdigit(static_cast<unsigned char>(text[after]));
+      if (begins && ends) return true;
+    }
+    return false;
+  };
+  for (const char* words : {"command", "args"}) {
+    for (const json& word : Items(At(container, words))) {
+      if (says(TextOf(word))) return true;
+    }
+  }
+  const json& variables = Items(At(container, "env"));
+  return std::any_of(variables.begin(), variables.end(), [&](const json& v) { return says(Text(v, "value")); });
+}
+
 const nlohmann::json& WorkloadSelectorOf(const kube::Object& object) {
   const nlohmann::json& spec = At(object.body, "spec");
   if (object.kind == "Gateway") return At(spec, "selector");

@@ -60,6 +60,9 @@ bool SomeTemplate(const Mesh& mesh, const MeshCluster& cluster, const std::strin
 // asks for mounts.
 bool SidecarHasFile(const sim::PodProcess& pod, const std::string& path);
 
+// Its arguments or variables say the number of a port, and so what listens there ("--health-probe-bind-address=:8081").
+bool IsTold(const nlohmann::json& container, int64_t port);
+
 // The labels by which an object of Istio's selects workloads; null: it selects none.
 const nlohmann::json& WorkloadSelectorOf(const kube::Object& object);
 

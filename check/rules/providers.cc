@@ -366,8 +366,8 @@ const std::vector<Rule>& ProviderRules() {
        "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full",
        "istio/istio#52149, #37829", ProviderUnknown},
       {"WT742", "TagOverrideUnread", Level::kWarning, "proxies measure without the tag, or with a value that is none",
-       "write an expression of CEL: request.host, 'a text', has(request.headers['x']) ? ... : 'none'", "",
-       TagOverridesUnread, false},
+       "write an expression of CEL: request.host, 'a text', has(request.headers['x']) ? ... : 'none'",
+       "istio/istio#57577", TagOverridesUnread, false},
       // istiod: pilot/pkg/security/authz/builder, "default-deny-all-due-to-bad-CUSTOM-action"
       {"WT567", "AuthorizerNotFound", Level::kError, "istiod denies every request of the policy's workloads",
        "mend the provider's name or service in meshConfig.extensionProviders; a Service is named in full",

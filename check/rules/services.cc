@@ -16,6 +16,7 @@
 #include "fmt/ranges.h"
 #include "scenarios/language/yaml_reader.h"
 #include "sim/network/corefile.h"
+#include "sim/signing/istio_csr_settings.h"
 
 namespace wavetank::check {
 namespace {
@@ -101,9 +102,23 @@ void KindsDiffer(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// istioctl: pkg/config/analysis/analyzers/util/config.go, IsIstioControlPlane(): gateways' Services, too.
+bool IsIstiosOwn(const kube::Object& service) {
+  const auto release = service.meta.labels.find("release");
+  return service.meta.labels.contains("istio") || (release != service.meta.labels.end() && release->second == "istio");
+}
+
+// Agents alone ask it, and no proxy stands between.
+bool LeadsToIstioCsr(const Mesh& mesh, const Found& f) {
+  const auto pods = Behind(mesh, *f.cluster, *f.object);
+  return std::any_of(pods.begin(), pods.end(),
+                     [](const auto* pod) { return sim::IstioCsrSettings::Of(pod->pod()->body).has_value(); });
+}
+
 void PortNames(const Mesh& mesh, Findings& findings) {
   for (const auto& [name, found] : Namesakes(mesh)) {
     for (const Found& f : found) {
+      if (IsIstiosOwn(*f.object) || LeadsToIstioCsr(mesh, f)) continue;
       for (const kube::ServicePort& port : f.service->ports) {
         if (port.protocol != "TCP" || ProtocolOf(port) != pilot::Protocol::kUnsupported) continue;
         if (!port.app_protocol.empty()) continue;  // an application protocol of others
@@ -249,6 +264,8 @@ void TargetPortNotDeclared(const Mesh& mesh, Findings& findings) {
             declares = true;
             any = any || c.container_port == kube::TargetPortOf(port, kube::ParsePod(*pod->pod()));
           }
+          for (const json& container : Items(At(pod->pod()->body, {"spec", "containers"})))
+            any = any || IsTold(container, kube::TargetPortOf(port, kube::ParsePod(*pod->pod())));
         }
         const bool named = !port.target_port_name.empty();
         if (any || pods.empty() || (!declares && !named)) continue;

@@ -265,6 +265,20 @@ std::string CountText(const json& value) { return value.is_string() ? TextOf(val
 
 // By what it says, not by pods that happen to be unwell: as many must stay as there are to be
 // (kubernetes: pkg/controller/disruption, whose result its status holds).
+// As Istio's charts make it for what they install: one pod to begin with, of which an autoscaler may make more
+// (manifests/charts, poddisruptionbudget.yaml and autoscale.yaml). Everybody who installs Istio as documented has it.
+bool IsAsInstalled(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& budget, const std::string& whose) {
+  if (!budget.meta.labels.contains("operator.istio.io/component")) return false;
+  if (NumberOf(At(budget.body, {"spec", "minAvailable"})) != 1) return false;
+  const auto scalers = mesh.List(cluster, "HorizontalPodAutoscaler", budget.meta.ns);
+  return std::any_of(scalers.begin(), scalers.end(), [&](const kube::ObjectRef& scaler) {
+    const json& spec = At(scaler->body, "spec");
+    const json& to = At(spec, "scaleTargetRef");
+    return fmt::format("{} {}/{}", Text(to, "kind"), budget.meta.ns, Text(to, "name")) == whose &&
+           NumberOf(At(spec, "maxReplicas")) > 1;
+  });
+}
+
 void DrainsBlocked(const Mesh& mesh, Findings& findings) {
   for (const auto& cluster : mesh.clusters()) {
     // kubernetes: pkg/registry/core/pod/rest/eviction.go refuses to evict a pod of two budgets.
@@ -296,6 +310,7 @@ void DrainsBlocked(const Mesh& mesh, Findings& findings) {
       const json& status = At(budget->body, "status");
       const int64_t expected = Number(status, "expectedPods"), desired = Number(status, "desiredHealthy");
       if (pods == 0 || expected == 0 || desired < expected) continue;
+      if (expected == 1 && IsAsInstalled(mesh, *cluster, *budget, whose)) continue;
       const bool most = !At(spec, "maxUnavailable").is_null();
       const std::string says = most ? "maxUnavailable " + CountText(At(spec, "maxUnavailable"))
                                     : "minAvailable " + CountText(At(spec, "minAvailable"));

@@ -96,6 +96,24 @@ std::set<std::string> NamespacesOf(const Mesh& mesh, const MeshCluster& cluster,
   return out;
 }
 
+// Of its client's pods. One that selects pods comes before the namespace's own (istiod:
+// pilot/pkg/model/push_context.go, getSidecarScope).
+bool HoldsForFlow(const Mesh& mesh, const MeshCluster& cluster, const config::ConfigMeta& meta,
+                  const config::Sidecar& spec, const scenario::FlowSpec& flow) {
+  const auto selects = [](const config::Sidecar& each, const sim::PodProcess& pod) {
+    return each.workload_selector && Selects(*each.workload_selector, pod.pod()->meta.labels);
+  };
+  const auto pods = mesh.ServedPods(cluster);
+  return std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+    if (pod->app() != flow.from_app || pod->pod()->meta.ns != meta.ns) return false;
+    if (spec.workload_selector) return selects(spec, *pod);
+    const auto& all = cluster.configs.Sidecars();
+    return std::none_of(all.begin(), all.end(), [&](const config::SidecarRef& other) {
+      return other->meta.ns == meta.ns && selects(other->spec, *pod);
+    });
+  });
+}
+
 void HidesRemoteService(const Mesh& mesh, Findings& findings) {
   EachSidecar(mesh, [&](const MeshCluster& cluster, const auto& sidecar) {
     const std::set<std::string> of = NamespacesOf(mesh, cluster, sidecar.meta, sidecar.spec);
@@ -129,14 +147,15 @@ void HidesRemoteService(const Mesh& mesh, Findings& findings) {
     for (const scenario::FlowSpec& flow : mesh.scenario().flows) {
       const MeshCluster* from = mesh.Find(flow.from_cluster);
       if (from == nullptr || from->control_plane != cluster.name || flow.from_namespace != sidecar.meta.ns) continue;
-      if (sidecar.spec.workload_selector) continue;
+      if (!HoldsForFlow(mesh, cluster, sidecar.meta, sidecar.spec, flow)) continue;
       const std::string host = flow.host.find(".svc") == flow.host.npos && flow.host.find('.') != flow.host.npos
                                    ? flow.host + ".svc.cluster.local"
                                    : FullHost(flow.host, flow.from_namespace);
       const pilot::ServiceRef service = ServiceOf(cluster, host);
-      if (service == nullptr || service->attributes.ns == sidecar.meta.ns ||
-          Imports(sidecar.spec, sidecar.meta.ns, *service))
-        continue;
+      // Of its own namespace that was said above, but of one that selects pods.
+      const bool own =
+          service != nullptr && !sidecar.spec.workload_selector && service->attributes.ns == sidecar.meta.ns;
+      if (service == nullptr || own || Imports(sidecar.spec, sidecar.meta.ns, *service)) continue;
       findings.Add(cluster, sidecar.meta, fmt::format("hides {}, which flow {} asks for", host, flow.name));
     }
   });
@@ -245,7 +264,7 @@ const std::vector<Rule>& SidecarRules() {
       {"IST0110", "ConflictingSidecarWorkloadSelectors", Level::kError, "one Sidecar holds for a pod",
        "let one select it", "istio/istio#24741", TwoSelectOnePod},
       {"IST0111", "MultipleSidecarsWithoutWorkloadSelectors", Level::kError, "one Sidecar holds for a namespace",
-       "leave one of them", "", TwoWithoutSelector},
+       "leave one of them", "istio/istio#18468", TwoWithoutSelector},
       {"WT521", "SidecarHidesRemoteService", Level::kError,
        "requests for it go to the passthrough cluster, and end nowhere", "add the host to egress.hosts",
        "istio/istio#23828", HidesRemoteService},

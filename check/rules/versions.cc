@@ -133,6 +133,14 @@ std::pair<Place, std::string> SplitNote(const std::string& note) {
   return {{note.substr(0, colon), line}, note.substr(end + 2)};
 }
 
+constexpr std::string_view kUnreadable = "istiod cannot read ";
+
+bool IsRefused(const Mesh& mesh, const BroughtObject& brought) {
+  return std::any_of(mesh.refused().begin(), mesh.refused().end(), [&](const RefusedObject& each) {
+    return each.cluster == brought.cluster && NameOf(*each.object) == NameOf(brought);
+  });
+}
+
 void Unread(const Mesh& mesh, Findings& findings) {
   for (const std::string& note : mesh.notes()) {
     auto [place, text] = SplitNote(note);
@@ -143,6 +151,8 @@ void Unread(const Mesh& mesh, Findings& findings) {
                      [&, &at = place](const BroughtObject& b) { return b.file == at.file && b.line == at.line; });
     if (of == mesh.brought().end()) {
       findings.Add("", "", place, text);
+    } else if (!text.starts_with(kUnreadable) && text.find(kUnreadable) != text.npos && IsRefused(mesh, *of)) {
+      continue;  // its webhook says so (WT534), and the object is not there
     } else {
       findings.Add(of->cluster, NameOf(*of), place, text);
     }

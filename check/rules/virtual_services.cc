@@ -868,7 +868,7 @@ const std::vector<Rule>& VirtualServiceRules() {
   static const auto* const rules = new std::vector<Rule>{
       {"WT749", "AnyOriginWithCredentials", Level::kWarning,
        "browsers send cookies along to an origin that is named back", "name the origins, or leave allowCredentials out",
-       "", AnyOriginWithCredentials, false},
+       "istio/istio#59026", AnyOriginWithCredentials, false},
       {"WT504", "FaultInjected", Level::kWarning, "what was injected for a test stays until it is taken out",
        "remove fault from the route", "", FaultsLeft},
       {"WT505", "DelegateNotFound", Level::kError, "a delegate that is missing takes its route with it",

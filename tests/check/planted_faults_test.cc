@@ -86,6 +86,7 @@ constexpr PlantedFault kFaults[] = {
     {"sidecars-of-one-namespace", "IST0111"},
     {"sidecars-of-one-pod", "IST0110"},
     {"sidecar-hides", "WT521"},
+    {"sidecar-of-pods-hides", "WT521"},
     {"sidecar-typo", "WT522"},
     {"policy-of-nothing", "IST0127"},
     {"filter-refused", "WT532"},
@@ -1047,6 +1048,59 @@ webhooks:
 )");
   EXPECT_THAT(Codes(result), testing::IsEmpty());
   EXPECT_EQ(FindingOf(LintFault("webhook-of-nobody"), "WT109"), nullptr);
+}
+
+// Its webhook's words are enough.
+TEST(Lint, AnEnvoyFilterOfAnUnknownTypeIsToldOnce) {
+  const LintResult result = LintManifest("unknown-type", R"(
+apiVersion: networking.istio.io/v1alpha3
+kind: EnvoyFilter
+metadata: {name: limits, namespace: sample}
+spec:
+  configPatches:
+    - applyTo: HTTP_FILTER
+      match: {context: SIDECAR_INBOUND}
+      patch:
+        operation: INSERT_FIRST
+        value: {name: limits, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.luaa.v3.Lua}}
+)");
+  ASSERT_NE(FindingOf(result, "WT534"), nullptr) << testing::PrintToString(Codes(result));
+  EXPECT_EQ(FindingOf(result, "IST0133"), nullptr) << testing::PrintToString(Codes(result));
+}
+
+// What is wrong with a gateway explains the requests that fail behind it, wherever it stands.
+TEST(Lint, RequestsThatFailAreExplainedByAGatewayOutsideOfIstiosNamespace) {
+  const std::string folder = testing::TempDir() + "/gateways-elsewhere";
+  MeshSource source;
+  for (const std::string n : {"1", "2"}) {
+    fs::create_directories(folder + "/cluster" + n);
+    source.clusters.push_back({"cluster" + n, {folder + "/cluster" + n}, "", "", true});
+    for (const std::string& file :
+         {"network" + n, std::string("istiod"), "eastwest-network" + n, std::string("expose-services"),
+          std::string("sample"), std::string("helloworld-service"), "helloworld-v" + n, std::string("sleep")}) {
+      std::ifstream in(kRoot + "/scenarios/manifests/" + file + ".yaml");
+      std::ostringstream text;
+      text << in.rdbuf();
+      std::string yaml = text.str();
+      if (file == "eastwest-network" + n || file == "expose-services") {
+        for (size_t at = yaml.find("istio-system"); at != std::string::npos; at = yaml.find("istio-system"))
+          yaml.replace(at, 12, "edge");
+        if (n == "2" && file != "expose-services") yaml.replace(yaml.rfind("    topology"), 12, "    topologi");
+      }
+      std::ofstream(folder + "/cluster" + n + "/" + file + ".yaml") << yaml;
+    }
+    std::ofstream(folder + "/cluster" + n + "/edge.yaml")
+        << "apiVersion: v1\nkind: Namespace\nmetadata: {name: edge}\n";
+  }
+  absl::StatusOr<SettledMesh> settled = BringToRest(source);
+  ASSERT_TRUE(settled.ok()) << settled.status();
+  const Mesh mesh(*std::move(settled));
+  LintOptions options;
+  options.unix_now = kNow;
+  const absl::StatusOr<LintResult> result = Lint(mesh, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NE(FindingOf(*result, "WT101"), nullptr) << testing::PrintToString(Codes(*result));
+  EXPECT_EQ(FindingOf(*result, "WT801"), nullptr) << testing::PrintToString(Codes(*result));
 }
 
 TEST(Lint, ABudgetThatLetsOnePodGoIsNoFault) {
