@@ -1,10 +1,13 @@
 #include "replay/secret_source.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_split.h"
+#include "core/base/status.h"
 #include "fakes/kube/objects/manifest.h"
 #include "fmt/format.h"
 #include "replay/secrets.h"
@@ -57,6 +60,32 @@ absl::StatusOr<SecretSource> SecretSource::Load(const std::vector<std::string>& 
     }
   }
   return out;
+}
+
+const absl::StatusOr<SecretSource>& SecretSource::OfEnvironment() {
+  static const auto* const source = [] {
+    const char* const said = std::getenv("WAVETANK_SECRETS");
+    const std::vector<std::string> paths = absl::StrSplit(said == nullptr ? "" : said, ':', absl::SkipEmpty());
+    return new absl::StatusOr<SecretSource>(Load(paths));
+  }();
+  return *source;
+}
+
+absl::Status RestoreSecrets(const LogHeader& header, const SecretSource& secrets, LogInput* input) {
+  const bool of_client = input->kind.starts_with("xds") || input->kind == "certificateRequest";
+  if (of_client || header.IsRecording()) {
+    secrets.Restore(&input->body).IgnoreError();
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<SecretSource>& own = SecretSource::OfEnvironment();
+  if (secrets.empty() && !own.ok()) return own.status();
+  const absl::Status restored = (secrets.empty() ? *own : secrets).Restore(&input->body);
+  if (restored.ok()) return restored;
+  return absl::FailedPreconditionError(fmt::format(
+      "logs hold no private keys, so the replay of this one needs the manifests with the keys of {}, just as they "
+      "were: --secrets FILE or FOLDER of `wavetank replay`, WAVETANK_SECRETS=FILE or FOLDER of every verb (or a run "
+      "with --keep-secrets)",
+      Message(restored)));
 }
 
 void SecretSource::Add(const nlohmann::json& value) {

@@ -42,7 +42,7 @@ absl::Status WorldTarget::Start(const LogHeader& header, Sink sink) {
   if (!world.ok()) return world.status();
   world_ = *std::move(world);
   if (!log_.empty()) world_->kernel().run().set_reproduce("wavetank replay " + ShellWord(log_));
-  recording_ = header.IsRecording();
+  header_ = header;
   sim::Kernel& kernel = world_->kernel();
   // What the world's making emitted was not recorded either: a log's events count from there.
   const uint64_t made = kernel.digest().records();
@@ -69,16 +69,9 @@ absl::Status WorldTarget::Start(const LogHeader& header, Sink sink) {
 }
 
 absl::Status WorldTarget::Do(const LogInput& input) {
-  // What real clients say is replayed as it was written down, whatever they put into it.
-  const bool of_client = input.kind.rfind("xds", 0) == 0 || input.kind == "certificateRequest";
-  nlohmann::json body = input.body;
-  if (const absl::Status restored = secrets_.Restore(&body); !restored.ok() && !of_client && !recording_) {
-    return absl::FailedPreconditionError(fmt::format(
-        "logs hold no private keys, so the replay of this one needs the manifests with the keys of {}, just "
-        "as they were: --secrets FILE or FOLDER",
-        Message(restored)));
-  }
-  const absl::StatusOr<sim::Input> again = sim::Input::Parse(input.kind, body);
+  LogInput whole = input;
+  if (absl::Status restored = RestoreSecrets(header_, secrets_, &whole); !restored.ok()) return restored;
+  const absl::StatusOr<sim::Input> again = sim::Input::Parse(whole.kind, whole.body);
   if (!again.ok()) return again.status();
   // What a live world refused when it was recorded changed nothing then, and is refused again.
   world_->Do(*again).IgnoreError();

@@ -51,7 +51,7 @@ class WorldTarget final : public ReplayTarget {
   SecretSource secrets_;
   std::string log_;
   std::unique_ptr<sim::World> world_;
-  bool recording_ = false;
+  LogHeader header_;
   std::vector<std::string> more_invariants_;
   std::vector<std::unique_ptr<sim::InvariantWatch>> watches_;
 };

@@ -10,6 +10,7 @@
 #include "core/base/text/shell_word.h"
 #include "fmt/format.h"
 #include "replay/recorder.h"
+#include "replay/secret_source.h"
 #include "replay/secrets.h"
 #include "replay/world_target.h"
 #include "sim/inputs/input.h"
@@ -82,6 +83,11 @@ absl::StatusOr<Story> LoadStory(const std::string& path) {
     switch (*item) {
       case replay::LogReader::Item::kInput:
         story.inputs.push_back((*log)->input());
+        if (const absl::Status whole = replay::RestoreSecrets(story.header, {}, &story.inputs.back()); !whole.ok()) {
+          return absl::Status(whole.code(), fmt::format("{}: {}: {}", path,
+                                                        replay::Describe(story.inputs.back(), story.header.Beginning()),
+                                                        Message(whole)));
+        }
         story.end = story.inputs.back().at;
         break;
       case replay::LogReader::Item::kCheckpoint:

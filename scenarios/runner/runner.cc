@@ -13,6 +13,7 @@
 #include "core/base/text/shell_word.h"
 #include "fakes/envoy/envoy.h"
 #include "replay/event_log.h"
+#include "replay/secret_source.h"
 #include "replay/world_recorder.h"
 #include "scenarios/actions/action.h"
 #include "scenarios/answers/address_names.h"
@@ -175,7 +176,10 @@ class ScenarioRun final : public WorldView {
       Run(input.at);
       if (measure && last) out.actions.push_back(DescribeInput(input));
       last = input.at;
-      const absl::StatusOr<sim::Input> parsed = sim::Input::Parse(input.kind, input.body);
+      replay::LogInput whole = input;
+      const absl::Status restored = replay::RestoreSecrets(log.header(), {}, &whole);
+      const absl::StatusOr<sim::Input> parsed =
+          restored.ok() ? sim::Input::Parse(whole.kind, whole.body) : absl::StatusOr<sim::Input>(restored);
       if (!parsed.ok()) {
         return absl::Status(
             parsed.status().code(),

@@ -596,6 +596,25 @@ TEST_F(InstallationTest, ThePageOfVariablesIsWhatIsPrinted) {
   EXPECT_EQ(Call("istiod-variables --page").output, page.str());
 }
 
+// It would be of another mesh, which never comes up.
+TEST_F(InstallationTest, ALogWhoseSecretsAreNotThereIsRunAgainByNoVerb) {
+  Write("c1/remote.yaml", Call("create-remote-secret --cluster c2").output);
+  Write("scenario.yaml", "name: secrets\nclusters:\n- name: c1\n  manifests: [c1]\n- name: c2\n  manifests: [c2]\n");
+  const std::string log = (folder_ / "run.wtlog").string();
+  ASSERT_EQ(Call("run " + folder_.string() + " -o " + log).code, 0);
+  for (const std::string verb : {"state ", "why --failed ", "ps ", "check ", "run --from "}) {
+    const Ran without = Call(verb + log);
+    EXPECT_EQ(without.code, 2) << verb;
+    EXPECT_THAT(without.error, AllOf(HasSubstr("Secret istio-system/istio-remote-secret-c2"),
+                                     HasSubstr("WAVETANK_SECRETS=FILE or FOLDER")))
+        << verb;
+  }
+  setenv("WAVETANK_SECRETS", (folder_ / "c1").c_str(), 1);
+  for (const std::string verb : {"state ", "why --failed ", "ps ", "check ", "run --from "})
+    EXPECT_EQ(Call(verb + log).code, 0) << verb;
+  unsetenv("WAVETANK_SECRETS");
+}
+
 TEST_F(InstallationTest, ProcessesOfALogHaveLogs) {
   const std::string log = (folder_ / "run.wtlog").string();
   ASSERT_EQ(Call("run " + kMainStory + " --until 20s -o " + log).code, 0);
