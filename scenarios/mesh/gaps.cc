@@ -89,6 +89,14 @@ bool BringsRemoteSecrets(const std::vector<json>& objects) {
   return std::any_of(objects.begin(), objects.end(), IsRemoteSecret);
 }
 
+bool BringsRoots(const std::vector<json>& objects, const SystemNamespaceSet& system) {
+  return std::any_of(objects.begin(), objects.end(), [&](const json& object) {
+    const json& meta = At(object, "metadata");
+    return Text(object, "kind") == "Secret" && Text(meta, "name") == "cacerts" &&
+           system.contains(Text(meta, "namespace"));
+  });
+}
+
 CutOut TakeCutOut(std::vector<json>* objects, const SystemNamespaceSet& system) {
   CutOut out;
   std::erase_if(*objects, [&](const json& object) {

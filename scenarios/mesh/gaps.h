@@ -25,6 +25,9 @@ std::string ClusterIdOfProxies(const std::vector<nlohmann::json>& objects);
 bool IsRemoteSecret(const nlohmann::json& object);
 bool BringsRemoteSecrets(const std::vector<nlohmann::json>& objects);
 
+// Secret cacerts, which istiod signs with, or believes the roots of.
+bool BringsRoots(const std::vector<nlohmann::json>& objects, const SystemNamespaceSet& system);
+
 // What somebody cut out of a dump before it was given away (fakes/kube/objects/dumped.h), and a mesh does not run
 // without.
 struct CutOut {

@@ -121,11 +121,6 @@ class ScenarioRun final : public WorldView {
       if (!Rest(world_->Now() + kStartLimit) && !Cut()) NoteUnrest("the mesh has not settled", &start_notes_);
     }
     for (const std::string& complaint : world_->Complaints()) start_notes_.push_back(complaint);
-    if (!scenario_.ca_said && scenario_.ca != CaPlan::kSelfSigned && scenario_.mending.Does(sim::Mend::kRoots, true)) {
-      for (const ClusterSpec& cluster : scenario_.clusters) {
-        if (cluster.primary()) world_->Mended(sim::Mend::kRoots, cluster.name);
-      }
-    }
     for (const auto& [what, cluster] : start.mended) world_->Mended(what, cluster);
     for (std::string& line : world_->LeftOut()) start_notes_.push_back(std::move(line));
     for (std::string& line : NotesOfOtherReleases(*world_)) start_notes_.push_back(std::move(line));

@@ -187,7 +187,10 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
       out.phases[0].insert(out.phases[0].begin(), ApplyObject{cluster.name, LabelledNamespace(MainOf(own), network)});
     }
     const bool roots = scenario.ca_said || scenario.mending.Does(sim::Mend::kRoots, true);
-    const bool plugs_in = ((scenario.ca != CaPlan::kSelfSigned && roots) || cut.roots) && cluster.primary();
+    const bool own_roots = !scenario.ca_said && BringsRoots(*objects, own);
+    const bool plugs_in =
+        ((scenario.ca != CaPlan::kSelfSigned && roots && !own_roots) || cut.roots) && cluster.primary();
+    if (plugs_in && !scenario.ca_said && !cut.roots) out.mended.insert({sim::Mend::kRoots, cluster.name});
     const PlugInCa plugged{cluster.name, scenario.ca == CaPlan::kOwnRoots ? "root-" + cluster.name : "root"};
     // Where it belongs is known by the istiod, if that is elsewhere.
     const bool elsewhere = MainOf(own) != sim::kSystemNamespace;
@@ -200,6 +203,13 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     }
     if (plugs_in && elsewhere) out.phases[0].push_back(plugged);
     out.phases[0].push_back(Install{cluster.name});
+  }
+  // Nor is its missing cacerts filled in, unless that is asked for.
+  if (brings_control_plane && !scenario.ca_said && !chosen(sim::Mend::kRoots)) {
+    std::erase_if(out.phases[0], [&](const sim::Input& input) {
+      const auto* plugged = input.As<PlugInCa>();
+      return plugged != nullptr && out.mended.erase({sim::Mend::kRoots, plugged->cluster}) > 0;
+    });
   }
   // A mesh of which one cluster brings its control plane is no sketch: another one that lacks it lacks it.
   if (brings_control_plane && !scenario.mending.chosen()) {

@@ -55,9 +55,6 @@ class Surveyor {
     absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(MakeWorldOptions(scenario_));
     if (!world.ok()) return world.status();
     world_ = *std::move(world);
-    for (const ClusterSpec& cluster : scenario_.clusters) {
-      if (scenario_.ca != CaPlan::kSelfSigned && cluster.primary()) world_->Mended(sim::Mend::kRoots, cluster.name);
-    }
     for (const auto& [what, cluster] : plan->start.mended) world_->Mended(what, cluster);
     for (const std::vector<sim::Input>& phase : plan->start.phases) {
       Say("applying manifests");

@@ -84,13 +84,6 @@ absl::Status Session::Start() {
     if (!world.RunUntilSettled(world.Now() + kStartLimit)) notes_.emplace_back("the mesh has not settled");
   }
   for (const std::string& complaint : world.Complaints()) notes_.push_back(complaint);
-  const scenario::Scenario& scenario = options_.scenario;
-  if (!scenario.ca_said && scenario.ca != scenario::CaPlan::kSelfSigned &&
-      scenario.mending.Does(sim::Mend::kRoots, true)) {
-    for (const scenario::ClusterSpec& cluster : scenario.clusters) {
-      if (cluster.primary()) world.Mended(sim::Mend::kRoots, cluster.name);
-    }
-  }
   for (const auto& [what, cluster] : options_.start.mended) world.Mended(what, cluster);
   for (std::string& line : world.LeftOut()) notes_.push_back(std::move(line));
   for (const std::string& proxy : world.Unready()) notes_.push_back("not ready: " + proxy);

@@ -52,6 +52,26 @@ TEST_F(InstallationTest, WhatWasFilledInIsSaid) {
                                 HasSubstr("mended clusterID (c1, c2): ")));
 }
 
+// Nor does a scenario get the cacerts that its own control planes lack, or is it said of those that are there.
+TEST_F(InstallationTest, AScenariosOwnControlPlanesGetNoRoots) {
+  const std::string istiod = kInstalledManifests + "istiod.yaml";
+  std::ifstream in(istiod);
+  std::string own((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  own.replace(own.find("          ports:"), 16, "          env: [{name: CLUSTER_ID, value: c1}]\n          ports:");
+  Write("c1/istiod.yaml", own);
+  const std::string clusters = "name: roots\nclusters:\n- name: c1\n  manifests: [c1]\n";
+  Write("scenario.yaml", clusters);
+  EXPECT_THAT(Call("run " + folder_.string() + " --until 1s").output, Not(HasSubstr("mended roots")));
+  Write("scenario.yaml", clusters + "mend: roots\n");
+  EXPECT_THAT(Call("run " + folder_.string() + " --until 1s").output, HasSubstr("mended roots (c1)"));
+  std::filesystem::remove(folder_ / "c1/istiod.yaml");
+  Write("c1/cacerts.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: cacerts, namespace: istio-system}\nstringData: {ca-cert.pem: "
+        "none}\n");
+  Write("scenario.yaml", clusters);
+  EXPECT_THAT(Call("run " + folder_.string() + " --until 1s").output, Not(HasSubstr("mended roots")));
+}
+
 // As Helm's own scaffold writes them: recommended labels, and a target port by name.
 TEST_F(InstallationTest, ApplicationsOfChartsSendAndAnswerToo) {
   constexpr char kChart[] = R"(apiVersion: v1
