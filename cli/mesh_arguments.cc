@@ -6,10 +6,13 @@
 
 #include "cli/recorder.h"
 #include "core/base/status.h"
+#include "fakes/kube/objects/manifest.h"
 #include "fmt/format.h"
 #include "scenarios/language/date.h"
 #include "scenarios/language/install_setting.h"
 #include "scenarios/language/yaml_reader.h"
+#include "scenarios/mesh/installer_files.h"
+#include "scenarios/reader/read_scenario.h"
 
 namespace wavetank::cli {
 
@@ -41,7 +44,8 @@ absl::StatusOr<scenario::Moment> ParseMomentOf(const char* option, const std::st
 void MeshArguments::AddTo(CLI::App* verb, const char* folder, const char* help) {
   verb->add_option(folder, folders, help);
   verb->add_option("--cluster", clusters, "NAME=FILE..., any number of times");
-  verb->add_option("--control-plane", control_planes, "NAME=PRIMARY for a cluster without an istiod of its own");
+  verb->add_option("--control-plane", control_planes, "NAME=PRIMARY for a cluster without an istiod of its own")
+      ->allow_extra_args(false);
   verb->add_option("-n,--namespace", ns, "Of objects that name none");
   verb->add_option("--set", install,
                    "[CLUSTER:][FILE:]PATH=VALUE as of `istioctl install --set`, any number of times, over the "
@@ -72,17 +76,8 @@ void AddMending(CLI::App* verb, std::string* mend, std::string* date) {
 void AddSettings(CLI::App* verb, std::vector<std::string>* settings) {
   verb->add_option("--set", *settings,
                    "PATH=VALUE, any number of times, in the place of what the scenario says: "
-                   "timing.istiod.debounce_after=50ms, flows.NAME.rate=200/s, steps.NAME.do.0.scale.replicas=3");
-}
-
-absl::StatusOr<std::vector<scenario::Setting>> ReadSettings(const std::vector<std::string>& texts) {
-  std::vector<scenario::Setting> out;
-  for (const std::string& text : texts) {
-    absl::StatusOr<scenario::Setting> setting = scenario::ParseSetting(text);
-    if (!setting.ok()) return absl::InvalidArgumentError(fmt::format("--set {}", Message(setting.status())));
-    out.push_back(*std::move(setting));
-  }
-  return out;
+                   "timing.istiod.debounce_after=50ms, flows.NAME.rate=200/s, steps.NAME.do.0.scale.replicas=3; or "
+                   "CLUSTER:[FILE:]PATH=VALUE, as of `istioctl install --set`, over an IstioOperator of its manifests");
 }
 
 absl::Status TakeMending(const std::string& mend, const std::string& date, sim::Mending* mending,
@@ -165,6 +160,98 @@ absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() c
       return absl::InvalidArgumentError(
           fmt::format("--set {}: neither a cluster nor a file of manifests is called {}", setting, name));
     }
+  }
+  return out;
+}
+
+namespace {
+
+// Fields of an IstioOperator's spec which a scenario does not have (istio: operator/pkg/apis/istio/v1alpha1).
+constexpr std::string_view kOfOperatorsAlone[] = {"addonComponents",
+                                                  "compatibilityVersion",
+                                                  "components",
+                                                  "defaultRevision",
+                                                  "hub",
+                                                  "installPackagePath",
+                                                  "namespace",
+                                                  "revision",
+                                                  "tag",
+                                                  "unvalidatedValues",
+                                                  "values"};
+
+std::vector<std::string> PathsOf(const scenario::ClusterSpec& cluster) {
+  std::vector<std::string> out;
+  for (const scenario::ManifestSpec& manifest : cluster.manifests) {
+    if (!manifest.path.empty()) out.push_back(manifest.path);
+  }
+  return out;
+}
+
+// To the clusters of the scenario that the text means. False: it means none, and is the scenario's own.
+absl::StatusOr<bool> GiveInstallSetting(const std::string& text, scenario::Scenario* scenario) {
+  const auto [name, setting] = scenario::SplitInstallSetting(text);
+  const std::string_view first = std::string_view(setting).substr(0, setting.find_first_of(".=["));
+  const bool of_operators =
+      std::find(std::begin(kOfOperatorsAlone), std::end(kOfOperatorsAlone), first) != std::end(kOfOperatorsAlone);
+  if (name.empty() && !of_operators) return false;
+  bool taken = false;
+  for (scenario::ClusterSpec& cluster : scenario->clusters) {
+    const std::vector<std::string> paths = PathsOf(cluster);
+    const bool has = std::any_of(paths.begin(), paths.end(), [](const std::string& path) {
+      return fakekube::AnyMentions(path, {"IstioOperator"});
+    });
+    if (cluster.name != name && !(name.empty() ? has : HasFile(paths, name))) continue;
+    if (absl::Status given = scenario::GiveSettings({cluster.name == name ? setting : text}, &cluster); !given.ok())
+      return given;
+    taken = true;
+  }
+  if (taken || (!of_operators && scenario->FindCluster(name) == nullptr && name.find('.') != name.npos)) return taken;
+  if (!name.empty()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--set {}: neither a cluster of the scenario nor a file of its manifests is called {}", text, name));
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("--set {}: {} is an IstioOperator's, and no cluster's manifests hold one; CLUSTER:{} installs Istio "
+                  "there by these settings alone",
+                  text, first, text));
+}
+
+}  // namespace
+
+absl::StatusOr<scenario::Scenario> LoadScenarioWith(const std::string& path,
+                                                    const std::vector<scenario::ClusterSpec>& mesh,
+                                                    const std::vector<std::string>& settings) {
+  std::vector<scenario::Setting> own;
+  std::vector<std::string> of_installations;
+  for (const std::string& text : settings) {
+    absl::StatusOr<bool> install = false;
+    const bool may = !scenario::SplitInstallSetting(text).name.empty() ||
+                     std::any_of(std::begin(kOfOperatorsAlone), std::end(kOfOperatorsAlone),
+                                 [&](std::string_view field) { return text.starts_with(field); });
+    if (may) {
+      // Whether it means an installation the scenario's clusters and files say.
+      absl::StatusOr<scenario::Scenario> before = scenario::LoadScenario(path, mesh, {});
+      if (!before.ok()) return before;
+      install = GiveInstallSetting(text, &*before);
+    }
+    if (!install.ok()) return install.status();
+    if (*install) {
+      of_installations.push_back(text);
+      continue;
+    }
+    absl::StatusOr<scenario::Setting> setting = scenario::ParseSetting(text);
+    if (!setting.ok()) return absl::InvalidArgumentError(fmt::format("--set {}", Message(setting.status())));
+    own.push_back(*std::move(setting));
+  }
+  absl::StatusOr<scenario::Scenario> out = scenario::LoadScenario(path, mesh, own);
+  if (!out.ok() || of_installations.empty()) return out;
+  if (!mesh.empty()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--set {}: is of an installation, and the log of --from brings its own; leave it out", of_installations[0]));
+  }
+  for (const std::string& text : of_installations) {
+    if (const absl::StatusOr<bool> given = GiveInstallSetting(text, &*out); !given.ok()) return given.status();
+    out->settings.push_back(text);
   }
   return out;
 }

@@ -41,8 +41,11 @@ absl::Status TakeMending(const std::string& mend, const std::string& date, sim::
 
 // --set PATH=VALUE, any number of times.
 void AddSettings(CLI::App* verb, std::vector<std::string>* settings);
-// InvalidArgument: one is none.
-absl::StatusOr<std::vector<scenario::Setting>> ReadSettings(const std::vector<std::string>& texts);
+// scenario::LoadScenario() with them. "[CLUSTER:][FILE:]PATH=VALUE" is laid over an IstioOperator, as `istioctl install
+// --set` would, where CLUSTER or FILE is the scenario's, or PATH begins with a field that only IstioOperators have.
+absl::StatusOr<scenario::Scenario> LoadScenarioWith(const std::string& path,
+                                                    const std::vector<scenario::ClusterSpec>& mesh,
+                                                    const std::vector<std::string>& settings);
 
 // Whether a scenario is meant rather than manifests: a folder with a scenario.yaml, or a file whose top level has
 // clusters or steps and no kind.

@@ -147,8 +147,6 @@ absl::Status CheckMetrics(const RunArguments& a) {
 
 // Every input is read before the first one runs, so that a typo in the last costs no waiting.
 absl::StatusOr<std::vector<scenario::Scenario>> LoadAll(const RunArguments& a, const std::vector<std::string>& paths) {
-  const absl::StatusOr<std::vector<scenario::Setting>> settings = ReadSettings(a.settings);
-  if (!settings.ok()) return settings.status();
   std::vector<scenario::ClusterSpec> mesh;
   if (!a.from.empty()) {
     absl::StatusOr<std::vector<scenario::ClusterSpec>> clusters = scenario::ClustersOfLog(a.from);
@@ -157,7 +155,7 @@ absl::StatusOr<std::vector<scenario::Scenario>> LoadAll(const RunArguments& a, c
   }
   std::vector<scenario::Scenario> scenarios;
   for (const std::string& path : paths) {
-    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(path, mesh, *settings);
+    absl::StatusOr<scenario::Scenario> scenario = LoadScenarioWith(path, mesh, a.settings);
     if (!scenario.ok()) return scenario.status();
     scenarios.push_back(*std::move(scenario));
   }

@@ -40,9 +40,7 @@ using Snapshots = std::map<std::string, scenario::XdsSnapshot>;  // by proxy
 
 // `none`: why no proxy was sent anything, if none was.
 absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a, std::string* none) {
-  const absl::StatusOr<std::vector<scenario::Setting>> settings = ReadSettings(a.settings);
-  if (!settings.ok()) return settings.status();
-  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.source, {}, *settings);
+  absl::StatusOr<scenario::Scenario> scenario = LoadScenarioWith(a.source, {}, a.settings);
   if (!scenario.ok()) return scenario.status();
   scenario::RunOptions options;
   options.profile = a.profile;

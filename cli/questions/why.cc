@@ -336,9 +336,7 @@ absl::Status CheckArguments(const WhyArguments& a) {
 int Why(const WhyArguments& a) {
   if (absl::Status status = CheckArguments(a); !status.ok()) return Complain(status);
   if (replay::LooksLikeLog(a.scenario)) return WhyOfLog(a);
-  const absl::StatusOr<std::vector<scenario::Setting>> settings = ReadSettings(a.settings);
-  if (!settings.ok()) return Complain(settings.status());
-  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.scenario, {}, *settings);
+  absl::StatusOr<scenario::Scenario> scenario = LoadScenarioWith(a.scenario, {}, a.settings);
   if (!scenario.ok()) return Complain(scenario.status());
   scenario::RunOptions options;
   options.profile = a.profile;

@@ -564,6 +564,23 @@ TEST_F(IstioctlSet, AScenariosManifestSaysItTheSameWay) {
   EXPECT_THAT(none.error, HasSubstr("scenario.yaml:5: `set` profile=demo is for an IstioOperator"));
 }
 
+TEST_F(IstioctlSet, ARunLaysSettingsOverAScenariosIstioOperatorsToo) {
+  Write("istioctl",
+        "#!/bin/sh\ncase \"$*\" in *'--set values.global.network=x') ;; *) echo \"called as $*\" >&2; exit 1;; esac\n");
+  Write("operator.yaml", kOperator);
+  Write("scenario.yaml", "name: set\nclusters:\n- name: c1\n  manifests: [operator.yaml]\n- name: c2\n");
+  const auto run = [&](const std::string& set) { return Call("run " + folder_.string() + " --set " + set); };
+  for (const std::string prefix : {"", "c1:", "operator:", "c1:operator.yaml:"})
+    EXPECT_EQ(run(prefix + "values.global.network=x").code, 0) << prefix;
+  EXPECT_THAT(run("values.global.network=y").error, HasSubstr("operator.yaml:1: an IstioOperator: istioctl manifest"));
+  const Ran nowhere = run("c3:values.global.network=x");
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_THAT(nowhere.error, HasSubstr("neither a cluster of the scenario nor a file of its manifests is called c3"));
+  const Ran none = Call("run " + kMainStory + " --set values.global.network=x --until 1s");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.error, HasSubstr("values is an IstioOperator's, and no cluster's manifests hold one"));
+}
+
 TEST_F(IstioctlSet, ATagOfAnotherReleaseIsToldWhereTheIstioOperatorSaysIt) {
   const std::string head = "apiVersion: install.istio.io/v1alpha1\nkind: IstioOperator\nspec:\n";
   const auto finds = [&](const std::string& spec) {
