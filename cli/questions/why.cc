@@ -357,7 +357,7 @@ int Why(const WhyArguments& a) {
   }
   absl::StatusOr<scenario::RunResult> result = scenario::Run(*scenario, options);
   if (!result.ok()) return Complain(result.status());
-  if (a.request.of_run()) return Tell(a, watch.Found(), Time{}, result->nacks);
+  if (a.request.of_run()) return Tell(a, watch.Found(), watch.beginning(), result->nacks);
   return code;
 }
 

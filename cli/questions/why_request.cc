@@ -63,6 +63,17 @@ absl::Status CheckQuestion(const RequestQuestion& q) {
   return absl::OkStatus();
 }
 
+// A pod that is not ready sends nothing: its words, and those of what else in its cluster does not come up.
+std::string WhyNothingIsSent(const sim::World& world, const std::string& name) {
+  const sim::PodProcess* const pod = world.FindPod(name);
+  if (pod == nullptr || pod->Trouble().empty()) return {};
+  std::string out = ": it is not ready, and sends none: " + pod->Trouble();
+  for (const std::string& complaint : world.Complaints()) {
+    if (complaint.starts_with(pod->site().name + ": ")) out += "\n  " + complaint;
+  }
+  return out;
+}
+
 absl::StatusOr<scenario::RequestStory> Probe(const RequestQuestion& q, sim::World& world) {
   const std::optional<HostPort> to = SplitHostPort(q.to);
   if (!to) return absl::InvalidArgumentError(fmt::format("--to '{}' is no HOST:PORT", q.to));
@@ -96,7 +107,8 @@ absl::StatusOr<scenario::RequestStory> Probe(const RequestQuestion& q, sim::Worl
   }
   if (!sent.ok()) return sent;
   if (story) return *std::move(story);
-  return absl::DeadlineExceededError(fmt::format("{} got no answer from {} within a minute", *name, q.to));
+  return absl::DeadlineExceededError(
+      fmt::format("{} got no answer from {} within a minute{}", *name, q.to, WhyNothingIsSent(world, *name)));
 }
 
 void RequestWatch::Attach(scenario::RunOptions* options) {
@@ -109,6 +121,7 @@ void RequestWatch::Attach(scenario::RunOptions* options) {
     if (++fitting_ != question_.number.value_or(1)) return;
     scenario::AddressNames addresses(world);
     addresses.Learn();
+    beginning_ = world.options().start;
     story_ = scenario::TellRequest(world, addresses, t);
   };
 }

@@ -37,10 +37,12 @@ class RequestWatch {
   void Attach(scenario::RunOptions* options);
   // NotFound: no such request was sent until the run's end; says how many there were.
   absl::StatusOr<scenario::RequestStory> Found() const;
+  Time beginning() const { return beginning_; }  // of the world that it watched
 
  private:
   const RequestQuestion& question_;
   int64_t seen_ = 0, fitting_ = 0;
+  Time beginning_{};
   std::optional<scenario::RequestStory> story_;
 };
 

@@ -211,6 +211,22 @@ TEST_F(Why, AnswersAsJson) {
   EXPECT_EQ(json::parse(one.output)["clusters"][0]["endpoints"].size(), 1u);
 }
 
+TEST_F(Why, TimesAreSinceTheWorldsBeginningWhateverItsDate) {
+  const Ran ran = Call(fmt::format("why {} --set date=2026-11-23 --at 20s --flow from-cluster1", kScenario));
+  EXPECT_THAT(ran.output, testing::ContainsRegex("/hello at [0-9.]+ s: 200 from ")) << ran.error;
+}
+
+TEST_F(Why, APodThatIsNotReadySaysWhatItWaitsFor) {
+  const Ran ran =
+      Call(fmt::format("why {} --set 'meshConfig={{defaultConfig: {{proxyMetadata: {{CA_ADDR: "
+                       "\"ca.nowhere.svc:15012\"}}}}}}' --step 0 --from sleep@cluster1 --to "
+                       "helloworld.sample:5000",
+                       kScenario));
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.error, AllOf(HasSubstr("it is not ready, and sends none: Envoy proxy is NOT ready: "),
+                               HasSubstr("lookup ca.nowhere.svc: no such host")));
+}
+
 TEST_F(Why, RefusesWhatItCannotAnswer) {
   const std::string why = fmt::format("why {} --step 0 --host {}", kScenario, kHost);
   const Ran nobody = Call(why + " --proxy nobody");
