@@ -13,6 +13,7 @@
 #include "core/base/json_access.h"
 #include "core/base/text/parse_bool.h"
 #include "core/profile/published_images.h"
+#include "core/security/namespace_controller.h"
 #include "core/validation/istio_object.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
@@ -298,6 +299,47 @@ void ExplainIstioCsr(const std::string& complaint, Findings& findings) {
   }
 }
 
+// Why the API server of a cluster that another's istiod serves does not get that one's word: nobody patches its webhook
+// (istiod: pkg/kube/namespace and webhook controllers start where ShouldLead), or its Service leads nowhere. Empty:
+// nothing is known.
+std::pair<std::string, std::string> WhyNotInjectedFromElsewhere(const Mesh& mesh, const MeshCluster& cluster,
+                                                                std::string_view complaint) {
+  const auto says = [&](std::string_view what) { return complaint.find(what) != complaint.npos; };
+  const MeshCluster* const primary = mesh.Find(cluster.control_plane);
+  if (!says("failed calling webhook") || primary == nullptr || primary == &cluster || primary->istiod == nullptr)
+    return {};
+  if (says("its caBundle holds no certificate")) {
+    if (!primary->istiod->options().external)
+      return {fmt::format("the istiod of {} runs without EXTERNAL_ISTIOD: it leads in no other cluster, and patches no "
+                          "webhook there",
+                          primary->name),
+              fmt::format("install {} with values.pilot.env.EXTERNAL_ISTIOD=true", primary->name)};
+    bool reads = false;
+    EachRemoteServer(mesh, [&](const MeshCluster& reader, const kube::Object&, const std::string& id,
+                               const kube::KubeConfig& config) {
+      if (&reader == primary && (id == cluster.name || LeadsTo(mesh, config) == &cluster)) reads = true;
+    });
+    if (!reads)
+      return {fmt::format("no Secret of {} lets its istiod reach the API server of {}, whose webhook it is to patch",
+                          primary->name, cluster.name),
+              fmt::format("apply to {} what `istioctl x create-remote-secret --context={} --name={}` prints",
+                          primary->name, cluster.name, cluster.name)};
+    const kube::ObjectRef ns = SystemNamespace(mesh, cluster);
+    if (!security::ShouldLead(primary->name, cluster.name, true, ns.get()))
+      return {
+          fmt::format("namespace {} of {} does not name {} in {}: its istiod leaves the webhook there alone",
+                      cluster.system_namespace, cluster.name, primary->name, security::kControlPlaneClustersAnnotation),
+          fmt::format("annotate it: {}: {}", security::kControlPlaneClustersAnnotation, primary->name)};
+    return {};
+  }
+  if (!says("/inject/") || (!says("connection refused") && !says("context deadline exceeded"))) return {};
+  return {fmt::format("nothing takes port 15017 at the address to which its Service for istiod, of {}, leads",
+                      primary->name),
+          fmt::format("let remotePilotAddress be the address of a gateway of {}, and expose istiod there, 15012 and "
+                      "15017 (samples/multicluster/expose-istiod.yaml)",
+                      primary->name)};
+}
+
 void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
   std::set<std::string, std::less<>> without;  // clusters that no istiod serves
   for (const auto& cluster : mesh.clusters()) {
@@ -371,6 +413,9 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
       ExplainIstioCsr(complaint, findings);
     } else if (const auto why = cause.find(cluster); why != cause.end()) {
       findings.Explain(why->second, "mend that first: this follows from it");
+    } else if (const MeshCluster* const of = mesh.Find(cluster); of != nullptr) {
+      const auto [cause_there, remedy] = WhyNotInjectedFromElsewhere(mesh, *of, complaint);
+      if (!cause_there.empty()) findings.Explain(cause_there, remedy);
     }
     if (without.contains(cluster))
       findings.Explain("no istiod serves " + cluster, "mend that first: this may follow from it");
@@ -453,6 +498,21 @@ void ProxiesNotReady(const Mesh& mesh, Findings& findings) {
       findings.Explain(fmt::format("the istiod of {} runs as another cluster (WT202), and reviews no tokens of {}",
                                    primary->name, cluster.name),
                        "mend CLUSTER_ID first: this follows from it");
+    }
+    // Whose tokens nobody reviews, as their injector was told of another cluster than theirs.
+    for (const sim::PodProcess* pod : mesh.Pods(cluster)) {
+      if (entry.second.front().find("Unauthenticated") == std::string::npos || primary == nullptr ||
+          primary == &cluster || !pod->bootstrap() || pod->Trouble() != entry.second.front())
+        continue;
+      const std::string id = Text(pod->node().metadata, "CLUSTER_ID");
+      if (id.empty() || mesh.Find(id) != nullptr) continue;
+      findings.Explain(fmt::format("its proxy says CLUSTER_ID {}, of which the istiod of {} knows no API server to "
+                                   "review its token",
+                                   id, primary->name),
+                       fmt::format("write the name of the remote Secret, {}, in the place of {}: in the webhook's path "
+                                   "(istiodRemote.injectionPath) and in global.multiCluster.clusterName",
+                                   cluster.name, id));
+      break;
     }
     const std::string signer = entry.second.front().find("create certificate: ") == std::string::npos
                                    ? std::string()
