@@ -28,7 +28,11 @@ class IdleOptions : public ProgramTest {
       ExpectRefused(ProgramTest::Call(words), told);
     }
   }
-  const std::string scenario_ = Write("s.yaml", kOneCluster);
+  void SetUp() override {
+    ProgramTest::SetUp();
+    scenario_ = Write("s.yaml", kOneCluster);
+  }
+  std::string scenario_;
   std::string LogOfRun() {
     const std::string log = (folder_ / "a.wtlog").string();
     EXPECT_EQ(ProgramTest::Call(fmt::format("run {} -o {}", scenario_, log)).code, 0);

@@ -636,7 +636,9 @@ TEST_F(InstallationTest, ThePageOfVariablesIsWhatIsPrinted) {
 // It would be of another mesh, which never comes up.
 TEST_F(InstallationTest, ALogWhoseSecretsAreNotThereIsRunAgainByNoVerb) {
   Write("c1/remote.yaml", Call("create-remote-secret --cluster c2").output);
-  Write("scenario.yaml", "name: secrets\nclusters:\n- name: c1\n  manifests: [c1]\n- name: c2\n  manifests: [c2]\n");
+  Write("scenario.yaml",
+        "name: secrets\nclusters:\n- name: c1\n  manifests: [c1]\n"
+        "- name: c2\n  network: network2\n  manifests: [c2]\n");
   const std::string log = (folder_ / "run.wtlog").string();
   ASSERT_EQ(Call("run " + folder_.string() + " -o " + log).code, 0);
   for (const std::string verb : {"state ", "why --failed ", "ps ", "check ", "run --from "}) {
