@@ -64,8 +64,8 @@ Json Retry(Draw& d) {
     r["retriable_headers"] = Json::array({again});
   }
   if (d.Maybe(12)) r["retriable_request_headers"] = Json::array({Json{{"name", "x-idempotent"}}});
-  // Not with the other of the same length: which of two timers goes first is a matter of microseconds.
-  if (d.Maybe(12)) r["per_try_idle_timeout"] = r.contains("per_try_timeout") ? "0.15s" : "0.25s";
+  // Of no other timer's length: which of two goes first is a matter of microseconds.
+  if (d.Maybe(12)) r["per_try_idle_timeout"] = "0.15s";
   if (d.Maybe(12)) {
     r["rate_limited_retry_back_off"] = {
         {"reset_headers", Json::array({Json{{"name", "retry-after"}, {"format", "SECONDS"}}})}};
