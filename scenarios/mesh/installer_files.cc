@@ -246,8 +246,81 @@ absl::Status GiveSettings(const std::vector<std::string>& settings, ClusterSpec*
   return absl::OkStatus();
 }
 
+namespace {
+
+constexpr std::string_view kDefaultRevision = "default";
+
+std::string WhereRendered(const std::string& file) { return fmt::format("{} (rendered by istioctl)", file); }
+
+bool IsInjector(const json& object) {
+  return Text(object, "kind") == "MutatingWebhookConfiguration" &&
+         Text(At(object, {"metadata", "labels"}), "app") == "sidecar-injector";
+}
+
+bool IsIstiod(const json& object) {
+  return Text(object, "kind") == "Deployment" && Text(At(object, {"metadata", "labels"}), "app") == "istiod";
+}
+
+Installation InstallationOf(const json& istio_operator, std::vector<std::string> set,
+                            const std::vector<fakekube::Manifest>& rendered) {
+  Installation out{istio_operator, std::move(set), "", false};
+  for (const fakekube::Manifest& manifest : rendered) {
+    if (IsInjector(manifest.object)) out.revision = Text(At(manifest.object, {"metadata", "labels"}), "istio.io/rev");
+    out.istiod |= IsIstiod(manifest.object);
+  }
+  return out;
+}
+
+// Webhooks are the operator's, and istioctl makes none.
+bool LeavesWebhooksAlone(const Installation& installation) {
+  const std::vector<std::string>& set = installation.set;
+  return At(installation.istio_operator, {"spec", "values", "global", "operatorManageWebhooks"}) == true ||
+         std::find(set.begin(), set.end(), "values.global.operatorManageWebhooks=true") != set.end();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<json>> DefaultsOf(const std::vector<Installation>& installations,
+                                             const std::vector<json>& objects) {
+  const auto of_revision = [](const Installation& each) { return !each.revision.empty(); };
+  const auto by_itself = [](const Installation& each) { return each.revision == kDefaultRevision && each.istiod; };
+  auto chosen = std::find_if(installations.begin(), installations.end(), by_itself);
+  if (chosen == installations.end()) chosen = std::find_if(installations.begin(), installations.end(), of_revision);
+  if (chosen == installations.end() || LeavesWebhooksAlone(*chosen)) return std::vector<json>();
+  const bool is_default = chosen->revision == kDefaultRevision;
+  const auto stood_before = [&](const json& object) {
+    const std::string revision = Text(At(object, {"metadata", "labels"}), "istio.io/rev");
+    return IsInjector(object) && std::none_of(installations.begin(), installations.end(),
+                                              [&](const Installation& each) { return each.revision == revision; });
+  };
+  if (!by_itself(*chosen) && std::any_of(objects.begin(), objects.end(), stood_before)) return std::vector<json>();
+  const absl::StatusOr<std::string> istioctl = FindIstioctl();
+  if (!istioctl.ok()) return istioctl.status();
+  std::vector<std::string> set = chosen->set;
+  set.push_back(fmt::format("values.defaultRevision={}", chosen->revision));
+  // An injector of no revision takes namespaces of no revision by itself. istioctl tags it all the same, and has it
+  // take none: the same pods are injected.
+  if (!is_default) set.emplace_back("values.revisionTags[0]=default");
+  const absl::StatusOr<Rendered> text = GenerateManifests(*istioctl, JsonText(chosen->istio_operator), set);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<std::vector<fakekube::Manifest>> rendered =
+      fakekube::ParseManifests(WhereRendered("istioctl install"), text->manifests);
+  if (!rendered.ok()) return rendered.status();
+  std::vector<json> out;
+  for (fakekube::Manifest& manifest : *rendered) {
+    const std::string name = Text(At(manifest.object, "metadata"), "name");
+    const bool there = std::any_of(objects.begin(), objects.end(), [&](const json& object) {
+      return Text(object, "kind") == Text(manifest.object, "kind") && Text(At(object, "metadata"), "name") == name;
+    });
+    if ((name == "istiod-default-validator" || name == "istio-revision-tag-default") && !there)
+      out.push_back(std::move(manifest.object));
+  }
+  return out;
+}
+
 absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const ManifestSpec& spec, std::vector<std::string>* notes,
-                                                             std::vector<fakekube::Manifest>* operators) {
+                                                             std::vector<fakekube::Manifest>* operators,
+                                                             std::vector<Installation>* installations) {
   fakekube::OtherDocuments others = OfInstallers();
   absl::StatusOr<std::vector<fakekube::Manifest>> out = std::vector<fakekube::Manifest>();
   if (spec.OfNoFile()) {
@@ -293,9 +366,10 @@ absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const ManifestSpec&
       for (const std::string& warning : text->warnings)
         notes->push_back(fmt::format("{}: an IstioOperator: istioctl says: {}", place, warning));
     }
-    absl::StatusOr<std::vector<fakekube::Manifest>> rendered = fakekube::ParseManifests(
-        fmt::format("{} (rendered by istioctl)", spec.OfNoFile() ? "istioctl install" : other.file), text->manifests);
+    absl::StatusOr<std::vector<fakekube::Manifest>> rendered =
+        fakekube::ParseManifests(WhereRendered(spec.OfNoFile() ? "istioctl install" : other.file), text->manifests);
     if (!rendered.ok()) return rendered;
+    if (installations != nullptr) installations->push_back(InstallationOf(other.object, set, *rendered));
     for (fakekube::Manifest& manifest : *rendered) out->push_back(std::move(manifest));
     if (operators == nullptr) continue;
     for (const std::string& setting : set) Overlay(setting, &other.object["spec"]);

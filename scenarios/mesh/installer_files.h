@@ -11,15 +11,32 @@
 
 namespace wavetank::scenario {
 
+// What `istioctl install` is given, and what became of it.
+struct Installation {
+  nlohmann::json istio_operator;
+  std::vector<std::string> set;
+  std::string revision;  // of its injector's webhooks; empty: it has none
+  bool istiod = false;   // it brings one
+};
+
 // As fakekube::LoadManifests; each IstioOperator is replaced by what `istioctl manifest generate` prints of it, with
 // the charts of that istioctl, of $ISTIO_CHARTS or $ISTIO_HOME/manifests; what it warns of goes to `notes`. istioctl is
 // $ISTIOCTL, $ISTIO_HOME/bin/istioctl, or on the PATH; without one, FailedPrecondition says where the IstioOperator
 // stands and what to do. kind's files are left out.
 // What the spec sets is laid over each of them, as `istioctl install --set` would. `operators`: gets the IstioOperators
-// as they were written, too; of a spec of no file one that says nothing.
+// as they were written, too; of a spec of no file one that says nothing. `installations`: one for each of them.
 absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const ManifestSpec& spec,
                                                              std::vector<std::string>* notes = nullptr,
-                                                             std::vector<fakekube::Manifest>* operators = nullptr);
+                                                             std::vector<fakekube::Manifest>* operators = nullptr,
+                                                             std::vector<Installation>* installations = nullptr);
+
+// What `istioctl install` makes in a cluster beside what `manifest generate` prints: the webhooks of the installation
+// that injects and validates where no revision is named. That is the one without a revision that brings an istiod, else
+// the first, unless `objects`, the cluster's, bring an injector already. Errors: istioctl's.
+// istio: operator/cmd/mesh/install.go, runApplyCmd ("Making this installation the default for injection and
+// validation")
+absl::StatusOr<std::vector<nlohmann::json>> DefaultsOf(const std::vector<Installation>& installations,
+                                                       const std::vector<nlohmann::json>& objects);
 
 // "[FILE:]PATH=VALUE" each, to the one IstioOperator among the cluster's manifests, or to the one of that file; where
 // there is none, the cluster gets an installation of no file. InvalidArgument: it is of another form, or which one is

@@ -40,7 +40,8 @@ kube::Labels LabelsOf(const json& object) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, std::vector<std::string>* notes) {
+absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, std::vector<std::string>* notes,
+                                                      std::vector<Installation>* installations) {
   absl::StatusOr<kube::LabelSelector> selector = kube::LabelSelector::Parse(spec.selector);
   if (!selector.ok()) return selector.status();
   if (!spec.objects.is_null()) {
@@ -56,7 +57,7 @@ absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, 
     std::erase_if(*objects, [&](const json& object) { return !selector->Matches(LabelsOf(object)); });
     return objects;
   }
-  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = LoadRendered(spec, notes);
+  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = LoadRendered(spec, notes, nullptr, installations);
   if (!manifests.ok()) return manifests.status();
   std::vector<json> out;
   for (fakekube::Manifest& manifest : *manifests) {
@@ -72,11 +73,15 @@ absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, 
 
 absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluster, std::vector<std::string>* notes) {
   std::vector<json> out;
+  std::vector<Installation> installations;
   for (const ManifestSpec& spec : cluster.manifests) {
-    absl::StatusOr<std::vector<json>> objects = LoadManifestObjects(spec, notes);
+    absl::StatusOr<std::vector<json>> objects = LoadManifestObjects(spec, notes, &installations);
     if (!objects.ok()) return objects.status();
     for (json& object : *objects) out.push_back(std::move(object));
   }
+  absl::StatusOr<std::vector<json>> defaults = DefaultsOf(installations, out);
+  if (!defaults.ok()) return defaults.status();
+  for (json& object : *defaults) out.push_back(std::move(object));
   return out;
 }
 

@@ -14,11 +14,14 @@ class Input;
 
 namespace wavetank::scenario {
 
+struct Installation;
+
 // What names no namespace has the spec's, or "default". `notes`: see CheckManifest(). Errors name file, line and
-// remedy.
+// remedy. `installations`: see LoadRendered().
 absl::StatusOr<std::vector<nlohmann::json>> LoadManifestObjects(const ManifestSpec& spec,
-                                                                std::vector<std::string>* notes);
-// Those of one cluster.
+                                                                std::vector<std::string>* notes,
+                                                                std::vector<Installation>* installations = nullptr);
+// Those of one cluster, with what `istioctl install` makes for all of its IstioOperators.
 absl::StatusOr<std::vector<nlohmann::json>> LoadClusterManifests(const ClusterSpec& cluster,
                                                                  std::vector<std::string>* notes);
 // "<file>:<line>" of the last of the cluster's manifests with the object's kind, namespace and name; empty: none. Of
