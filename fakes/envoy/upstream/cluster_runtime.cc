@@ -349,11 +349,11 @@ std::shared_ptr<TlsSessionCache> ClusterRuntime::Sessions(const TransportSocket&
   const x509::Fingerprint certificate = party.certificate == nullptr ? 0 : party.certificate->fingerprint,
                           trusted = party.trusted_ca == nullptr ? 0 : party.trusted_ca->fingerprint();
   auto at = std::find_if(sessions_.begin(), sessions_.end(),
-                         [&](const ContextSessions& each) { return each.context == socket.tls.get(); });
+                         [&](const ContextSessions& each) { return each.context == socket.tls; });
   const bool known = at != sessions_.end();
   if (!known) at = sessions_.insert(at, ContextSessions());
   if (!known || at->certificate != certificate || at->trusted_ca != trusted)
-    *at = {socket.tls.get(), certificate, trusted, std::make_shared<TlsSessionCache>(socket.tls->session_keys)};
+    *at = {socket.tls, certificate, trusted, std::make_shared<TlsSessionCache>(socket.tls->session_keys)};
   return at->sessions;
 }
 

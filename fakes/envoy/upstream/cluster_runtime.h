@@ -238,7 +238,7 @@ class ClusterRuntime {
   };
   std::vector<CodeCount> codes_;  // few
   struct ContextSessions {
-    const TlsContext* context = nullptr;
+    std::shared_ptr<const TlsContext> context;  // held, so that no other gets its place
     x509::Fingerprint certificate = 0, trusted_ca = 0;
     std::shared_ptr<TlsSessionCache> sessions;
   };
