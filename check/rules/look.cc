@@ -81,12 +81,13 @@ bool IsTold(const nlohmann::json& container, int64_t port) {
     return false;
   };
   for (const char* words : {"command", "args"}) {
-    for (const json& word : Items(At(container, words))) {
+    for (const nlohmann::json& word : Items(At(container, words))) {
       if (says(TextOf(word))) return true;
     }
   }
-  const json& variables = Items(At(container, "env"));
-  return std::any_of(variables.begin(), variables.end(), [&](const json& v) { return says(Text(v, "value")); });
+  const nlohmann::json& variables = Items(At(container, "env"));
+  return std::any_of(variables.begin(), variables.end(),
+                     [&](const nlohmann::json& v) { return says(Text(v, "value")); });
 }
 
 const nlohmann::json& WorkloadSelectorOf(const kube::Object& object) {
