@@ -100,6 +100,7 @@ int64_t NameCount(const Connection::Request& request) {
 Connection::Connection(DiscoveryServer& server, uint64_t number, Peer peer, AuthenticatePeer authenticate,
                        AdsStream& stream)
     : server_(&server),
+      server_life_(server.life()),
       number_(number),
       peer_(std::move(peer)),
       authenticate_(std::move(authenticate)),
@@ -163,7 +164,7 @@ void Connection::HangUp() {
 template <class Fn>
 void Connection::Work(const wavetank::Work& work, Fn fn) {
   auto done = [self = shared_from_this(), fn = std::move(fn)]() mutable {
-    if (self->server_ == nullptr) return;
+    if (self->Orphaned()) return;
     if (self->closed_) {
       if (self->pushing_) self->FinishPush();
       return;
@@ -174,7 +175,7 @@ void Connection::Work(const wavetank::Work& work, Fn fn) {
   const Duration late = BuggifyDelay(BuggifyPoint::kGenerationLate);
   if (late == Duration::zero()) return server_->host().Spend(work, std::move(done));
   server_->host().RunAfter(late, [self = shared_from_this(), work, done = std::move(done)]() mutable {
-    if (self->server_ != nullptr) self->server_->host().Spend(work, std::move(done));
+    if (!self->Orphaned()) self->server_->host().Spend(work, std::move(done));
   });
 }
 
@@ -219,7 +220,7 @@ void Connection::Next() {
       registered_ = true;
       registrar->Register(proxy_, node_locality_, connected_at_,
                           [self = shared_from_this(), go_on = std::move(go_on)](const absl::Status& done) mutable {
-                            if (self->server_ == nullptr || self->closed()) return;
+                            if (self->closed()) return;
                             done.ok() ? go_on() : self->Close(done);
                           });
     });
@@ -406,7 +407,7 @@ void Connection::PushAfterState() {
     server_->host().Emit({TraceKind::kPushSkipped, trace_name_, kNoName, 0, 0, {}});
     // Not from inside the queue's own call.
     return server_->host().Post([self = shared_from_this()] {
-      if (self->server_ != nullptr) self->FinishPush();
+      if (!self->Orphaned()) self->FinishPush();
     });
   }
   event_ = RelevantTo(proxy_, event_);
@@ -421,7 +422,7 @@ void Connection::PushTypes(size_t index) {
   if (index == types_.size()) {
     server_->host().Emit({TraceKind::kPushDone, trace_name_, kNoName, 0, 0, {}});
     return server_->host().Post([self = shared_from_this()] {
-      if (self->server_ != nullptr) self->FinishPush();
+      if (!self->Orphaned()) self->FinishPush();
     });
   }
   PushXds(types_[index], event_, [this, index] { PushTypes(index + 1); });
@@ -432,7 +433,7 @@ void Connection::FinishPush() {
   event_ = nullptr;
   pushing_ = false;
   busy_ = false;
-  if (server_ == nullptr) return;
+  if (Orphaned()) return;
   const std::shared_ptr<Connection> self = shared_from_this();
   server_->OnPushDone(self);
   Next();
@@ -494,7 +495,7 @@ void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback d
         }
         if (bytes <= kWriteQuota) return done();
         self->server_->host().Post([self, done = std::move(done)]() mutable {
-          if (self->server_ != nullptr) done();
+          if (!self->Orphaned()) done();
         });
       });
     });
@@ -502,7 +503,7 @@ void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback d
   auto* const gate = dynamic_cast<GenerationGate*>(generator);
   if (gate == nullptr || !gate->MustWait()) return send();
   gate->Wait([self = shared_from_this(), send = std::move(send)]() mutable {
-    if (self->server_ != nullptr) send();
+    if (!self->Orphaned()) send();
   });
 }
 

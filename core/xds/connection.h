@@ -20,7 +20,7 @@ class DiscoveryServer;
 
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  // `server` and `stream` must outlive it or be told of its end.
+  // `stream` must outlive it or be told of its end.
   Connection(DiscoveryServer& server, uint64_t number, Peer peer, AuthenticatePeer authenticate, AdsStream& stream);
 
   // The stream has passed the rate limit: what came in meanwhile is handled now.
@@ -33,14 +33,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Close(const absl::Status& status);
   // The client is gone; the AdsStream must not be touched any more.
   void HangUp();
-  // The server is going, without a word to its clients.
-  void Detach() { server_ = nullptr; }
+  // The server went, without a word to its clients. A closed connection may live longer than it, with work that waits.
+  bool Orphaned() const { return server_life_.expired(); }
 
   uint64_t number() const { return number_; }
   const std::string& id() const { return id_; }  // empty until the first request
   bool initialized() const { return initialized_; }
   bool delta() const { return delta_; }
-  bool closed() const { return server_ == nullptr || closed_; }
+  bool closed() const { return closed_ || Orphaned(); }
   const Proxy& proxy() const { return proxy_; }
   NameId trace_name() const { return trace_name_; }
   Time connected_at() const { return connected_at_; }
@@ -84,6 +84,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Trace(TraceKind kind, XdsType type, int64_t a = 0, int64_t b = 0, std::string_view detail = {});
 
   DiscoveryServer* server_;
+  std::weak_ptr<char> server_life_;
   const uint64_t number_;
   Peer peer_;
   AuthenticatePeer authenticate_;

@@ -42,9 +42,7 @@ DiscoveryServer::DiscoveryServer(Host& host, EnvironmentSource environment, Opti
   }
 }
 
-DiscoveryServer::~DiscoveryServer() {
-  for (const auto& [number, connection] : streams_) connection->Detach();
-}
+DiscoveryServer::~DiscoveryServer() = default;
 
 void DiscoveryServer::SetGenerator(std::string_view name, XdsType type, Generator* generator) {
   named_generators_.try_emplace(std::string(name)).first->second[static_cast<size_t>(type)] = generator;

@@ -119,6 +119,7 @@ class DiscoveryServer final : public XdsUpdater {
   // For Connection.
   Host& host() { return host_; }
   const Options& options() const { return options_; }
+  std::weak_ptr<char> life() const { return alive_; }  // for what may outlive the server
   PushObserver& observer() { return observer_ != nullptr ? *observer_ : no_observer_; }
   Generator* FindGenerator(XdsType type, const Proxy& proxy) const;
   std::string NewConnectionId(std::string_view proxy_id);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "check/game_day/fork_pool.h"
@@ -132,7 +134,14 @@ absl::Status LookCloser(const SwarmOptions& options, int jobs, std::vector<Swarm
   for (size_t i = 0; i < failures->size(); ++i) {
     SwarmFailure& failure = (*failures)[i];
     failure.shrunk = TrialOf(options, failure.seeds.front());
-    failure.log = LogOf(options, failure.seeds.front());
+    const std::string log = LogOf(options, failure.seeds.front());
+    // Of one that dies, as far as it came.
+    if (!log.empty() && failure.first.invariant == "nothing-dies") {
+      check::InForks(
+          1, 1, [&](size_t) { return Try(failure.shrunk, log).what; }, nullptr)
+          .IgnoreError();
+    }
+    if (std::error_code error; std::filesystem::exists(log, error)) failure.log = log;
     if (!kept.ok() || failure.first.invariant == "nothing-dies") continue;
     const json left = ParseJson((*kept)[i]);
     Keep(At(left, "history"), &failure.shrunk.history);

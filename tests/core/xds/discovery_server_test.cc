@@ -692,6 +692,19 @@ TEST_F(DiscoveryServerTest, HandlesOutliveTheServer) {
   client.connection.reset();
 }
 
+TEST_F(DiscoveryServerTest, AStreamThatEndsWithinAPushAsksNothingOfAServerThatWentMeanwhile) {
+  Client& client = Connect();
+  client.Request(XdsType::kCds);
+  Run();
+  server_->ConfigUpdate({.full = true});
+  Run(110ms);  // debounced; its response is being sent
+  ASSERT_FALSE(server_->Idle());
+  client.connection.reset();
+  server_.reset();
+  Run();
+  EXPECT_THAT(client.got, SizeIs(1));
+}
+
 TEST_F(DiscoveryServerTest, ResponsesCarryTheCausesOfTheEventsThatLedToThem) {
   Client& client = Connect();
   client.Request(XdsType::kCds);
