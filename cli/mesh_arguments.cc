@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "cli/recorder.h"
 #include "core/base/status.h"
@@ -223,6 +224,7 @@ absl::StatusOr<scenario::Scenario> LoadScenarioWith(const std::string& path,
                                                     const std::vector<std::string>& settings) {
   std::vector<scenario::Setting> own;
   std::vector<std::string> of_installations;
+  std::optional<absl::StatusOr<scenario::Scenario>> before;  // without any of them
   for (const std::string& text : settings) {
     absl::StatusOr<bool> install = false;
     const bool may = !scenario::SplitInstallSetting(text).name.empty() ||
@@ -230,9 +232,9 @@ absl::StatusOr<scenario::Scenario> LoadScenarioWith(const std::string& path,
                                  [&](std::string_view field) { return text.starts_with(field); });
     if (may) {
       // Whether it means an installation the scenario's clusters and files say.
-      absl::StatusOr<scenario::Scenario> before = scenario::LoadScenario(path, mesh, {});
-      if (!before.ok()) return before;
-      install = GiveInstallSetting(text, &*before);
+      if (!before) before = scenario::LoadScenario(path, mesh, {});
+      if (!before->ok()) return *before;
+      install = GiveInstallSetting(text, &**before);
     }
     if (!install.ok()) return install.status();
     if (*install) {

@@ -13,38 +13,11 @@
 #include "capacity/sweep/sweep.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
+#include "core/base/text/csv.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::capacity {
 namespace {
-
-// The cells of the record that begins at `at`, as RFC 4180 has it; `at` and `line` go on to the next.
-std::vector<std::string> ReadRecord(const std::string& text, size_t* at, size_t* line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  while (*at < text.size()) {
-    const char c = text[(*at)++];
-    if (c == '\n') ++*line;
-    if (quoted) {
-      if (c != '"') {
-        cells.back() += c;
-      } else if (*at < text.size() && text[*at] == '"') {
-        cells.back() += text[(*at)++];
-      } else {
-        quoted = false;
-      }
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == ',') {
-      cells.emplace_back();
-    } else if (c == '\n') {
-      return cells;
-    } else if (c != '\r') {
-      cells.back() += c;
-    }
-  }
-  return cells;
-}
 
 // Nothing: one has no number.
 std::optional<std::vector<double>> ObjectivesOf(const SweepTable& table, const SweepTable::Row& row) {
@@ -104,8 +77,8 @@ absl::StatusOr<SweepTable> ReadTable(const std::string& path) {
   std::ostringstream whole;
   whole << in.rdbuf();
   const std::string text = whole.str();
-  size_t at = 0, line = 1;
-  std::vector<std::string> head = ReadRecord(text, &at, &line);
+  std::string_view rest = text;
+  std::vector<std::string> head = TakeCsvRecord(rest);
   SweepTable out;
   const auto seed = std::find(head.begin(), head.end(), "seed");
   if (seed == head.begin() || seed == head.end() || head.back() != "error") {
@@ -124,18 +97,19 @@ absl::StatusOr<SweepTable> ReadTable(const std::string& path) {
           fmt::format("{}: has no column '{}'; run `wavetank sweep` again", path, objective));
     }
   }
-  while (at < text.size()) {
-    const size_t here = line;
-    std::vector<std::string> cells = ReadRecord(text, &at, &line);
+  while (!rest.empty()) {
+    const std::string_view read = std::string_view(text).substr(0, text.size() - rest.size());
+    std::vector<std::string> cells = TakeCsvRecord(rest);
+    const auto here = [&] { return 1 + std::count(read.begin(), read.end(), '\n'); };
     if (cells.size() != head.size()) {
       return absl::InvalidArgumentError(fmt::format("{}:{}: {} cells where the head has {}; run `wavetank sweep` again",
-                                                    path, here, cells.size(), head.size()));
+                                                    path, here(), cells.size(), head.size()));
     }
     const auto first = cells.begin() + static_cast<ptrdiff_t>(settings);
     out.rows.push_back({{cells.begin(), first}, {first + 1, cells.end()}});
     if (SweepTable::Row& row = out.rows.back(); row.error().empty() && !ObjectivesOf(out, row)) {
       return absl::InvalidArgumentError(
-          fmt::format("{}:{}: neither an error nor results; run `wavetank sweep` again", path, here));
+          fmt::format("{}:{}: neither an error nor results; run `wavetank sweep` again", path, here()));
     }
   }
   return out;

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/base/text/csv.h"
 #include "import/text/line_splitter.h"
 
 namespace wavetank::importing {
@@ -68,35 +69,6 @@ bool AllDigits(std::string_view text) {
 }
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-// One record of a table off `text`; quotes hold commas, ends of lines and doubled quotes. RFC 4180.
-std::vector<std::string> TakeRow(std::string_view& text) {
-  std::vector<std::string> out(1);
-  size_t i = 0;
-  bool quoted = false;
-  for (; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c != '"') {
-        out.back() += c;
-      } else if (i + 1 < text.size() && text[i + 1] == '"') {
-        out.back() += text[++i];
-      } else {
-        quoted = false;
-      }
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == ',') {
-      out.emplace_back();
-    } else if (c == '\n') {
-      break;
-    } else if (c != '\r') {
-      out.back() += c;
-    }
-  }
-  text.remove_prefix(std::min(i + 1, text.size()));
-  return out;
-}
 
 // "1715000000123\t2024-05-06T12:53:20.123Z\tline": what stands before the line.
 std::optional<WallNs> TakeGrafanaTime(std::string_view& line) {
@@ -165,7 +137,7 @@ bool LooksLikeTable(std::string_view head) {
   // A row of data, or a log's line, is longer, and no sentence.
   if (line.size() > 4096 || line.find(',') == line.npos) return false;
   bool has_line = false, has_time = false;
-  for (const std::string& name : TakeRow(line)) {
+  for (const std::string& name : TakeCsvRecord(line)) {
     has_line |= IsOneOf(kLineFields, name);
     has_time |= IsOneOf(kTimeFields, name);
   }
@@ -174,9 +146,9 @@ bool LooksLikeTable(std::string_view head) {
 
 void VisitTable(std::string_view text, absl::FunctionRef<void(size_t, const json&)> visit) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  const std::vector<std::string> names = TakeRow(text);
+  const std::vector<std::string> names = TakeCsvRecord(text);
   for (size_t number = 2; !text.empty(); ++number) {
-    std::vector<std::string> row = TakeRow(text);
+    std::vector<std::string> row = TakeCsvRecord(text);
     if (row.size() == 1 && row[0].empty()) continue;
     if (row.size() > names.size()) {
       visit(number, nullptr);
