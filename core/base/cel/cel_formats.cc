@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "core/base/text/go_url.h"
+#include "core/base/text/kube_names.h"
 #include "fmt/format.h"
 #include "re2/re2.h"
 
@@ -36,40 +37,21 @@ constexpr std::string_view kFormatNames[] = {"dns1123Label",
                                              "date",
                                              "datetime"};
 
-// Kubernetes: apimachinery/pkg/util/validation/validation.go
 struct FormatRule {
   size_t longest;
-  const char *pattern, *says;
+  bool (*reads)(std::string_view);
+  const char* says;
 };
-constexpr FormatRule kDnsLabel = {
-    63, "[a-z0-9]([-a-z0-9]*[a-z0-9])?",
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    "an alphanumeric character (e.g. 'my-name',  or '123-abc', "};
-constexpr FormatRule kDnsSubdomain = {
-    253, "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', "};
-constexpr FormatRule kLabel1035 = {
-    63, "[a-z]([-a-z0-9]*[a-z0-9])?",
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', "};
-constexpr FormatRule kQualified = {
-    63, "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]",
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-    "(e.g. 'MyName',  or 'my.name',  or '123-abc', "};
-constexpr FormatRule kOfLabels = {
-    63, "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?",
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "};
-
-std::string FormatSays(const FormatRule& rule) {
-  return fmt::format("{}regex used for validation is '{}')", rule.says, rule.pattern);
-}
+constexpr FormatRule kDnsLabel = {kLongestDnsLabel, ReadsAsDnsLabel, kDnsLabelSays};
+constexpr FormatRule kDnsSubdomain = {kLongestDnsSubdomain, ReadsAsDnsSubdomain, kDnsSubdomainSays};
+constexpr FormatRule kLabel1035 = {kLongestDnsLabel, ReadsAsDns1035Label, kDns1035LabelSays};
+constexpr FormatRule kQualified = {kLongestDnsLabel, ReadsAsQualifiedPart, kQualifiedNameSays};
+constexpr FormatRule kOfLabels = {kLongestDnsLabel, ReadsAsLabelValue, kLabelValueSays};
 
 std::vector<std::string> AgainstRule(std::string_view text, const FormatRule& rule) {
   std::vector<std::string> out;
   if (text.size() > rule.longest) out.push_back(fmt::format("must be no more than {} characters", rule.longest));
-  if (!RE2::FullMatch(text, rule.pattern)) out.push_back(FormatSays(rule));
+  if (!rule.reads(text)) out.emplace_back(rule.says);
   return out;
 }
 
@@ -84,7 +66,7 @@ std::vector<std::string> AgainstQualifiedName(std::string_view text) {
   const std::vector<std::string> parts = absl::StrSplit(absl::string_view(text.data(), text.size()), '/');
   if (parts.size() > 2) {
     return {fmt::format("a qualified name {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
-                        FormatSays(kQualified))};
+                        kQualified.says)};
   }
   if (parts.size() == 2 && parts[0].empty()) out.emplace_back("prefix part must be non-empty");
   if (parts.size() == 2 && !parts[0].empty()) {

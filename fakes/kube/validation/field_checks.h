@@ -14,11 +14,6 @@ namespace wavetank::fakekube {
 
 using FieldErrors = std::vector<FieldError>;
 
-inline constexpr const char* kSubdomainMessage =
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-
 // A number that is there must not be below zero.
 void CheckNotNegative(const nlohmann::json& in, const char* name, const std::string& at, FieldErrors* errors);
 // Of what a controller makes pods for: bounds::kReplicas.

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "core/base/ip.h"
 #include "core/base/json_access.h"
+#include "core/base/text/kube_names.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -54,7 +55,7 @@ void CheckVariable(const json& variable, const std::string& at, FieldErrors* err
     if (std::string_view(source) == "fieldRef") {
       CheckFieldRef(ref, field, errors);
     } else if (std::string_view(source).ends_with("KeyRef")) {
-      if (Text(ref, "name").empty()) errors->push_back(InvalidField(field + ".name", "", kSubdomainMessage));
+      if (Text(ref, "name").empty()) errors->push_back(InvalidField(field + ".name", "", kDnsSubdomainSays));
       if (Text(ref, "key").empty()) errors->push_back(RequiredField(field + ".key"));
     }
   }

@@ -11,6 +11,7 @@
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/base/text/kube_names.h"
 #include "core/kube/quantity.h"
 #include "fakes/kube/objects/annotations.h"
 #include "fakes/kube/objects/api_error.h"
@@ -25,51 +26,16 @@ namespace {
 using nlohmann::json;
 using Errors = std::vector<FieldError>;
 
-// apimachinery: pkg/util/validation/validation.go. The messages of the same name.
-constexpr const char* kLabelMessage =
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-constexpr const char* kLabel1035Message =
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')";
-constexpr const char* kQualifiedMessage =
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-constexpr const char* kLabelValueMessage =
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+// apimachinery: pkg/util/validation/validation.go, as core/base/text/kube_names.h.
 constexpr const char* kConfigKeyMessage =
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
     "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-bool Lower(char c) { return c >= 'a' && c <= 'z'; }
-bool Digit(char c) { return c >= '0' && c <= '9'; }
-bool Alnum(char c) { return Lower(c) || Digit(c) || (c >= 'A' && c <= 'Z'); }
-
-bool IsLabel(std::string_view text, size_t most = 63) {
-  return !text.empty() && text.size() <= most && text.front() != '-' && text.back() != '-' &&
-         std::all_of(text.begin(), text.end(), [](char c) { return Lower(c) || Digit(c) || c == '-'; });
+bool IsLabel(std::string_view text, size_t most = kLongestDnsLabel) {
+  return text.size() <= most && ReadsAsDnsLabel(text);
 }
 
-bool IsSubdomain(std::string_view text) {
-  if (text.empty() || text.size() > 253) return false;
-  for (;;) {
-    const size_t dot = text.find('.');
-    if (!IsLabel(text.substr(0, dot), 253)) return false;
-    if (dot == std::string_view::npos) return true;
-    text.remove_prefix(dot + 1);
-  }
-}
-
-// "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-bool IsWord(std::string_view text) {
-  return !text.empty() && Alnum(text.front()) && Alnum(text.back()) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return Alnum(c) || c == '-' || c == '_' || c == '.'; });
-}
+bool IsSubdomain(std::string_view text) { return text.size() <= kLongestDnsSubdomain && ReadsAsDnsSubdomain(text); }
 
 std::string Shown(const json& quantity) { return quantity.is_string() ? TextOf(quantity) : JsonText(quantity); }
 
@@ -80,23 +46,21 @@ std::string QualifiedNameProblem(std::string_view key) {
     const std::string_view prefix = key.substr(0, slash);
     name = key.substr(slash + 1);
     if (name.find('/') != std::string_view::npos) {
-      return std::string(
-          "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start "
-          "and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
-          "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS "
-          "subdomain prefix and '/' (e.g. 'example.com/MyName')");
+      return fmt::format(
+          "a qualified name {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+          kQualifiedNameSays);
     }
     if (prefix.empty()) return "prefix part must be non-empty";
-    if (!IsSubdomain(prefix)) return std::string("prefix part ") + kSubdomainMessage;
+    if (!IsSubdomain(prefix)) return std::string("prefix part ") + kDnsSubdomainSays;
   }
   if (name.empty()) return "name part must be non-empty";
   if (name.size() > 63) return "name part must be no more than 63 characters";
-  return IsWord(name) ? "" : kQualifiedMessage;
+  return ReadsAsQualifiedPart(name) ? "" : std::string("name part ") + kQualifiedNameSays;
 }
 
 std::string LabelValueProblem(std::string_view value) {
   if (value.size() > 63) return "must be no more than 63 characters";
-  return value.empty() || IsWord(value) ? "" : kLabelValueMessage;
+  return ReadsAsLabelValue(value) ? "" : kLabelValueSays;
 }
 
 void CheckLabels(const json& labels, const std::string& field, Errors* errors) {
@@ -174,7 +138,7 @@ std::string PortNameProblem(std::string_view name) {
   if (name.size() > 15) return "must be no more than 15 characters";
   if (!IsLabel(name, 15)) return "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)";
   if (name.find("--") != std::string_view::npos) return "must not contain consecutive hyphens";
-  if (std::none_of(name.begin(), name.end(), Lower)) return "must contain at least one letter (a-z)";
+  if (std::none_of(name.begin(), name.end(), IsLowerLetter)) return "must contain at least one letter (a-z)";
   return {};
 }
 
@@ -223,7 +187,7 @@ void CheckService(const json& body, const kube::Object* previous, Errors* errors
     if (name.empty()) {
       if (ports.size() > 1) errors->push_back(RequiredField(at + ".name"));
     } else if (!IsLabel(name)) {
-      errors->push_back(InvalidField(at + ".name", name, kLabelMessage));
+      errors->push_back(InvalidField(at + ".name", name, kDnsLabelSays));
     } else if (!names.insert(name).second) {
       errors->push_back(DuplicateField(at + ".name", name));
     }
@@ -274,7 +238,7 @@ void CheckContainers(const json& spec, const char* list, const std::string& at, 
     if (name.empty()) {
       errors->push_back(RequiredField(field + ".name"));
     } else if (!IsLabel(name)) {
-      errors->push_back(InvalidField(field + ".name", name, kLabelMessage));
+      errors->push_back(InvalidField(field + ".name", name, kDnsLabelSays));
     } else if (!names->insert(name).second) {
       errors->push_back(DuplicateField(field + ".name", name));
     }
@@ -329,7 +293,7 @@ void CheckPodSpec(const json& spec, const std::string& at, Errors* errors, const
     if (name.empty()) {
       errors->push_back(RequiredField(field));
     } else if (!IsLabel(name)) {
-      errors->push_back(InvalidField(field, name, kLabelMessage));
+      errors->push_back(InvalidField(field, name, kDnsLabelSays));
     } else if (!volumes.insert(name).second) {
       errors->push_back(DuplicateField(field, name));
     }
@@ -499,9 +463,9 @@ void CheckData(const json& body, const kube::Object* previous, Errors* errors) {
     const json& data = At(body, section);
     if (!data.is_object()) continue;
     for (const auto& [key, value] : data.items()) {
-      const bool good =
-          !key.empty() && key.size() <= 253 && key != "." && key != ".." &&
-          std::all_of(key.begin(), key.end(), [](char c) { return Alnum(c) || c == '-' || c == '_' || c == '.'; });
+      const bool good = !key.empty() && key.size() <= 253 && key != "." && key != ".." &&
+                        std::all_of(key.begin(), key.end(),
+                                    [](char c) { return IsLetterOrDigit(c) || c == '-' || c == '_' || c == '.'; });
       if (!good) errors->push_back(InvalidField(fmt::format("{}[{}]", section, key), key, kConfigKeyMessage));
     }
   }
@@ -590,7 +554,7 @@ void CheckDefinition(const json& body, const kube::Object* previous, Errors* err
     if (At(versions[i], "storage") == true) ++storage;
     if (!IsLabel(Text(versions[i], "name")))
       errors->push_back(
-          InvalidField(fmt::format("spec.versions[{}].name", i), Text(versions[i], "name"), kLabel1035Message));
+          InvalidField(fmt::format("spec.versions[{}].name", i), Text(versions[i], "name"), kDns1035LabelSays));
     if (!At(versions[i], {"schema", "openAPIV3Schema"}).is_object()) {
       errors->push_back(
           RequiredField(fmt::format("spec.versions[{}].schema.openAPIV3Schema", i), "schemas are required"));
@@ -712,14 +676,14 @@ std::string NameProblem(const GroupKind& kind, std::string_view name) {
   }
   if (kind.Is("Service")) {
     if (name.size() > 63) return "must be no more than 63 characters";
-    return IsLabel(name) && Lower(name.front()) ? "" : kLabel1035Message;
+    return IsLabel(name) && IsLowerLetter(name.front()) ? "" : kDns1035LabelSays;
   }
   if (kind.Is("Namespace")) {
     if (name.size() > 63) return "must be no more than 63 characters";
-    return IsLabel(name) ? "" : kLabelMessage;
+    return IsLabel(name) ? "" : kDnsLabelSays;
   }
   if (name.size() > 253) return "must be no more than 253 characters";
-  return IsSubdomain(name) ? "" : kSubdomainMessage;
+  return IsSubdomain(name) ? "" : kDnsSubdomainSays;
 }
 
 absl::Status Validate(const json& body, const kube::Object* previous) {
