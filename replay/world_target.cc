@@ -68,10 +68,13 @@ absl::Status WorldTarget::Start(const LogHeader& header, Sink sink) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<sim::Input> InputOf(const LogHeader& header, LogInput input, const SecretSource& secrets) {
+  if (absl::Status restored = RestoreSecrets(header, secrets, &input); !restored.ok()) return restored;
+  return sim::Input::Parse(input.kind, input.body);
+}
+
 absl::Status WorldTarget::Do(const LogInput& input) {
-  LogInput whole = input;
-  if (absl::Status restored = RestoreSecrets(header_, secrets_, &whole); !restored.ok()) return restored;
-  const absl::StatusOr<sim::Input> again = sim::Input::Parse(whole.kind, whole.body);
+  const absl::StatusOr<sim::Input> again = InputOf(header_, input, secrets_);
   if (!again.ok()) return again.status();
   // What a live world refused when it was recorded changed nothing then, and is refused again.
   world_->Do(*again).IgnoreError();

@@ -56,6 +56,10 @@ class WorldTarget final : public ReplayTarget {
   std::vector<std::unique_ptr<sim::InvariantWatch>> watches_;
 };
 
+// What an input of a log does, its secrets put back (RestoreSecrets). FailedPrecondition: some are known nowhere.
+// InvalidArgument: it is none that this program knows.
+absl::StatusOr<sim::Input> InputOf(const LogHeader& header, LogInput input, const SecretSource& secrets = {});
+
 // The first bytes of `path` are an event log's, of whatever version.
 bool LooksLikeLog(const std::string& path);
 

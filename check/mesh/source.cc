@@ -11,7 +11,7 @@
 #include "fakes/kube/objects/manifest.h"
 #include "fmt/format.h"
 #include "replay/event_log.h"
-#include "replay/secret_source.h"
+#include "replay/world_target.h"
 #include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/world.h"
@@ -175,14 +175,13 @@ absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
     if (source.log_until && input.at > (*log)->header().Beginning() + *source.log_until) break;
     if (input.kind == "traffic" || input.kind == "stopTraffic") continue;
     out.world->RunUntil(input.at);
-    replay::LogInput whole = input;
-    if (absl::Status restored = replay::RestoreSecrets((*log)->header(), {}, &whole); !restored.ok()) {
-      return absl::Status(restored.code(),
+    const absl::StatusOr<sim::Input> read = replay::InputOf((*log)->header(), input);
+    if (!read.ok()) {
+      return absl::Status(read.status().code(),
                           fmt::format("{}: {}: {}", source.log, replay::Describe(input, (*log)->header().Beginning()),
-                                      Message(restored)));
+                                      Message(read.status())));
     }
-    absl::StatusOr<sim::Input> read = sim::Input::Parse(whole.kind, whole.body);
-    if (absl::Status status = read.ok() ? out.world->Do(*read) : read.status(); !status.ok()) {
+    if (absl::Status status = out.world->Do(*read); !status.ok()) {
       out.notes.push_back(fmt::format("refused: {}: {}", replay::Describe(input), Message(status)));
     }
   }

@@ -23,6 +23,7 @@ ClusterSpec ReadCluster(const Field& f) {
   ClusterSpec c;
   c.name = f["name"].RequiredText();
   c.network = f["network"].Text("network1");
+  c.network_untold = !f["network"].present();
   c.control_plane = f["controlPlane"].Text(c.name);
   c.installed_name = f["installed"]["clusterName"].Text();
   c.installed_network = f["installed"]["network"].Text();

@@ -13,8 +13,8 @@
 #include "core/base/text/shell_word.h"
 #include "fakes/envoy/envoy.h"
 #include "replay/event_log.h"
-#include "replay/secret_source.h"
 #include "replay/world_recorder.h"
+#include "replay/world_target.h"
 #include "scenarios/actions/action.h"
 #include "scenarios/answers/address_names.h"
 #include "scenarios/answers/unrest.h"
@@ -171,10 +171,7 @@ class ScenarioRun final : public WorldView {
       Run(input.at);
       if (measure && last) out.actions.push_back(DescribeInput(input));
       last = input.at;
-      replay::LogInput whole = input;
-      const absl::Status restored = replay::RestoreSecrets(log.header(), {}, &whole);
-      const absl::StatusOr<sim::Input> parsed =
-          restored.ok() ? sim::Input::Parse(whole.kind, whole.body) : absl::StatusOr<sim::Input>(restored);
+      const absl::StatusOr<sim::Input> parsed = replay::InputOf(log.header(), input);
       if (!parsed.ok()) {
         return absl::Status(
             parsed.status().code(),

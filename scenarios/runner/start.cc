@@ -182,6 +182,12 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     }
     bool labelled = false;
     const std::string network = NetworkOf(*objects, own, &labelled);
+    if (cluster.network_untold && labelled && network != cluster.network) {
+      out.notes.push_back(
+          fmt::format("{}: its manifests label {} with network {}, and the scenario attaches its pods to {}, as it "
+                      "names none; say `network: {}` to have them there",
+                      cluster.name, MainOf(own), network, cluster.network, network));
+    }
     if (chosen(sim::Mend::kNetwork) && !labelled && !network.empty()) {
       out.mended.insert({sim::Mend::kNetwork, cluster.name});
       out.phases[0].insert(out.phases[0].begin(), ApplyObject{cluster.name, LabelledNamespace(MainOf(own), network)});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
+#include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/start.h"
 
 namespace wavetank::scenario {
@@ -251,6 +252,21 @@ TEST(ManifestCheck, AStepsManifestIsLookedAtBeforeTheStart) {
               HasSubstr("story.yaml:12: Service \"web\": json: cannot unmarshal"));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("story.yaml:12: AuthorizationPolicy \"deny\": unknown field spec.ruels")));
   EXPECT_THAT(Message(MakeStart(scenario).status()), HasSubstr("story.yaml:12: Service \"web\""));
+}
+
+TEST(ManifestCheck, ALabelThatSaysAnotherNetworkThanAScenarioThatSaysNoneIsNoted) {
+  const auto notes_of = [](const std::string& network) {
+    const absl::StatusOr<Scenario> scenario = ParseScenario(
+        "story.yaml", "clusters: [{name: east, " + network + R"(manifests: [{objects: [{apiVersion: v1, kind: Namespace,
+          metadata: {name: istio-system, labels: {topology.istio.io/network: vpc-7}}}]}]}])");
+    EXPECT_TRUE(scenario.ok()) << scenario.status();
+    return scenario.ok() ? MakeStart(*scenario)->notes : std::vector<std::string>{};
+  };
+  EXPECT_THAT(notes_of(""), ElementsAre(HasSubstr("east: its manifests label istio-system with network vpc-7, and the "
+                                                  "scenario attaches its pods to network1, as it names none; say "
+                                                  "`network: vpc-7`")));
+  EXPECT_THAT(notes_of("network: vpc-7, "), IsEmpty());
+  EXPECT_THAT(notes_of("network: vpc-8, "), IsEmpty());  // said, and may be the incident
 }
 
 }  // namespace
