@@ -1,5 +1,4 @@
-// What the JSON library's own assertions do. Included before the library by cmake/overlay/nlohmann/json.hpp, in
-// the builds that users run.
+// What the JSON library's own assertions do. Included before the library by cmake/overlay/nlohmann/json.hpp.
 #pragma once
 
 namespace wavetank::assertion {

@@ -149,6 +149,7 @@ json MergePatched(const json& target, json patch) {
   if (!patch.is_object()) return patch;
   json out = json::object();
   auto& members = out.get_ref<json::object_t&>();
+  if (target.is_object()) members.reserve(target.size());
   auto change = patch.begin();
   const auto add_new = [&] {  // what `target` has not
     if (!change->is_null()) members.emplace_hint(members.end(), change.key(), MergePatched(json(), std::move(*change)));
