@@ -684,7 +684,7 @@ const std::vector<Rule>& GatewayServiceRules() {
        "apply Istio's expose-services Gateway, with a selector that the pods match", "istio/istio#40624",
        NoAutoPassthrough},
       {"WT136", "GatewaySettingUnread", Level::kWarning,
-       "istiod passes what it cannot read over, and takes the default", "write it as istiod reads it", "",
+       "istiod passes what it cannot read over, and takes the default", "write it as istiod reads it", "istio/api#2744",
        GatewaySettingUnread, false},
       {"WT111", "GatewayPortMissing", Level::kError, "the load balancer has no such port",
        "add port 15443 to the Service, or name its port in the label networking.istio.io/gatewayPort",

@@ -621,7 +621,7 @@ const std::vector<Rule>& NetworkPolicyRules() {
        "hashicorp/vault-helm#662", RulesOfNoDirection, false},
       {"WT135", "NetworkPolicyClosesApplication", Level::kWarning,
        "what no policy admits to an isolated pod is dropped", "admit its clients; silence this if nobody shall call it",
-       "", ClosesApplications},
+       "bitnami/charts#22741", ClosesApplications},
   };
   return *rules;
 }

@@ -640,8 +640,8 @@ const std::vector<Rule>& VersionRules() {
       {"WT708", "ProxyNotReady", Level::kError, "a pod that is not ready gets no request, and sends none",
        "see what its agent waits for: istiod's address and port 15012 from that cluster, its certificate, the roots",
        "istio/istio#31453, #38541", ProxiesNotReady},
-      {"WT700", "DoesNotComeUp", Level::kError, "something of the mesh does not run at all", "see the message", "",
-       DoesNotComeUp},
+      {"WT700", "DoesNotComeUp", Level::kError, "something of the mesh does not run at all", "see the message",
+       "cert-manager/istio-csr#27", DoesNotComeUp},
   };
   return *rules;
 }
