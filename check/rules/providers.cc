@@ -15,6 +15,8 @@
 #include "core/config/mesh/extension_provider.h"
 #include "core/config/mesh/mesh_config.h"
 #include "fakes/envoy/access_log/istio_stats.h"
+#include "fakes/envoy/config/cluster_config.h"
+#include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "re2/re2.h"
@@ -202,6 +204,63 @@ void AuthorizerAsksItself(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Asked or told by gRPC. istiod: pilot/pkg/networking/core/v1alpha3/tracing.go, pilot/pkg/model/telemetry_logging.go
+bool IsOfGrpc(const ExtensionProvider& provider) {
+  using Tracer = ExtensionProvider::Tracer;
+  if (const auto* tracer = std::get_if<Tracer>(&provider.telemetry)) {
+    return tracer->kind == Tracer::Kind::kSkyWalking ||
+           (tracer->kind == Tracer::Kind::kOpenTelemetry && !tracer->over_http);
+  }
+  return provider.ext_authz_grpc || std::holds_alternative<ExtensionProvider::GrpcAccessLog>(provider.telemetry) ||
+         std::holds_alternative<ExtensionProvider::OtelAccessLog>(provider.telemetry);
+}
+
+// The proxy has that cluster, and its filters ask there by HTTP/1.1: it says so, or goes by its client's protocol, and
+// what a filter asks counts as HTTP/1.1. Envoy: source/common/http/async_client_impl.cc, AsyncStreamImpl
+bool AsksByHttp1(const sim::PodProcess& pod, std::string_view cluster) {
+  const auto tables = pod.envoy()->EndpointTables();
+  return std::any_of(tables.begin(), tables.end(), [&](const envoysim::EndpointsInUse& each) {
+    return each.cluster == cluster && each.config != nullptr &&
+           (each.config->protocol == envoysim::UpstreamProtocol::kHttp1 ||
+            each.config->protocol == envoysim::UpstreamProtocol::kDownstream);
+  });
+}
+
+// istiod: pilot/pkg/networking/core/v1alpha3/cluster_builder.go: clusters are of HTTP/2 where the Service's port is.
+void GrpcByHttp1(const Mesh& mesh, Findings& findings, bool authorizers) {
+  EachUse(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const std::string& name, Purpose purpose) {
+    if ((purpose == Purpose::kAuthorization) != authorizers) return;
+    const auto* provider = config::FindTelemetryProvider(cluster.push->mesh().extension_providers, name);
+    if (provider == nullptr || !ServesFor(*provider, purpose) || !IsOfGrpc(*provider)) return;  // WT567, WT571
+    const auto [server, number] = ServerOf(*provider);
+    const pilot::ServiceRef known = ServiceOf(cluster, server.substr(server.find('/') + 1));
+    const pilot::Port* port = known == nullptr ? nullptr : known->FindPort(static_cast<int>(number));
+    if (port == nullptr) return;
+    const std::string by = pilot::BuildSubsetKey(pilot::TrafficDirection::kOutbound, "", known->hostname, port->port);
+    const kube::Labels selector = LabelsIn(WorkloadSelectorOf(object));
+    const bool of_all = object.kind == "ConfigMap";  // the mesh config's defaults
+    for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+      if (pod->envoy() == nullptr || (!of_all && !HoldsFor(cluster, object.meta.ns, selector, *pod)) ||
+          !AsksByHttp1(*pod, by))
+        continue;
+      findings.Add(
+          cluster, object,
+          fmt::format("{}: provider {} is of gRPC, and port {} of {} {}: {} asks it by HTTP/1.1", Wanting(purpose),
+                      name, port->port, known->hostname,
+                      pilot::IsUnsupported(port->protocol) ? std::string("says no protocol")
+                                                           : fmt::format("is {}", pilot::ProtocolName(port->protocol)),
+                      pod->name()));
+      if (provider->ext_authz_grpc && provider->ext_authz_grpc->fail_open)
+        findings.Explain("gRPC is HTTP/2: no question is answered, and failOpen lets every request through unjudged",
+                         {});
+      break;
+    }
+  });
+}
+
+void AuthorizerByHttp1(const Mesh& mesh, Findings& findings) { GrpcByHttp1(mesh, findings, true); }
+void CollectorByHttp1(const Mesh& mesh, Findings& findings) { GrpcByHttp1(mesh, findings, false); }
+
 // Of a jwksUri: where istiod connects to.
 struct KeyServer {
   std::string host;
@@ -376,6 +435,12 @@ const std::vector<Rule>& ProviderRules() {
        "every request of the policy's workloads waits until the provider's timeout (10 minutes unless it says another)",
        "select the workloads that are to ask (spec.selector), or leave the authorizer's pods without a sidecar", "",
        AuthorizerAsksItself},
+      {"WT754", "AuthorizerByHttp1", Level::kError,
+       "gRPC is HTTP/2: no question is answered, and every request that the policy is for is refused (403)",
+       "name the Service's port grpc, or give it appProtocol: grpc", "envoyproxy/envoy#11439", AuthorizerByHttp1},
+      {"WT755", "CollectorByHttp1", Level::kWarning, "gRPC is HTTP/2: what proxies tell there never arrives",
+       "name the Service's port grpc, or give it appProtocol: grpc",
+       "odigos-io/odigos#5390, open-telemetry/opentelemetry-helm-charts#576", CollectorByHttp1, false},
       {"WT572", "KeySetOutOfReach", Level::kError,
        "istiod sends a key that verifies nothing: every request with such a token is answered 401",
        "mend jwksUri, or let istiod reach it (its own pod fetches, without a sidecar)", "istio/istio#40553",

@@ -173,6 +173,8 @@ constexpr PlantedFault kFaults[] = {
     {"telemetry-provider-of-another-kind", "WT571"},
     {"authorizer-unknown", "WT567"},
     {"authorizer-asks-itself", "WT574"},
+    {"authorizer-by-http1", "WT754"},
+    {"collector-by-http1", "WT755"},
     {"key-set-out-of-reach", "WT572"},
     {"key-set-behind-strict-mtls", "WT572"},
     {"key-set-of-a-stranger", "WT573"},
@@ -1030,6 +1032,65 @@ spec:
     if (code.find("is not in cluster2") == std::string::npos) others.push_back(code);
   }
   EXPECT_THAT(others, testing::IsEmpty());
+}
+
+// What counts is how the proxies that ask have the server, by its port's name, appProtocol or a DestinationRule; one
+// that is asked by plain HTTP needs none of it.
+TEST(Lint, AnAuthorizerOfGrpcIsAskedByHttp2WhateverSaysSo) {
+  const auto message = [](const std::string& name, const std::string& kind, const std::string& port,
+                          const std::string& rule = "") {
+    const LintResult result = LintManifest("authorizer-" + name,
+                                           fmt::format(R"(
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: istio, namespace: istio-system}}
+data:
+  mesh: |
+    extensionProviders: [{{name: gate, {}: {{service: gate.sample.svc.cluster.local, port: 9000}}}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: gate, namespace: sample}}
+spec: {{selector: {{app: gate}}, ports: [{{port: 9000, {}}}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: gate, namespace: sample}}
+spec:
+  selector: {{matchLabels: {{app: gate}}}}
+  template:
+    metadata: {{labels: {{app: gate}}}}
+    spec: {{containers: [{{name: gate, image: example/gate, ports: [{{containerPort: 9000}}]}}]}}
+---
+apiVersion: security.istio.io/v1beta1
+kind: AuthorizationPolicy
+metadata: {{name: ask-first, namespace: sample}}
+spec:
+  selector: {{matchLabels: {{app: helloworld}}}}
+  action: CUSTOM
+  provider: {{name: gate}}
+  rules: [{{}}]
+{})",
+                                                       kind, port, rule),
+                                           {"cluster1", "cluster2"});
+    return FindingOf(result, "WT754") == nullptr ? std::string() : FindingOf(result, "WT754")->message;
+  };
+  EXPECT_THAT(message("http", "envoyExtAuthzGrpc", "name: http-gate"),
+              testing::HasSubstr("action CUSTOM: provider gate is of gRPC, and port 9000 of "
+                                 "gate.sample.svc.cluster.local is HTTP: helloworld-v1-"));
+  EXPECT_THAT(message("unsaid", "envoyExtAuthzGrpc", "name: gate"), testing::HasSubstr("says no protocol"));
+  EXPECT_EQ(message("grpc", "envoyExtAuthzGrpc", "name: grpc-gate"), "");
+  EXPECT_EQ(message("app-protocol", "envoyExtAuthzGrpc", "name: http-gate, appProtocol: grpc"), "");
+  EXPECT_EQ(message("plain", "envoyExtAuthzHttp", "name: http-gate"), "");
+  EXPECT_EQ(message("upgraded", "envoyExtAuthzGrpc", "name: http-gate", R"(---
+apiVersion: networking.istio.io/v1beta1
+kind: DestinationRule
+metadata: {name: gate, namespace: sample}
+spec:
+  host: gate.sample.svc.cluster.local
+  trafficPolicy: {connectionPool: {http: {h2UpgradePolicy: UPGRADE}}}
+)"),
+            "");
 }
 
 // Another program's webhook injects nothing, and a mesh that is filled in has an injector of its own beside it.
