@@ -4,6 +4,7 @@
 #include <set>
 
 #include "check/rules/look.h"
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
@@ -18,6 +19,7 @@ struct Picture {
   std::map<std::string, FlowState> flows;
   std::map<GroupKey, std::map<std::string, int>> endpoints;  // what an endpoint stands for -> weight
   std::map<std::string, std::string> gateways;               // addresses, and whose each is
+  std::map<std::pair<std::string, std::string>, nlohmann::json> objects;  // by cluster and name: what was written
 };
 
 // Addresses differ between two worlds; what stands behind them is what counts. Pods of one application are told by
@@ -71,18 +73,65 @@ void AddEndpoints(const Mesh& mesh, Picture* out) {
   }
 }
 
+// Of an object what its writer says: neither its status nor what an API server notes of each write.
+nlohmann::json Written(const kube::Object& object) {
+  nlohmann::json out = object.body;
+  if (!out.is_object()) return out;
+  out.erase("status");
+  if (const auto meta = out.find("metadata"); meta != out.end() && meta->is_object()) {
+    for (const char* noted : {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"})
+      meta->erase(noted);
+  }
+  return out;
+}
+
+// What control planes and controllers write for themselves.
+bool OfItself(const kube::Object& object) {
+  if (object.kind == "Secret") {
+    const std::string type = Text(object.body, "type");
+    return type == "istio.io/ca-root" || type == "kubernetes.io/service-account-token";
+  }
+  return object.kind == "ConfigMap" &&
+         (object.meta.annotations.contains("control-plane.alpha.kubernetes.io/leader") ||
+          object.meta.name == "istio-ca-root-cert" || object.meta.name == "kube-root-ca.crt");
+}
+
+void AddObjects(const Mesh& mesh, Picture* out) {
+  std::vector<std::string> kinds = {"Namespace",   "Service", "Deployment", "StatefulSet",
+                                    "DaemonSet",   "Secret",  "ConfigMap",  "NetworkPolicy.networking.k8s.io"};
+  for (int kind = 0; kind < config::kKinds; ++kind) {
+    const kube::ResourceKind& resource = config::ResourceKindOf(static_cast<config::Kind>(kind));
+    kinds.push_back(fmt::format("{}.{}", resource.kind, resource.group));
+  }
+  for (const auto& cluster : mesh.clusters()) {
+    for (const std::string& kind : kinds) {
+      for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
+        if (!OfItself(*object)) out->objects[{cluster->name, NameOf(*object)}] = Written(*object);
+      }
+    }
+  }
+}
+
 absl::StatusOr<Picture> Look(const MeshSource& source, const DiffOptions& options) {
   absl::StatusOr<SettledMesh> settled = BringToRest(source);
   if (!settled.ok()) return settled.status();
   const Mesh mesh(*std::move(settled));
   Picture out;
   AddEndpoints(mesh, &out);
+  AddObjects(mesh, &out);
   const std::vector<scenario::FlowSpec> flows = FlowsOf(mesh, options.flow_limit);
-  absl::StatusOr<std::unique_ptr<FlowMeter>> meter = FlowMeter::Start(mesh.world(), flows, options.rate);
+  std::vector<std::string> names;
+  for (const scenario::FlowSpec& flow : flows) names.push_back(flow.name);
+  // A log's own requests, with the path, the headers and the protocol that rules may ask for.
+  std::vector<sim::inputs::StartTraffic> traffic = mesh.traffic();
+  if (traffic.size() > options.flow_limit) traffic.resize(options.flow_limit);
+  for (const sim::inputs::StartTraffic& t : traffic) names.push_back(t.flow);
+  absl::StatusOr<std::unique_ptr<FlowMeter>> meter =
+      FlowMeter::Start(mesh.world(), flows, options.rate, std::move(traffic));
   if (!meter.ok()) return meter.status();
   mesh.world().RunUntil(mesh.world().Now() + Duration(options.requests * 1'000'000'000 / options.rate));
   (*meter)->Finish(30s);
-  for (size_t i = 0; i < flows.size(); ++i) {
+  for (size_t i = 0; i < names.size(); ++i) {
     const Window w = (*meter)->Between(i, 0, INT64_MAX);
     FlowState state;
     state.sent = w.sent;
@@ -94,7 +143,7 @@ absl::StatusOr<Picture> Look(const MeshSource& source, const DiffOptions& option
     for (const auto& [reason, count] : w.reasons) {
       if (count > most) most = count, state.reason = reason.Text();
     }
-    out.flows[flows[i].name] = std::move(state);
+    out.flows[names[i]] = std::move(state);
   }
   return out;
 }
@@ -203,14 +252,27 @@ absl::StatusOr<MeshDiff> Diff(const MeshSource& before, const MeshSource& after,
     if (was == is) continue;
     out.endpoints.push_back({key.first, key.second, Missing(is, was), Missing(was, is)});
   }
+  std::set<std::pair<std::string, std::string>> objects;
+  for (const Picture* picture : {&*a, &*b}) {
+    for (const auto& [key, object] : picture->objects) objects.insert(key);
+  }
+  for (const auto& key : objects) {
+    const auto x = a->objects.find(key), y = b->objects.find(key);
+    const bool was = x != a->objects.end(), is = y != b->objects.end();
+    if (was && is && x->second == y->second) continue;
+    out.objects.push_back({key.first, key.second, !was ? "appears" : !is ? "vanishes" : "changes"});
+  }
   return out;
 }
 
 std::string DiffMarkdown(const MeshDiff& diff) {
   std::string out = "### Wavetank: what this change does\n\n";
-  if (diff.Empty())
-    return out + fmt::format("Nothing: {} flows and all proxies' endpoints are as before.\n", diff.flows_compared);
-  out += fmt::format("{} of {} flows change.\n", diff.flows.size(), diff.flows_compared);
+  const std::string flows = fmt::format("{} flow{}", diff.flows_compared, diff.flows_compared == 1 ? "" : "s");
+  if (diff.Empty()) {
+    out += fmt::format("Nothing: {} and all proxies' endpoints are as before.\n", flows);
+  } else {
+    out += fmt::format("{} of {} change{}.\n", diff.flows.size(), flows, diff.flows.size() == 1 ? "s" : "");
+  }
   if (!diff.flows.empty()) {
     out += "\n| flow | changes | before | after | p50 before | p50 after |\n| --- | --- | --- | --- | --- | --- |\n";
     for (const FlowChange& f : diff.flows) {
@@ -228,6 +290,16 @@ std::string DiffMarkdown(const MeshDiff& diff) {
                          e.appear.empty() ? "-" : fmt::format("{}", fmt::join(e.appear, ", ")),
                          e.vanish.empty() ? "-" : fmt::format("{}", fmt::join(e.vanish, ", ")));
     }
+  }
+  if (!diff.objects.empty()) {
+    constexpr size_t kMost = 100;  // of a comment's length
+    out += "\n| cluster | object | |\n| --- | --- | --- |\n";
+    for (size_t i = 0; i < std::min(kMost, diff.objects.size()); ++i) {
+      const ObjectChange& o = diff.objects[i];
+      out += fmt::format("| {} | {} | {} |\n", o.cluster, o.object, o.what);
+    }
+    if (diff.objects.size() > kMost)
+      out += fmt::format("\nand {} more (`--json` has them)\n", diff.objects.size() - kMost);
   }
   return out;
 }
@@ -252,6 +324,9 @@ nlohmann::ordered_json DiffJson(const MeshDiff& diff) {
   for (const EndpointChange& e : diff.endpoints)
     out["endpoints"].push_back(
         {{"proxies", e.group}, {"cluster", e.cluster}, {"appear", e.appear}, {"vanish", e.vanish}});
+  out["objects"] = ordered_json::array();
+  for (const ObjectChange& o : diff.objects)
+    out["objects"].push_back({{"cluster", o.cluster}, {"object", o.object}, {"change", o.what}});
   return out;
 }
 

@@ -34,10 +34,18 @@ struct EndpointChange {
       vanish;  // what they stand for: "pod helloworld-v1.sample@cluster1", "gateway of cluster2"
 };
 
+// What an API server holds that somebody wrote: Istio's configuration, Services, workloads, Secrets and settings.
+struct ObjectChange {
+  std::string cluster, object;  // "AuthorizationPolicy shop/deny-all"
+  std::string what;             // "appears", "vanishes", "changes"
+};
+
 struct MeshDiff {
   std::vector<FlowChange> flows;  // those that change
   std::vector<EndpointChange> endpoints;
+  std::vector<ObjectChange> objects;  // by cluster and name
   int flows_compared = 0;
+  // Whether it makes no difference to traffic; objects may differ all the same.
   bool Empty() const { return flows.empty() && endpoints.empty(); }
 };
 

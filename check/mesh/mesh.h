@@ -50,6 +50,7 @@ class Mesh {
   const std::vector<BroughtObject>& brought() const { return settled_.brought; }
   const std::vector<RefusedObject>& refused() const { return settled_.refused; }
   const std::vector<BroughtObject>& operators() const { return settled_.operators; }
+  const std::vector<sim::inputs::StartTraffic>& traffic() const { return settled_.traffic; }
 
   const std::vector<std::unique_ptr<MeshCluster>>& clusters() const { return clusters_; }
   const MeshCluster* Find(std::string_view cluster) const;  // null: there is none

@@ -146,6 +146,16 @@ absl::StatusOr<SettledMesh> FromManifests(const MeshSource& source) {
   return FromStart(std::move(plan->scenario), std::move(plan->start), source);
 }
 
+// What a log sent, once for each flow.
+void KeepTraffic(const replay::LogHeader& header, const replay::LogInput& input, SettledMesh* out) {
+  const absl::StatusOr<sim::Input> read = replay::InputOf(header, input);
+  const auto* traffic = read.ok() ? read->As<sim::inputs::StartTraffic>() : nullptr;
+  if (traffic == nullptr) return;
+  const bool known =
+      std::any_of(out->traffic.begin(), out->traffic.end(), [&](const auto& t) { return t.flow == traffic->flow; });
+  if (!known) out->traffic.push_back(*traffic);
+}
+
 absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(source.log);
   if (!log.ok()) return log.status();
@@ -171,9 +181,10 @@ absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
     if (*item == replay::LogReader::Item::kEnd) break;
     if (*item != replay::LogReader::Item::kInput) continue;
     const replay::LogInput& input = (*log)->input();
-    // The mesh as it was last; its traffic says nothing about it.
-    if (source.log_until && input.at > (*log)->header().Beginning() + *source.log_until) break;
-    if (input.kind == "traffic" || input.kind == "stopTraffic") continue;
+    // The mesh as it was last; its traffic says nothing about it, and is there for who asks what would become of it.
+    if (input.kind == sim::inputs::StartTraffic::kKind) KeepTraffic((*log)->header(), input, &out);
+    if (input.kind == sim::inputs::StartTraffic::kKind || input.kind == sim::inputs::StopTraffic::kKind) continue;
+    if (source.log_until && input.at > (*log)->header().Beginning() + *source.log_until) continue;
     out.world->RunUntil(input.at);
     const absl::StatusOr<sim::Input> read = replay::InputOf((*log)->header(), input);
     if (!read.ok()) {

@@ -16,6 +16,7 @@
 #include "nlohmann/json.hpp"
 #include "scenarios/language/scenario.h"
 #include "scenarios/survey/mesh_survey.h"
+#include "sim/inputs/kinds/traffic.h"
 #include "sim/world.h"
 
 namespace wavetank::check {
@@ -61,6 +62,8 @@ struct SettledMesh {
   std::vector<BroughtObject> brought;
   std::vector<BroughtObject> operators;  // IstioOperators, of which others of the above were rendered
   std::vector<RefusedObject> refused;
+  // Of a log: what was sent in it, before `log_until` or after, each flow once; nothing of it is under way here.
+  std::vector<sim::inputs::StartTraffic> traffic;
   std::vector<std::string> notes;
 };
 

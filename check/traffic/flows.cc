@@ -105,21 +105,31 @@ void Window::Merge(const Window& other) {
 }
 
 absl::StatusOr<std::unique_ptr<FlowMeter>> FlowMeter::Start(sim::World& world,
-                                                            const std::vector<scenario::FlowSpec>& flows,
-                                                            int64_t rate) {
+                                                            const std::vector<scenario::FlowSpec>& flows, int64_t rate,
+                                                            std::vector<sim::inputs::StartTraffic> traffic) {
   std::unique_ptr<FlowMeter> out(new FlowMeter(world));
-  out->windows_.resize(flows.size());
-  out->failures_.resize(flows.size());
+  out->windows_.resize(flows.size() + traffic.size());
+  out->failures_.resize(flows.size() + traffic.size());
   std::map<std::string, size_t> index;
   for (size_t i = 0; i < flows.size(); ++i) {
-    scenario::Traffic traffic;
-    traffic.flow = flows[i].name;
-    traffic.rate_per_kilosecond = std::min(flows[i].rate_per_kilosecond, rate * 1000);
+    scenario::Traffic of_flow;
+    of_flow.flow = flows[i].name;
+    of_flow.rate_per_kilosecond = std::min(flows[i].rate_per_kilosecond, rate * 1000);
     const std::string id = fmt::format("check#{}", i);
     out->ids_.push_back(id);
-    out->periods_.emplace_back(1'000'000'000'000 / std::max<int64_t>(traffic.rate_per_kilosecond, 1));
+    out->periods_.emplace_back(1'000'000'000'000 / std::max<int64_t>(of_flow.rate_per_kilosecond, 1));
     index[id] = i;
-    if (absl::Status status = world.Do(scenario::MakeTraffic(flows[i], traffic, id)); !status.ok()) return status;
+    if (absl::Status status = world.Do(scenario::MakeTraffic(flows[i], of_flow, id)); !status.ok()) return status;
+  }
+  for (sim::inputs::StartTraffic& t : traffic) {
+    t.id = fmt::format("check#{}", out->ids_.size());
+    t.requests = 0;
+    t.period = std::max(t.period, Duration(1'000'000'000 / std::max<int64_t>(rate, 1)));
+    t.ramp = t.last_period = {};
+    index[t.id] = out->ids_.size();
+    out->ids_.push_back(t.id);
+    out->periods_.push_back(t.period);
+    if (absl::Status status = world.Do(t); !status.ok()) return status;
   }
   FlowMeter* meter = out.get();
   out->requests_ = world.commons().on_request.Add([meter, index](const sim::TrafficRecord& record) {

@@ -11,6 +11,7 @@
 #include "check/mesh/mesh.h"
 #include "core/base/time.h"
 #include "scenarios/answers/address_names.h"
+#include "sim/inputs/kinds/traffic.h"
 
 namespace wavetank::check {
 
@@ -44,9 +45,11 @@ struct Window {
 // Sends flows and sorts their requests into windows of one second by when they were sent.
 class FlowMeter {
  public:
-  // Starts `flows` now, each at most `rate` requests per second. Errors: a flow that the world refuses.
+  // Starts `flows` now, and `traffic` as flows behind them, each at most `rate` requests per second. Errors: a flow that
+  // the world refuses.
   static absl::StatusOr<std::unique_ptr<FlowMeter>> Start(sim::World& world,
-                                                          const std::vector<scenario::FlowSpec>& flows, int64_t rate);
+                                                          const std::vector<scenario::FlowSpec>& flows, int64_t rate,
+                                                          std::vector<sim::inputs::StartTraffic> traffic = {});
   // No more is sent; waits for what is under way, `patience` at most. What then is unanswered has failed.
   void Finish(Duration patience);
 
