@@ -225,6 +225,7 @@ class ScenarioRun final : public WorldView {
   bool up() const { return up_; }
 
   RunResult Finish() {
+    CloseConvergence("the run ended before the world was at rest");
     result_.interrupted = options_.interrupted != nullptr && *options_.interrupted;
     result_.scenario = scenario_.name;
     result_.file = scenario_.file;
@@ -519,6 +520,7 @@ class ScenarioRun final : public WorldView {
     if (!meanwhile->empty()) Pass(event);
     if (Cut()) return CutShort(step, *meanwhile, std::move(out));
 
+    CloseConvergence("the next step began before the world was at rest");
     convergence_.Begin(world_->Now(), world_->inputs());
     for (const Action& action : step.actions) out.actions.push_back(Describe(action));
     if (step.repeat == 0) {
@@ -572,7 +574,19 @@ class ScenarioRun final : public WorldView {
     }
     JudgeNacks(step.expectations, step.line, &out);
     result_.steps.push_back(std::move(out));
+    if (!step.actions.empty() && bound == Duration::zero()) converging_ = result_.steps.size() - 1;
     return absl::OkStatus();
+  }
+
+  // What a step that does not wait (`settle: 0s`) came to, as far as it came before the next one, or before the run's
+  // end. `early`: what to note if the world was not at rest by then.
+  void CloseConvergence(std::string_view early) {
+    if (!converging_) return;
+    StepResult& step = result_.steps[*converging_];
+    converging_.reset();
+    step.convergence = convergence_.End();
+    step.convergence.connected = Connected();
+    if (!world_->Settled()) step.notes.emplace_back(early);
   }
 
   // What Envoys refused, if the step does not expect it.
@@ -669,6 +683,7 @@ class ScenarioRun final : public WorldView {
   std::vector<std::string> watched_;
   std::unique_ptr<replay::Recorder> recorder_;
   ConvergenceTracker convergence_;
+  std::optional<size_t> converging_;  // the step, as result_ has it, whose convergence is not closed yet
   Unrest unrest_;
   NackTally nacks_;
   AddressNames addresses_;

@@ -10,7 +10,9 @@
 namespace wavetank::scenario {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kFlow =
     "flows: [{name: f, from: {cluster: cluster1, namespace: sample, app: sleep}, to: 'helloworld.sample:5000', rate: "
@@ -55,6 +57,20 @@ TEST(Throughout, GoesOnFromTheFirstStepToTheLastAndIsToldLast) {
   EXPECT_TRUE(result.steps[0].traffic.empty());
   ASSERT_EQ(throughout.expectations.size(), 1U);
   EXPECT_TRUE(throughout.expectations[0].held) << throughout.expectations[0].explanation;
+}
+
+// Nobody waits there, so it was read off before anything had come of it: "no proxy was sent anything".
+TEST(Throughout, AStepThatDoesNotWaitTellsWhatCameOfItBeforeTheNext) {
+  const RunResult result = RunThroughout("throughout: {traffic: [{flow: f}]}\nsteps:\n" + std::string(kTwoWaves));
+  ASSERT_EQ(result.steps.size(), 4U);
+  for (const size_t step : {0U, 1U}) {
+    const Convergence& c = result.steps[step].convergence;
+    ASSERT_FALSE(c.proxies.empty()) << step;
+    EXPECT_GT(c.proxies.front().total, Duration(100ms)) << step;
+    EXPECT_LT(c.proxies.front().total, Duration(10s)) << step;
+    EXPECT_GT(c.connected, 0) << step;
+    EXPECT_THAT(result.steps[step].notes, Not(Contains(HasSubstr("at rest")))) << step;
+  }
 }
 
 TEST(Throughout, AFailureInAnyStepFailsIt) {
