@@ -125,7 +125,19 @@ std::string VirtualService(const std::string& ns, const std::string& name, int s
       name, ns, seconds);
 }
 
-std::string Configuration(const Fleet& fleet, const ServiceGraph& graph, int64_t cluster, int64_t service) {
+// Workloads get sidecars until there are as many as the fleet has. `left`: proxies of clients behind no Service.
+std::vector<bool> Injected(const std::vector<int64_t>& endpoints, int64_t* left) {
+  std::vector<bool> out;
+  for (const int64_t pods : endpoints) {
+    out.push_back(*left >= pods);
+    if (out.back()) *left -= pods;
+  }
+  return out;
+}
+
+// `injected`: which Services' pods have sidecars.
+std::string Configuration(const Fleet& fleet, const ServiceGraph& graph, int64_t cluster, int64_t service,
+                          const std::vector<bool>& injected) {
   const std::string ns = NamespaceOf(fleet, service), name = ServiceName(fleet, cluster, service);
   std::string out;
   if (Drawn(fleet, "virtual services", service, fleet.virtual_services_ppm)) out += VirtualService(ns, name, 10);
@@ -144,11 +156,18 @@ std::string Configuration(const Fleet& fleet, const ServiceGraph& graph, int64_t
         if (std::string from = NamespaceName(caller); from != ns) allowed.push_back(std::move(from));
       }
     }
+    // Who calls without a sidecar has no identity that a policy could name (istiod:
+    // pilot/pkg/security/authz/model/generator.go, srcNamespaceGenerator).
+    const bool plain = std::any_of(graph.calls.begin(), graph.calls.end(), [&](const auto& call) {
+      const auto& [caller, callees] = call;
+      return !injected[static_cast<size_t>(caller)] &&
+             std::find(callees.begin(), callees.end(), service) != callees.end();
+    });
     out += fmt::format(
         "---\napiVersion: security.istio.io/v1beta1\nkind: AuthorizationPolicy\nmetadata: {{name: {0}, namespace: "
         "{1}}}\n"
-        "spec:\n  selector: {{matchLabels: {{app: {0}}}}}\n  rules: [{{from: [{{source: {{namespaces: [{2}]}}}}]}}]\n",
-        name, ns, fmt::join(allowed, ", "));
+        "spec:\n  selector: {{matchLabels: {{app: {0}}}}}\n  rules: [{{from: [{{source: {{namespaces: [{2}]}}}}]}}{3}]\n",
+        name, ns, fmt::join(allowed, ", "), plain ? ", {to: [{operation: {ports: [\"5000\"]}}]}" : "");
   }
   return out;
 }
@@ -290,12 +309,16 @@ class Steps {
     }
   }
 
-  std::string Scaling(RandomStream& random, int64_t cluster, int64_t service) const {
+  // Away from what it has by the fleet's page, and back the next time: each changes as many pods as `plan` counts. One
+  // pod stays, as of an autoscaler (kubernetes: pkg/apis/autoscaling/v2/defaults.go, minReplicas).
+  std::string Scaling(RandomStream& random, int64_t cluster, int64_t service) {
     const int64_t pods = std::max<int64_t>(1, DrawEndpoints(fleet_, cluster)[static_cast<size_t>(service)]);
     const int64_t by = std::max<int64_t>(1, pods * fleet_.churn.swing_ppm / 1'000'000);
+    const bool more = random.Chance(500'000) || pods - by < 1;
+    int64_t& now = replicas_.try_emplace({cluster, service}, pods).first->second;
+    now = now != pods ? pods : more ? pods + by : pods - by;
     return fmt::format("scale: {{cluster: {}, deployment: {}, replicas: {}}}", ClusterName(cluster),
-                       Workload(cluster, service),
-                       std::max<int64_t>(0, random.Chance(500'000) ? pods + by : pods - by));
+                       Workload(cluster, service), now);
   }
 
   std::string Edit(RandomStream& random, int64_t cluster, int64_t service) const {
@@ -356,6 +379,7 @@ class Steps {
   std::map<std::pair<int64_t, int64_t>, Duration> back_at_;  // by cluster and node
   std::map<int64_t, std::vector<Duration>> lost_at_;         // nodes, by cluster
   std::map<int64_t, Duration> killed_at_;                    // by cluster
+  std::map<std::pair<int64_t, int64_t>, int64_t> replicas_;  // by cluster and Service: what it was last scaled to
 };
 
 // What clients send, as long as the fleet's time goes on.
@@ -409,16 +433,16 @@ std::string ClusterManifests(const Fleet& fleet, int64_t cluster) {
         "---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: ns-{}, labels: {{istio-injection: enabled}}}}\n", ns);
     out += Scope(fleet, graph, cluster, ns);
   }
-  // Workloads get sidecars until there are as many as the fleet has; what is left are clients behind no Service.
   const int64_t senders = graph.entries.empty() ? 0 : 1;  // one at least
   int64_t left = fleet.proxies - senders;
   const std::vector<int64_t> endpoints = DrawEndpoints(fleet, cluster);
+  const std::vector<bool> injected = Injected(endpoints, &left);
   for (int64_t service = 0; service < fleet.services; ++service) {
     const std::string ns = NamespaceOf(fleet, service), name = ServiceName(fleet, cluster, service);
-    const int64_t pods = endpoints[static_cast<size_t>(service)];
-    out += ServiceText(ns, name) + Workload(ns, name, PodsAt(fleet.churn, pods, Duration::zero()), left >= pods);
-    if (left >= pods) left -= pods;
-    out += Configuration(fleet, graph, cluster, service);
+    const auto at = static_cast<size_t>(service);
+    out += ServiceText(ns, name) +
+           Workload(ns, name, PodsAt(fleet.churn, endpoints[at], Duration::zero()), injected[at]);
+    out += Configuration(fleet, graph, cluster, service, injected);
   }
   if (left + senders > 0) out += Workload("ns-0", "clients", left + senders, true);
   return out;

@@ -285,6 +285,38 @@ TEST(Synth, SendsRequestsThroughTheServiceGraph) {
   EXPECT_FALSE(sent.calls.empty());
 }
 
+// Such pods have no identity: a policy of namespaces alone answered all they ask with 403.
+TEST(Synth, PoliciesLetPodsWithoutSidecarsCallWhatTheyCall) {
+  Fleet fleet = Parsed(With("churn:", kTraffic));
+  fleet.authorization_policies_ppm = 1'000'000;
+  fleet.proxies = 1;
+  EXPECT_THAT(ClusterManifests(fleet, 0), HasSubstr("{to: [{operation: {ports: [\"5000\"]}}]}"));
+  fleet.proxies = 200;
+  EXPECT_THAT(ClusterManifests(fleet, 0), testing::Not(HasSubstr("ports: [\"5000\"]}}]}")));
+}
+
+TEST(Synth, ScalesAwayFromThePageAndBackAndLeavesOnePod) {
+  Fleet fleet = Parsed(kPage);
+  fleet.duration = 1h;
+  fleet.churn = {};
+  fleet.churn.autoscaling = 20s;
+  fleet.churn.swing_ppm = 900'000;
+  const std::string text = ScenarioText(fleet);
+  std::map<std::string, int> last;  // replicas, by cluster and Deployment
+  int steps = 0;
+  for (size_t at = 0; (at = text.find("scale: {", at)) != std::string::npos; ++steps) {
+    const size_t count = text.find(", replicas: ", at);
+    const std::string of = text.substr(at, count - at);
+    const int replicas = std::stoi(text.substr(count + 12));
+    EXPECT_GE(replicas, 1) << of;
+    const auto before = last.find(of);
+    if (before != last.end()) EXPECT_NE(before->second, replicas) << of;
+    last[of] = replicas;
+    at = count;
+  }
+  EXPECT_GT(steps, 100);
+}
+
 TEST(Synth, HasEveryKindOfChurnAsSteps) {
   const Fleet fleet = Parsed(With("  deploys:", R"(  deploys: {every: 20s}
   flapping: {pods: 2, every: 10s}
