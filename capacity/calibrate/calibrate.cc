@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 namespace wavetank::capacity {
 namespace {
@@ -22,6 +25,18 @@ absl::Status CheckVersion(const Samples& samples, std::string_view which) {
     if (!samples.Has(needed)) {
       return absl::InvalidArgumentError(fmt::format("{}: lacks {}; save all of :15014/metrics", which, needed));
     }
+  }
+  // A sum over replicas is of no istiod: each has its process, and its own connections.
+  std::vector<std::string> processes;
+  samples.ForEach("process_cpu_seconds_total", [&](const std::map<std::string, std::string>& labels, double) {
+    std::vector<std::string> words;
+    for (const auto& [name, value] : labels) words.push_back(name + "=" + value);
+    processes.push_back(words.empty() ? "without labels" : fmt::format("{}", fmt::join(words, ", ")));
+  });
+  if (processes.size() > 1) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: of {} processes ({}, and {}); the cost model is of one istiod: keep the series of one pod",
+                    which, processes.size(), processes[0], processes[1]));
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -90,6 +92,7 @@ absl::StatusOr<Samples> Samples::Parse(std::string_view text, const std::string&
     return out;
   }
   int number = 0;
+  std::set<std::pair<std::string, std::map<std::string, std::string>>> seen;
   const std::vector<std::string> lines = absl::StrSplit(std::string(text), '\n');
   for (const std::string& line : lines) {
     ++number;
@@ -105,6 +108,9 @@ absl::StatusOr<Samples> Samples::Parse(std::string_view text, const std::string&
     const std::optional<double> value = words.empty() || words.size() > 2 ? std::nullopt : Number(words[0]);
     if (!value) return bad(number, "no value");
     series.value = *value;
+    // As `run --metrics` and a backfill of Prometheus have them.
+    if (!seen.insert({name, series.labels}).second)
+      return bad(number, fmt::format("{} a second time: samples of several instants, of which one is wanted", name));
     out.series_.emplace(name, std::move(series));
   }
   return out;

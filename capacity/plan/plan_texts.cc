@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "core/base/duration.h"
 
@@ -43,8 +45,9 @@ PlanText TextOf(const Plan& plan) {
       {"limits", fmt::format("cpu {:g}, memory {}", plan.limit_cpus, Memory(plan.limit_mb)),
        "pushes use all of it for as long as they last"},
       {"used", fmt::format("cpu {:.2f} (busiest sample {:.2f}), memory {}", o.cpus, o.busiest, Memory(o.after_full_mb)),
-       fmt::format("headroom cpu {:.0f} %, memory {:.0f} %", 100 * (1 - o.busiest / f.istiod.cpus),
-                   100 * (1 - o.after_full_mb / f.istiod.memory_mb))},
+       fmt::format("headroom cpu {:.0f} %, memory {:.0f} % of the fleet's own limits (cpu {:g}, memory {})",
+                   100 * (1 - o.busiest / f.istiod.cpus), 100 * (1 - o.after_full_mb / f.istiod.memory_mb),
+                   f.istiod.cpus, Memory(f.istiod.memory_mb))},
       {"convergence", fmt::format("p50 {}, p90 {}, p99 {}, worst {}", d(o.p50), d(o.p90), d(o.p99), d(o.worst)),
        fmt::format("{} changes; p99 of single samples {} to {}", o.changes, d(o.p99_low), d(o.p99_high))},
       {"debounced", d(o.debounced), "mean wait of a change"},
@@ -82,6 +85,11 @@ PlanText TextOf(const Plan& plan) {
   out.assumed =
       "every proxy of a cluster sees the same services, its istiods share them evenly, API servers answer at once; "
       "costs by docs/cost-model.md; given, not measured: TLS handshakes, TokenReviews, what API servers send";
+  std::vector<std::string> left_out;
+  if (f.traffic.entries > 0) left_out.emplace_back("the traffic between services");
+  if (f.churn.istiod_restarts > Duration::zero())
+    left_out.emplace_back("istiodRestarts as churn (one is told as `an istiod dies`)");
+  if (!left_out.empty()) out.assumed += fmt::format("; left out: {}", fmt::join(left_out, ", "));
   out.extrapolates = plan.extrapolates;
   return out;
 }

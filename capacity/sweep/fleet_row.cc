@@ -68,8 +68,10 @@ absl::StatusOr<SweepTask> FleetTask(const Sweep& sweep, SweepTask task) {
   }
   task.fleet = fleet.dump();
   if (absl::StatusOr<Fleet> read = ParseFleet("fleet", task.fleet); !read.ok()) {
-    return absl::InvalidArgumentError(
-        fmt::format("over: {} with {}: {}", sweep.fleet_path, settings, Message(read.status())));
+    // Its place would be one in the line that the fleet is here.
+    std::string_view why = Message(read.status());
+    if (why.starts_with("fleet:1:")) why.remove_prefix(why.find(": ") + 2);
+    return absl::InvalidArgumentError(fmt::format("over: {} with {}: {}", sweep.fleet_path, settings, why));
   }
   return task;
 }

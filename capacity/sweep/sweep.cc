@@ -235,6 +235,10 @@ absl::StatusOr<Sweep> LoadSweep(const std::string& path) {
   if (root["over"].present() && root["over"].IsMap()) {
     for (const auto& [name, field] : root["over"].Entries()) {
       SweepSetting setting{name, {}};
+      if (field.IsMap()) {
+        field.Fail("is no list", "list its values, as [50ms, 100ms, 500ms]; random and sobol draw of those, too");
+        continue;
+      }
       for (const Field& item : field.Items()) setting.values.push_back(item.RequiredText());
       if (setting.values.empty()) field.Fail("has no values", "list some");
       combinations *= static_cast<double>(std::max<size_t>(1, setting.values.size()));

@@ -67,8 +67,9 @@ int Run(SynthArguments a) {
     for (const std::string& what : left_out) read->notes.push_back("left out: " + what);
   }
   if (!status.ok()) return Complain(status);
+  // As `plan` counts them: one that several clusters share is one.
   std::cout << fmt::format("{}: {} clusters, {} services, {} endpoints, {} proxies\n", a.out, fleet.clusters,
-                           fleet.clusters * fleet.services, TotalEndpoints(fleet),
+                           static_cast<int64_t>(SizeOf(fleet).services), TotalEndpoints(fleet),
                            fleet.clusters * (fleet.proxies + fleet.gateways));
   SayNotes(read->notes);
   return kOk;

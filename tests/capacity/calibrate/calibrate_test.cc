@@ -47,6 +47,7 @@ TEST(Samples, ThatAreNoneAreRefusedWithTheirLine) {
   EXPECT_THAT(why("a 1\n!\n"), HasSubstr("m.txt:2: no sample"));
   EXPECT_THAT(why("a{x=\"1\n"), HasSubstr("m.txt:1: no labels"));
   EXPECT_THAT(why("a one\n"), HasSubstr("no value"));
+  EXPECT_THAT(why("a{x=\"1\"} 1 1000\na{x=\"2\"} 1 1000\na{x=\"1\"} 2 16000\n"), HasSubstr("m.txt:3: a a second time"));
   EXPECT_THAT(why("{\"data\": 1}"), HasSubstr("no answer of Prometheus' API"));
   EXPECT_THAT(why("{\"data\":{\"result\":[{\"metric\":{},\"value\":[1,2]}]}}"), HasSubstr("no answer"));
 }
@@ -92,6 +93,8 @@ TEST(Calibrate, RefusesWhatItCannotLearnFrom) {
   EXPECT_THAT(why("a 1\n", later), HasSubstr("no metrics of istiod"));
   EXPECT_THAT(why(later, good), HasSubstr("wrong way round"));
   EXPECT_THAT(why(good, Scrape(20, 300, 0, 0)), HasSubstr("nothing was pushed"));
+  EXPECT_THAT(why(good, later + "process_cpu_seconds_total{pod=\"istiod-b\"} 4\n"),
+              HasSubstr("after: of 2 processes (without labels, and pod=istiod-b)"));
   EXPECT_THAT(why(good, "pilot_info{version=\"1.18.2\"} 1\n"), HasSubstr("lacks process_cpu_seconds_total"));
 }
 

@@ -310,7 +310,9 @@ TEST(Synth, ScalesAwayFromThePageAndBackAndLeavesOnePod) {
     const int replicas = std::stoi(text.substr(count + 12));
     EXPECT_GE(replicas, 1) << of;
     const auto before = last.find(of);
-    if (before != last.end()) EXPECT_NE(before->second, replicas) << of;
+    if (before != last.end()) {
+      EXPECT_NE(before->second, replicas) << of;
+    }
     last[of] = replicas;
     at = count;
   }

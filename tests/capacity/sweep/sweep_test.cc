@@ -76,6 +76,7 @@ TEST(Sweep, ThatCannotBeIsRefusedWithPlaceAndRemedy) {
   EXPECT_THAT(Why("fleet: fleet.yaml\nsample: sobol\nover: {churn: [1]}\n"), HasSubstr("sweep.yaml:2"));
   EXPECT_THAT(Why("fleet: fleet.yaml\npoints: 3\nover: {churn: [1]}\n"), HasSubstr("a grid has all"));
   EXPECT_THAT(Why("fleet: fleet.yaml\nover: {churn: []}\n"), HasSubstr("has no values"));
+  EXPECT_THAT(Why("fleet: fleet.yaml\nover: {churn: {from: 1, to: 4}}\n"), HasSubstr("list its values"));
   EXPECT_THAT(Why("fleet: fleet.yaml\nsampel: grid\nover: {churn: [1]}\n"), HasSubstr("sample"));
 }
 
