@@ -229,6 +229,23 @@ std::vector<size_t> Candidates(const Story& story, const Run& run, size_t limit,
   return out;
 }
 
+// Of the inputs without which none of `requests` failed, that which came nearest to the first of them. Too few requests
+// to tell it from chance, it is yet what to look at first: a connection that a killed pod cut.
+std::optional<size_t> Perhaps(const Story& story, const std::vector<size_t>& candidates,
+                              const std::vector<std::set<Request>>& prevents, const std::set<Request>& requests,
+                              Time first) {
+  std::optional<size_t> out;
+  const auto distance = [&](size_t input) {
+    const Time at = story.inputs[input].at;
+    return at < first ? first - at : at - first;
+  };
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!std::includes(prevents[i].begin(), prevents[i].end(), requests.begin(), requests.end())) continue;
+    if (!out || distance(candidates[i]) <= distance(*out)) out = candidates[i];
+  }
+  return out;
+}
+
 void Close(const Story& story, const Run& run, FailureGroup* group) {
   // The first request of the flow that was answered after the last that failed.
   const auto answered = run.answered.find(group->flow);
@@ -238,7 +255,8 @@ void Close(const Story& story, const Run& run, FailureGroup* group) {
   const auto next = std::upper_bound(times.begin(), times.end(), group->last);
   if (next == times.end()) return;
   for (size_t i = 0; i < story.inputs.size() && story.inputs[i].at <= *next; ++i) {
-    if (!IsTraffic(story.inputs[i]) && story.inputs[i].at >= group->first && (!group->input || i > *group->input))
+    const std::optional<size_t> behind = group->input ? group->input : group->perhaps;
+    if (!IsTraffic(story.inputs[i]) && story.inputs[i].at >= group->first && (!behind || i > *behind))
       group->until = i;
   }
 }
@@ -346,6 +364,7 @@ absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int a
   }
   std::map<std::pair<std::string, std::optional<size_t>>, FailureGroup> groups;
   std::map<std::pair<std::string, std::optional<size_t>>, std::map<std::string, int64_t>> hows;
+  std::map<std::string, std::set<Request>> unexplained;  // by flow
   for (const auto& [request, met] : run->failed) {
     const auto input = because.find(request);
     const std::pair key{met.flow, input == because.end() ? std::nullopt : std::optional(input->second)};
@@ -356,13 +375,18 @@ absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int a
     group.first = std::min(group.first, request.second);
     group.last = std::max(group.last, request.second);
     ++hows[key][met.how];
+    if (!key.second) unexplained[met.flow].insert(request);
   }
   for (auto& [key, group] : groups) {
     const auto& how = hows[key];
     group.how = std::max_element(how.begin(), how.end(), [](const auto& a, const auto& b) {
                   return a.second < b.second;
                 })->first;
-    if (group.input) group.also.assign(also[*group.input].begin(), also[*group.input].end());
+    if (group.input) {
+      group.also.assign(also[*group.input].begin(), also[*group.input].end());
+    } else {
+      group.perhaps = Perhaps(story, candidates, prevents, unexplained[group.flow], group.first);
+    }
     Close(story, *run, &group);
     out.groups.push_back(std::move(group));
   }

@@ -18,6 +18,8 @@ struct FailureGroup {
   int64_t requests = 0;
   std::optional<size_t> input;  // its index; nothing: none of those that were tried
   std::vector<size_t> also;     // without each of these none of them would have failed either
+  // Without `input`: one without which none of them failed either, though chance may have spared them as well.
+  std::optional<size_t> perhaps;
   std::optional<size_t> until;  // the input after which no request of the group failed any more
   Time first{}, last{};         // when they were sent
   std::string how;              // what most of them met: "503 UF: connection refused"

@@ -60,7 +60,8 @@ Json GroupJson(const check::Story& story, const check::FailureGroup& group, cons
     out["first"] = story.Calendar(group.first);
     out["last"] = story.Calendar(group.last);
   }
-  for (const auto& [name, input] : {std::pair("input", group.input), std::pair("until", group.until)}) {
+  for (const auto& [name, input] :
+       {std::pair("input", group.input), std::pair("perhaps", group.perhaps), std::pair("until", group.until)}) {
     if (input) out[name] = InputJson(story.inputs[*input]);
   }
   for (const size_t other : group.also) out["also"].push_back(InputJson(story.inputs[other]));
@@ -175,9 +176,11 @@ int AnswerFailures(const LogQuestion& q) {
       std::cout << fmt::format("  that is     {} to {}\n", story->Calendar(group.first), story->Calendar(group.last));
     }
     std::cout << "  because of  "
-              << (group.input ? InputWords(*story, *group.input)
-                              : "no single input: without any one of those that were tried they fail as well")
+              << (group.input     ? InputWords(*story, *group.input)
+                  : group.perhaps ? "no input for certain, as chance may spare so few: without the next none fails"
+                                  : "no single input: without any one of those that were tried they fail as well")
               << "\n";
+    if (group.perhaps) std::cout << "  perhaps     " << InputWords(*story, *group.perhaps) << "\n";
     for (const size_t other : group.also) std::cout << "  and of      " << InputWords(*story, other) << "\n";
     if (group.until) std::cout << "  until       " << InputWords(*story, *group.until) << "\n";
     std::cout << FaultsText((*faults)[i], group.input.has_value());

@@ -324,6 +324,53 @@ TEST_F(LogQuestions, ALargerInputIsNotToBlameWhereItsAbsenceMovesChanceAlone) {
   EXPECT_EQ(why["groups"][1]["input"]["kind"], "behaviour");
 }
 
+// One request was under way to a gateway that was killed. A balancer may have sent it elsewhere, so that nothing is proved;
+// it said that the request fails without the kill as well, and is over since then.
+TEST_F(LogQuestions, AnInputThatAloneSparesARequestIsNamedThoughChanceMayToo) {
+  const std::string scenario = Write("killed.yaml", fmt::format(R"(name: killed under a request
+extends: {}/scenarios/multi-primary-multi-network/scenario.yaml
+seed: 4
+flows: [{{name: f, from: {{cluster: cluster1, namespace: sample, app: sleep}}, to: 'helloworld.sample:5000', rate: 20/s}}]
+throughout: {{traffic: [{{flow: f}}]}}
+steps:
+  - {{name: calm, at: 1s, settle: 0s}}
+  - {{name: killed, at: 2s, settle: 0s, do: [{{kill: {{cluster: cluster2, namespace: istio-system, app: istio-eastwestgateway}}}}]}}
+  - {{name: the end, at: 6s, settle: 0s}}
+)",
+                                                                WAVETANK_SOURCE_DIR));
+  const std::string log = (folder_ / "killed.wtlog").string();
+  ASSERT_EQ(Call(fmt::format("run {} -o {}", scenario, log)).code, 0);
+  const json why = Json(fmt::format("why {} --failed --json", log));
+  ASSERT_EQ(why["failed"], 1) << "another seed, in which the request goes to cluster2";
+  const json& group = why["groups"][0];
+  EXPECT_FALSE(group.contains("input")) << why.dump(1);
+  EXPECT_EQ(group["perhaps"]["kind"], "kill") << why.dump(1);
+  EXPECT_FALSE(group.contains("until")) << "nothing after the kill ended it";
+  EXPECT_THAT(Call(fmt::format("why {} --failed", log)).output, HasSubstr("perhaps     input"));
+}
+
+TEST_F(LogQuestions, DiffOfALogSendsWhatTheLogSentAndNamesTheObject) {
+  // A rule about a path: requests of any other path are as before.
+  const std::string policy =
+      "{apiVersion: security.istio.io/v1beta1, kind: AuthorizationPolicy, metadata: {name: no-loaves, namespace: "
+      "sample}, spec: {action: DENY, rules: [{to: [{operation: {paths: [/loaf]}}]}]}}";
+  const std::string scenario =
+      Write("loaf.yaml",
+            fmt::format("name: loaves\nextends: {}/scenarios/multi-primary-multi-network/scenario.yaml\n"
+                        "flows: [{{name: bread, from: {{cluster: cluster1, namespace: sample, app: sleep}}, to: "
+                        "'helloworld.sample:5000', path: /loaf}}]\nsteps:\n"
+                        "  - {{name: fed, then: [{{flow: bread, requests: 20}}]}}\n"
+                        "  - {{name: locked, do: [{{apply: {{cluster: cluster2, objects: [{}]}}}}], then: [{{flow: bread, "
+                        "requests: 20}}]}}\n",
+                        WAVETANK_SOURCE_DIR, policy));
+  const std::string log = (folder_ / "loaf.wtlog").string();
+  ASSERT_EQ(Call(fmt::format("run {} -o {}", scenario, log)).code, 0);
+  const Ran ran = Call(fmt::format("diff {0}@fed {0}@locked", log));
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, testing::AllOf(HasSubstr("| bread | fate"), HasSubstr("fail**"),
+                                         HasSubstr("| cluster2 | AuthorizationPolicy sample/no-loaves | appears |")));
+}
+
 TEST_F(LogQuestions, InputsThatFailRequestsOnlyTogetherAreAllNamed) {
   const std::string steps = R"(
   - name: nobody at home
