@@ -166,7 +166,8 @@ std::string Configuration(const Fleet& fleet, const ServiceGraph& graph, int64_t
     out += fmt::format(
         "---\napiVersion: security.istio.io/v1beta1\nkind: AuthorizationPolicy\nmetadata: {{name: {0}, namespace: "
         "{1}}}\n"
-        "spec:\n  selector: {{matchLabels: {{app: {0}}}}}\n  rules: [{{from: [{{source: {{namespaces: [{2}]}}}}]}}{3}]\n",
+        "spec:\n  selector: {{matchLabels: {{app: {0}}}}}\n  rules: [{{from: [{{source: {{namespaces: "
+        "[{2}]}}}}]}}{3}]\n",
         name, ns, fmt::join(allowed, ", "), plain ? ", {to: [{operation: {ports: [\"5000\"]}}]}" : "");
   }
   return out;
@@ -440,8 +441,8 @@ std::string ClusterManifests(const Fleet& fleet, int64_t cluster) {
   for (int64_t service = 0; service < fleet.services; ++service) {
     const std::string ns = NamespaceOf(fleet, service), name = ServiceName(fleet, cluster, service);
     const auto at = static_cast<size_t>(service);
-    out += ServiceText(ns, name) +
-           Workload(ns, name, PodsAt(fleet.churn, endpoints[at], Duration::zero()), injected[at]);
+    out +=
+        ServiceText(ns, name) + Workload(ns, name, PodsAt(fleet.churn, endpoints[at], Duration::zero()), injected[at]);
     out += Configuration(fleet, graph, cluster, service, injected);
   }
   if (left + senders > 0) out += Workload("ns-0", "clients", left + senders, true);

@@ -256,8 +256,7 @@ void Close(const Story& story, const Run& run, FailureGroup* group) {
   if (next == times.end()) return;
   for (size_t i = 0; i < story.inputs.size() && story.inputs[i].at <= *next; ++i) {
     const std::optional<size_t> behind = group->input ? group->input : group->perhaps;
-    if (!IsTraffic(story.inputs[i]) && story.inputs[i].at >= group->first && (!behind || i > *behind))
-      group->until = i;
+    if (!IsTraffic(story.inputs[i]) && story.inputs[i].at >= group->first && (!behind || i > *behind)) group->until = i;
   }
 }
 

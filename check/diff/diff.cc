@@ -17,8 +17,8 @@ using GroupKey = std::pair<std::string, std::string>;  // proxy group, cluster
 
 struct Picture {
   std::map<std::string, FlowState> flows;
-  std::map<GroupKey, std::map<std::string, int>> endpoints;  // what an endpoint stands for -> weight
-  std::map<std::string, std::string> gateways;               // addresses, and whose each is
+  std::map<GroupKey, std::map<std::string, int>> endpoints;               // what an endpoint stands for -> weight
+  std::map<std::string, std::string> gateways;                            // addresses, and whose each is
   std::map<std::pair<std::string, std::string>, nlohmann::json> objects;  // by cluster and name: what was written
 };
 
@@ -97,8 +97,8 @@ bool OfItself(const kube::Object& object) {
 }
 
 void AddObjects(const Mesh& mesh, Picture* out) {
-  std::vector<std::string> kinds = {"Namespace",   "Service", "Deployment", "StatefulSet",
-                                    "DaemonSet",   "Secret",  "ConfigMap",  "NetworkPolicy.networking.k8s.io"};
+  std::vector<std::string> kinds = {"Namespace", "Service", "Deployment", "StatefulSet",
+                                    "DaemonSet", "Secret",  "ConfigMap",  "NetworkPolicy.networking.k8s.io"};
   for (int kind = 0; kind < config::kKinds; ++kind) {
     const kube::ResourceKind& resource = config::ResourceKindOf(static_cast<config::Kind>(kind));
     kinds.push_back(fmt::format("{}.{}", resource.kind, resource.group));

@@ -40,10 +40,16 @@ absl::StatusOr<LintResult> Lint(const Mesh& mesh, const LintOptions& options) {
   LintResult out;
   out.notes = std::move(sent.notes);
   std::string last;
+  int made_up = 0;
   for (Finding& finding : all) {
     const std::string print = finding.Fingerprint();
     if (print == last) continue;
     last = print;
+    // What is wrong with it was made up with it.
+    if (finding.made_up) {
+      ++made_up;
+      continue;
+    }
     if (silences->Covers(finding.place, finding.rule->code)) {
       ++out.silenced;
     } else if (options.baseline.contains(print)) {
@@ -51,6 +57,13 @@ absl::StatusOr<LintResult> Lint(const Mesh& mesh, const LintOptions& options) {
     } else {
       out.findings.push_back(std::move(finding));
     }
+  }
+  if (made_up > 0) {
+    out.notes.push_back(
+        fmt::format("{} finding{} of objects that `import` made up of lines which name them; a dump (kubectl get -A -o "
+                    "yaml) has the "
+                    "real ones",
+                    made_up, made_up == 1 ? "" : "s"));
   }
   return out;
 }

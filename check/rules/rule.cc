@@ -4,6 +4,7 @@
 
 #include "core/profile/releases.h"
 #include "fmt/format.h"
+#include "replay/event_log.h"
 
 namespace wavetank::check {
 
@@ -16,6 +17,7 @@ std::string Finding::Fingerprint() const { return fmt::format("{}|{}|{}|{}", rul
 
 void Findings::Add(const MeshCluster& cluster, const kube::Object& object, std::string message) {
   Add(cluster.name, NameOf(object), mesh_.Where(cluster.name, object), std::move(message));
+  out_.back().made_up = object.meta.annotations.contains(replay::kMadeUp);
 }
 
 void Findings::Add(const MeshCluster& cluster, const kube::ObjectRef& object, std::string message) {

@@ -45,8 +45,8 @@ struct Window {
 // Sends flows and sorts their requests into windows of one second by when they were sent.
 class FlowMeter {
  public:
-  // Starts `flows` now, and `traffic` as flows behind them, each at most `rate` requests per second. Errors: a flow that
-  // the world refuses.
+  // Starts `flows` now, and `traffic` as flows behind them, each at most `rate` requests per second. Errors: a flow
+  // that the world refuses.
   static absl::StatusOr<std::unique_ptr<FlowMeter>> Start(sim::World& world,
                                                           const std::vector<scenario::FlowSpec>& flows, int64_t rate,
                                                           std::vector<sim::inputs::StartTraffic> traffic = {});

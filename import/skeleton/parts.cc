@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "fmt/format.h"
+#include "replay/event_log.h"
 
 namespace wavetank::importing {
 namespace {
@@ -16,6 +17,8 @@ constexpr const char* kIstiodIp = "10.1.0.10";
 json Object(std::string_view version, std::string_view kind, const std::string& ns, const std::string& name) {
   json out = {{"apiVersion", version}, {"kind", kind}, {"metadata", {{"name", name}}}};
   if (!ns.empty()) out["metadata"]["namespace"] = ns;
+  // Of a pod its proxy tells istiod the annotations.
+  if (kind != "Pod") out["metadata"]["annotations"] = {{replay::kMadeUp, "by wavetank import"}};
   return out;
 }
 
@@ -170,7 +173,7 @@ json GatewayService(const std::string& name, int64_t turn, int number) {
 
 json NodePortGateway(int number) {
   json out = GatewayService("istio-nodeportgateway", 0, number);
-  out["metadata"]["annotations"] = {{"traffic.istio.io/nodeSelector", "{\"imported\": \"node\"}"}};
+  out["metadata"]["annotations"]["traffic.istio.io/nodeSelector"] = "{\"imported\": \"node\"}";
   out["spec"]["type"] = "NodePort";
   out["spec"]["clusterIP"] = "10.96.0.12";
   out["spec"]["clusterIPs"] = json::array({"10.96.0.12"});

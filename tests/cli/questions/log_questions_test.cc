@@ -324,8 +324,8 @@ TEST_F(LogQuestions, ALargerInputIsNotToBlameWhereItsAbsenceMovesChanceAlone) {
   EXPECT_EQ(why["groups"][1]["input"]["kind"], "behaviour");
 }
 
-// One request was under way to a gateway that was killed. A balancer may have sent it elsewhere, so that nothing is proved;
-// it said that the request fails without the kill as well, and is over since then.
+// One request was under way to a gateway that was killed. A balancer may have sent it elsewhere, so that nothing is
+// proved; it said that the request fails without the kill as well, and is over since then.
 TEST_F(LogQuestions, AnInputThatAloneSparesARequestIsNamedThoughChanceMayToo) {
   const std::string scenario = Write("killed.yaml", fmt::format(R"(name: killed under a request
 extends: {}/scenarios/multi-primary-multi-network/scenario.yaml
@@ -354,15 +354,15 @@ TEST_F(LogQuestions, DiffOfALogSendsWhatTheLogSentAndNamesTheObject) {
   const std::string policy =
       "{apiVersion: security.istio.io/v1beta1, kind: AuthorizationPolicy, metadata: {name: no-loaves, namespace: "
       "sample}, spec: {action: DENY, rules: [{to: [{operation: {paths: [/loaf]}}]}]}}";
-  const std::string scenario =
-      Write("loaf.yaml",
-            fmt::format("name: loaves\nextends: {}/scenarios/multi-primary-multi-network/scenario.yaml\n"
-                        "flows: [{{name: bread, from: {{cluster: cluster1, namespace: sample, app: sleep}}, to: "
-                        "'helloworld.sample:5000', path: /loaf}}]\nsteps:\n"
-                        "  - {{name: fed, then: [{{flow: bread, requests: 20}}]}}\n"
-                        "  - {{name: locked, do: [{{apply: {{cluster: cluster2, objects: [{}]}}}}], then: [{{flow: bread, "
-                        "requests: 20}}]}}\n",
-                        WAVETANK_SOURCE_DIR, policy));
+  const std::string scenario = Write(
+      "loaf.yaml",
+      fmt::format("name: loaves\nextends: {}/scenarios/multi-primary-multi-network/scenario.yaml\n"
+                  "flows: [{{name: bread, from: {{cluster: cluster1, namespace: sample, app: sleep}}, to: "
+                  "'helloworld.sample:5000', path: /loaf}}]\nsteps:\n"
+                  "  - {{name: fed, then: [{{flow: bread, requests: 20}}]}}\n"
+                  "  - {{name: locked, do: [{{apply: {{cluster: cluster2, objects: [{}]}}}}], then: [{{flow: bread, "
+                  "requests: 20}}]}}\n",
+                  WAVETANK_SOURCE_DIR, policy));
   const std::string log = (folder_ / "loaf.wtlog").string();
   ASSERT_EQ(Call(fmt::format("run {} -o {}", scenario, log)).code, 0);
   const Ran ran = Call(fmt::format("diff {0}@fed {0}@locked", log));
@@ -403,6 +403,20 @@ TEST_F(LogQuestions, LogsOfBothIstiodsMakeAMeshThatDoesTheSame) {
   const json judged = Json(fmt::format("replay {} --json", imported), 1);
   EXPECT_GE(judged["agrees"], 20) << judged.dump(1);
   EXPECT_GE(judged["reproduced"], 0.75) << judged.dump(1);
+}
+
+// The line names the policy alone; its selector was made up, and so is whatever is wrong with that.
+TEST_F(LogQuestions, WhatAnImportMadeUpIsNoFinding) {
+  const std::string istiod = Write(
+      "istiod.log",
+      "2024-05-06T07:08:00.100000Z\tinfo\tads\tPush debounce stable[2] 1 for config AuthorizationPolicy/shop/x: 100ms "
+      "since last change, 100ms since last push, full=true\n");
+  const std::string imported = (folder_ / "imported.wtlog").string();
+  ASSERT_EQ(Call(fmt::format("import {} -o {}", istiod, imported)).code, 0);
+  const Ran ran = Call("check " + imported);
+  EXPECT_EQ(ran.code, 0) << ran.output << ran.error;
+  EXPECT_THAT(ran.output, testing::AllOf(Not(HasSubstr("AuthorizationPolicy shop/x")), Not(HasSubstr("WT211"))));
+  EXPECT_THAT(ran.error, HasSubstr("made up of lines which name them"));
 }
 
 TEST_F(LogQuestions, WithOtherNamesALogDoesTheSame) {
