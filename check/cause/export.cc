@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "check/cause/yaml_text.h"
@@ -88,7 +89,7 @@ class Export {
     absl::StatusOr<scenario::RunResult> ran = RunFile(file, {});
     if (!ran.ok()) return ran.status();
     Expect(*ran);
-    out.steps = ran->steps.size();
+    out.steps = scenario_["steps"].size();
     out.claims = static_cast<size_t>(std::count_if(story_.inputs.begin(), story_.inputs.end(),
                                                    [](const auto& input) { return input.kind == "claim"; }));
     out.digest = ran->digest;
@@ -296,15 +297,49 @@ class Export {
     return {{"input", {{"kind", input.kind}, {"body", Ordered(b)}}}};
   }
 
+  // Whether Flow() says all of it. Loops, ramps, arrivals by chance and a client's own retries take as long as they
+  // take; what a request brings besides stays word for word.
+  bool IsFlow(const replay::LogInput& input) const {
+    if (input.kind != "traffic" || recorded_ || !Text(At(input.body, "from"), "pod").empty()) return false;
+    for (const char* more : {"token", "users", "rampNs", "retries", "timeoutNs", "tls", "bodyBytes"}) {
+      if (input.body.contains(more)) return false;
+    }
+    return true;
+  }
+
+  // Requests that are sent from when the mesh is up until nothing else is done: a scenario's `throughout`.
+  void FindThroughout() {
+    std::map<std::string, size_t> begun, ended;  // by id
+    std::set<std::string> names;
+    Time last{};
+    for (size_t i = start_; i < story_.inputs.size(); ++i) {
+      const replay::LogInput& input = story_.inputs[i];
+      last = input.at;
+      if (IsFlow(input) && input.at <= origin_ && Number(input.body, "requests") == 0 &&
+          names.insert(Text(input.body, "flow")).second)
+        begun[Text(input.body, "id")] = i;
+      if (input.kind == "stopTraffic") ended[Text(input.body, "id")] = i;
+    }
+    for (const auto& [id, i] : begun) {
+      const auto end = ended.find(id);
+      if (end == ended.end() || story_.inputs[end->second].at != last) continue;
+      throughout_.insert(i);
+      throughout_ends_.insert(end->second);
+    }
+    if (throughout_.empty()) return;
+    end_ = last;
+    for (const size_t i : throughout_) {
+      const replay::LogInput& input = story_.inputs[i];
+      scenario_["throughout"]["traffic"].push_back(
+          {{"flow", Flow(input)}, {"rate", RateText(Duration(Number(input.body, "periodNs")))}});
+    }
+  }
+
   // A flow's requests that end before anything else happens are a step's own.
   bool IsThen(size_t index) const {
     const replay::LogInput& input = story_.inputs[index];
     const int64_t requests = Number(input.body, "requests");
-    if (input.kind != "traffic" || requests == 0 || recorded_) return false;
-    // Loops, ramps, arrivals by chance and a client's own retries take as long as they take.
-    for (const char* more : {"token", "users", "poisson", "rampNs", "retries", "timeoutNs"}) {
-      if (input.body.contains(more)) return false;
-    }
+    if (requests == 0 || !IsFlow(input) || input.body.contains("poisson")) return false;
     const Time done = input.at + requests * Duration(Number(input.body, "periodNs"));
     return std::none_of(story_.inputs.begin() + static_cast<std::ptrdiff_t>(index), story_.inputs.end(),
                         [&](const replay::LogInput& other) {
@@ -312,7 +347,8 @@ class Export {
                         });
   }
 
-  Json Then(const replay::LogInput& input) {
+  // Its name; it stands among the scenario's flows then.
+  std::string Flow(const replay::LogInput& input) {
     const json& b = input.body;
     const std::string name = Text(b, "flow");
     Json flow = {{"name", name},
@@ -328,11 +364,19 @@ class Export {
       // Of these the language keeps connections unless it is told otherwise.
       if (At(b, "keepAlive") != true && Text(b, "protocol") != "http1.0") flow["connections"] = "new";
     }
+    if (b.contains("poisson")) flow["arrivals"] = "poisson";
     if (flows_.insert(name).second) scenario_["flows"].push_back(std::move(flow));
-    return {{"flow", name}, {"requests", Number(b, "requests")}, {"rate", RateText(Duration(Number(b, "periodNs")))}};
+    return name;
+  }
+
+  Json Then(const replay::LogInput& input) {
+    return {{"flow", Flow(input)},
+            {"requests", Number(input.body, "requests")},
+            {"rate", RateText(Duration(Number(input.body, "periodNs")))}};
   }
 
   void Steps() {
+    FindThroughout();
     Json steps = Json::array();
     const auto begin = [&](Time at) -> Json& {
       const Duration since = std::max(at - origin_, Duration::zero());
@@ -344,21 +388,31 @@ class Export {
     };
     for (size_t i = start_; i < story_.inputs.size();) {
       const Time at = story_.inputs[i].at;
+      if (throughout_.contains(i) || throughout_ends_.contains(i)) {
+        ++i;
+        continue;
+      }
       Json* step = &begin(at);
       for (; i < story_.inputs.size() && story_.inputs[i].at == at; ++i) {
+        if (throughout_.contains(i) || throughout_ends_.contains(i)) continue;
         const bool then = IsThen(i);
         // What a step sends comes after what it does.
         if (!then && step->contains("then")) step = &begin(at);
         (*step)[then ? "then" : "do"].push_back(then ? Then(story_.inputs[i]) : Action(story_.inputs[i]));
       }
     }
-    Json& end = begin(story_.end);
+    Json& end = begin(end_.value_or(story_.end));
     end["name"] = "the end";
     scenario_["steps"] = std::move(steps);
   }
 
   // What was so when it ran.
   void Expect(const scenario::RunResult& ran) {
+    for (const scenario::StepResult& step : ran.steps) {
+      if (step.name != "throughout" || throughout_.empty()) continue;
+      for (const scenario::TrafficResult& t : step.traffic)
+        scenario_["throughout"]["expect"].push_back({{"requests", {{"flow", t.flow}, {"failed", t.failed}}}});
+    }
     for (size_t i = 0; i < ran.steps.size() && i < scenario_["steps"].size(); ++i) {
       const scenario::StepResult& step = ran.steps[i];
       Json expectations = Json::array();
@@ -379,6 +433,8 @@ class Export {
   Json scenario_;
   std::map<std::string, std::vector<Json>> manifests_;
   std::set<std::string> flows_;
+  std::set<size_t> throughout_, throughout_ends_;  // inputs that its `throughout` says
+  std::optional<Time> end_;                        // of that
   size_t start_ = 0;
   Time origin_{};
 };

@@ -19,7 +19,7 @@ const stepMarks = {
     ctx.font = "11px " + Chart.defaults.font.family;
     let last = -100;
     results.steps.forEach((step, i) => {
-      if (step.name === "throughout") return;  // beside all of them
+      if (step.name === "throughout" || step.name === "traffic of the log") return;  // beside all of them
       const x = scales.x.getPixelForValue(step.startMs / 1000), failed = step.expectations.some(e => !e.held);
       ctx.strokeStyle = ctx.fillStyle = failed ? ink("--bad") : ink("--accent");
       ctx.globalAlpha = 0.75;

@@ -58,6 +58,7 @@ std::vector<SilentFlow> SilentFlows(const RunResult& result) {
   std::map<std::string, SilentFlow> flows;
   std::set<std::string> heard;
   for (const StepResult& step : result.steps) {
+    if (step.name == kTrafficOfLog) continue;  // no flow of this run's
     for (const TrafficResult& t : step.traffic) {
       if (t.without_client < t.sent) heard.insert(t.flow);
       SilentFlow& flow = flows.try_emplace(t.flow, SilentFlow{t.flow, t.client, 0}).first->second;

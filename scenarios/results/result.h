@@ -121,6 +121,9 @@ struct WithoutEffect {
   std::vector<std::string> proxies;  // that hold or held it, sorted
 };
 
+// The name of a step's result that stands for no step: requests of the log that a run goes on from, and of inputs.
+inline constexpr const char* kTrafficOfLog = "traffic of the log";
+
 struct StepResult {
   std::string name;
   std::vector<std::string> actions;

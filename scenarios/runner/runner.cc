@@ -58,6 +58,8 @@ class ScenarioRun final : public WorldView {
     subscriptions_.Add(world_->commons().on_request.Add([this](const sim::TrafficRecord& record) {
       const auto account = accounts_.find(record.spec.id);
       if (account != accounts_.end()) account->second.Add(record);
+      if (const auto of_log = flow_of_log_.find(record.spec.id); of_log != flow_of_log_.end())
+        of_log_.at(of_log->second).Add(record);
       if (options_.on_request) options_.on_request(*world_, record);
     }));
     subscriptions_.Add(world_->commons().on_call.Add([this](const sim::TrafficRecord& record) {
@@ -226,6 +228,7 @@ class ScenarioRun final : public WorldView {
 
   RunResult Finish() {
     CloseConvergence("the run ended before the world was at rest");
+    CloseTrafficOfLog();
     result_.interrupted = options_.interrupted != nullptr && *options_.interrupted;
     result_.scenario = scenario_.name;
     result_.file = scenario_.file;
@@ -372,7 +375,32 @@ class ScenarioRun final : public WorldView {
     for (std::string& reason : unrest_.Reasons()) notes->push_back("not at rest: " + std::move(reason));
   }
 
-  absl::Status Do(const sim::Input& input) { return world_->Do(input); }
+  absl::Status Do(const sim::Input& input) {
+    if (const auto* traffic = input.As<sim::inputs::StartTraffic>(); traffic != nullptr) Account(*traffic);
+    return world_->Do(input);
+  }
+
+  // Requests that no step of the scenario sends: those of the log that it goes on from, and of inputs word for word.
+  // What became of them is the run's as well.
+  void Account(const sim::inputs::StartTraffic& traffic) {
+    if (scenario_.steps.empty() || accounts_.contains(traffic.id)) return;
+    const std::string& flow = traffic.flow.empty() ? traffic.id : traffic.flow;
+    if (of_log_.empty()) of_log_since_ = world_->Now();
+    flow_of_log_[traffic.id] = flow;
+    of_log_.try_emplace(flow, world_->kernel().names(), addresses_, flow, true, world_->Now());
+  }
+  // After all steps, none of which is judged by it. What is under way has not failed.
+  void CloseTrafficOfLog() {
+    if (of_log_.empty()) return;
+    addresses_.Learn();
+    StepResult out;
+    out.name = kTrafficOfLog;
+    out.start = of_log_since_;
+    out.end = world_->Now();
+    out.convergence.connected = -1;
+    for (auto& [flow, account] : of_log_) out.traffic.push_back(account.Finish(world_->Now(), 0));
+    result_.steps.push_back(std::move(out));
+  }
 
   absl::Status Act(const Action& action) {
     Inputs inputs = MakeInputs(scenario_, action, nullptr);
@@ -402,7 +430,11 @@ class ScenarioRun final : public WorldView {
     calls->since = world_->Now();
     calls->meanwhile = meanwhile;
     for (const Traffic& t : traffic) {
-      ids.push_back(fmt::format("{}#{}", t.flow, traffic_count_++));
+      std::string id;
+      do {
+        id = fmt::format("{}#{}", t.flow, traffic_count_++);
+      } while (flow_of_log_.contains(id));  // the log's would end, as another begins under its name
+      ids.push_back(std::move(id));
       accounts_.emplace(ids.back(), TrafficAccount(world_->kernel().names(), addresses_, t.flow, meanwhile,
                                                    world_->Now(), seconds_since));
       if (absl::Status status = Do(MakeTraffic(*scenario_.FindFlow(t.flow), t, ids.back())); !status.ok())
@@ -693,6 +725,9 @@ class ScenarioRun final : public WorldView {
   size_t step_number_ = 0;
   Watch* watch_ = nullptr;
   std::map<std::string, TrafficAccount, std::less<>> accounts_;
+  std::map<std::string, std::string, std::less<>> flow_of_log_;  // by id: of traffic that no step sends
+  std::map<std::string, TrafficAccount, std::less<>> of_log_;    // by flow
+  Time of_log_since_{};
   Calls calls_;                        // of the step
   Calls calls_throughout_;             // of Scenario::throughout
   std::map<std::string, Time> began_;  // steps, by name

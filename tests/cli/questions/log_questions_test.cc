@@ -173,6 +173,58 @@ TEST_F(LogQuestions, ExportTellsTheSameStory) {
   ExpectRefused(Call(fmt::format("export {} {}", log_, folder)), {folder, "name a new folder"});
 }
 
+// What goes on beside all steps is the scenario's `throughout` again, with what became of it; bodies stay as they were.
+TEST_F(LogQuestions, ExportKeepsTrafficThatGoesOnAndWhatItCarries) {
+  const auto digests = [&](const std::string& name, const std::string& flow, const std::string& steps) {
+    const std::string log = (folder_ / (name + ".wtlog")).string(), folder = (folder_ / name).string();
+    const std::string scenario =
+        Write(name + ".yaml",
+              fmt::format("name: {}\nextends: {}/scenarios/multi-primary-multi-network/scenario.yaml\n"
+                          "flows: [{{name: f, from: {{cluster: cluster1, namespace: sample, app: sleep}}, to: "
+                          "'helloworld.sample:5000', rate: 20/s{}}}]\n{}",
+                          name, WAVETANK_SOURCE_DIR, flow, steps));
+    EXPECT_EQ(Call(fmt::format("run {} -o {}", scenario, log)).code, 0);
+    EXPECT_EQ(Call(fmt::format("export {} {}", log, folder)).code, 0);
+    const json run = Json(fmt::format("run {} --json", folder));
+    EXPECT_EQ(run["runs"][0]["digest"], Json(fmt::format("replay {} --json", log))["digest"]) << name;
+    return Read(folder + "/scenario.yaml");
+  };
+  const std::string gone =
+      digests("gone", "",
+              "throughout: {traffic: [{flow: f}]}\nsteps:\n"
+              "  - {name: gone, at: 2s, settle: 0s, do: [{kill: {cluster: cluster2, namespace: "
+              "istio-system, app: istio-eastwestgateway}}]}\n  - {name: the end, at: 6s, settle: 0s}\n");
+  EXPECT_THAT(gone, testing::AllOf(HasSubstr("throughout:"), HasSubstr("failed: "), Not(HasSubstr("kind: traffic"))));
+  digests("body", ", body: {bytes: 200000, over: 1s, pieces: 4}",
+          "steps:\n  - {name: fed, then: [{flow: f, requests: 20}]}\n");
+}
+
+TEST_F(LogQuestions, ForkTellsWhatBecomesOfTheLogsRequests) {
+  const std::string scenario = Write(
+      "going.yaml", fmt::format("name: going\nextends: {}/scenarios/multi-primary-multi-network/scenario.yaml\n"
+                                "flows: [{{name: f, from: {{cluster: cluster1, namespace: sample, app: sleep}}, to: "
+                                "'helloworld.sample:5000', rate: 20/s}}]\nthroughout: {{traffic: [{{flow: f}}]}}\n"
+                                "steps: [{{name: calm, at: 10s, settle: 0s}}]\n",
+                                WAVETANK_SOURCE_DIR));
+  const std::string log = (folder_ / "going.wtlog").string();
+  ASSERT_EQ(Call(fmt::format("run {} -o {}", scenario, log)).code, 0);
+  const std::string steps =
+      Write("none.yaml",
+            "name: none left\nflows: [{name: f, from: {cluster: cluster2, namespace: sample, app: sleep}, to: "
+            "'helloworld.sample:5000', rate: 10/s}]\nsteps:\n  - name: gone\n    do: [{scale: {cluster: cluster1, "
+            "deployment: "
+            "sample/helloworld-v1, replicas: 0}}, {scale: {cluster: cluster2, deployment: sample/helloworld-v2, "
+            "replicas: 0}}]\n"
+            "    then: [{flow: f, requests: 10}]\n");
+  const json run = Json(fmt::format("fork {} {} --at 12s --json", log, steps));
+  const json& of_log = run["steps"].back();
+  EXPECT_EQ(of_log["name"], "traffic of the log") << run["steps"].dump(1);
+  // The log's own go on, though the scenario's flow has the same name.
+  EXPECT_GT(of_log["traffic"][0]["sent"], 60);
+  EXPECT_GT(of_log["traffic"][0]["failed"], 10);
+  EXPECT_EQ(run["steps"][0]["traffic"][0]["sent"], 10);
+}
+
 // Clusters of an import have no controllers, so the mesh stays a log; what changed stands in the scenario.
 TEST_F(LogQuestions, ExportOfAnImportRunsFromItsMesh) {
   for (const char* cluster : {"cluster1", "cluster2"})
