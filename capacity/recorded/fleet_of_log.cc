@@ -170,7 +170,7 @@ Fleet FleetOf(const Shape& shape, sim::World& world) {
   out.zones = std::clamp<int64_t>(Mean(shape.zones, shape.clusters), 1, std::min<int64_t>(26, out.nodes));
   out.services = std::max<int64_t>(1, Mean(shape.services, shape.clusters));
   out.shared_ppm = Ppm(shape.shared, out.services);
-  out.endpoints = FitEndpoints(shape.endpoints);
+  out.endpoints = FitEndpoints(shape.endpoints, shape.clusters);
   out.proxies = Mean(shape.proxies, shape.clusters);
   out.gateways = Mean(shape.gateways, shape.clusters);
   out.virtual_services_ppm = Ppm(shape.virtual_services, shape.services);

@@ -164,6 +164,28 @@ TEST(FitEndpoints, FindsTheKindThatDrewThem) {
   EXPECT_NEAR(zipf.exponent, 0.8, 0.051);
 }
 
+// A page's Services are each cluster's: of the ranks over all of them, twice as many endpoints came of a log as it had.
+TEST(FitEndpoints, RanksServicesWithinEachOfItsClusters) {
+  Fleet fleet = Parsed(kPage);
+  fleet.clusters = 4;
+  fleet.services = 6;
+  fleet.endpoints = {.kind = EndpointsSpec::Kind::kZipf, .most = 8, .exponent = 1};
+  std::vector<int64_t> all;
+  for (int64_t cluster = 0; cluster < fleet.clusters; ++cluster) {
+    for (const int64_t n : DrawEndpoints(fleet, cluster)) all.push_back(n);
+  }
+  const int64_t before = TotalEndpoints(fleet);
+  fleet.endpoints = FitEndpoints(all, 4);
+  EXPECT_EQ(fleet.endpoints.kind, EndpointsSpec::Kind::kZipf);
+  EXPECT_EQ(fleet.endpoints.most, 8);
+  EXPECT_NEAR(fleet.endpoints.exponent, 0.95, 0.051) << "which all draw the same";
+  EXPECT_EQ(TotalEndpoints(fleet), before);
+  // One that was scaled up in one cluster makes none of the others larger.
+  *std::max_element(all.begin(), all.end()) = 11;
+  fleet.endpoints = FitEndpoints(all, 4);
+  EXPECT_NEAR(static_cast<double>(TotalEndpoints(fleet)), static_cast<double>(before + 3), 8);
+}
+
 TEST(FitEndpoints, OfNothingAndOfOneService) {
   EXPECT_EQ(FitEndpoints({}).kind, EndpointsSpec::Kind::kFixed);
   EXPECT_EQ(FitEndpoints({3}).fixed, 3);
