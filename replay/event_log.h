@@ -262,7 +262,7 @@ class LogReader {
 absl::StatusOr<LogReader::Summary> VerifyUsable(LogReader& log);
 
 // Checks, without changing anything, that an event log could be written to `path`: for use before a long run.
-// The error names the folder and the remedy.
-absl::Status CheckWritable(const std::string& path);
+// The error names the folder and the remedy. `source`: the log that is made another of, which stays as it is.
+absl::Status CheckWritable(const std::string& path, const std::string& source = {});
 
 }  // namespace wavetank::replay

@@ -71,10 +71,15 @@ struct LogWriter::Database {
   }
 };
 
-absl::Status CheckWritable(const std::string& named) {
+absl::Status CheckWritable(const std::string& named, const std::string& source) {
   if (named.empty()) return absl::InvalidArgumentError("the event log's name is empty: name a file");
   const std::string path = Resolve(named);
   std::error_code error;
+  // Evidence that nobody can make again.
+  if (!source.empty() && std::filesystem::equivalent(path, source, error)) {
+    return absl::AlreadyExistsError(
+        fmt::format("{}: is the log that this is made of, and would be gone: name another file", path));
+  }
   if (std::filesystem::exists(path, error)) {
     if (!std::filesystem::is_regular_file(path, error)) {
       return absl::AlreadyExistsError(fmt::format("{}: there, and not a file: name another", path));

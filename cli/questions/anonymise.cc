@@ -23,7 +23,7 @@ std::string Words(const check::Outcome& o) {
 int AnonymiseLog(const AnonymiseArguments& a) {
   const absl::StatusOr<check::Story> story = check::LoadStory(a.log);
   if (!story.ok()) return Complain(story.status());
-  if (absl::Status status = replay::CheckWritable(a.out); !status.ok()) return Complain(status);
+  if (absl::Status status = replay::CheckWritable(a.out, a.log); !status.ok()) return Complain(status);
   const absl::StatusOr<check::Anonymised> made = check::Anonymise(*story, a.tries);
   if (!made.ok()) return Complain(made.status());
   if (absl::Status status = check::WriteStory(made->story, a.out); !status.ok()) return Complain(status);

@@ -40,7 +40,7 @@ int ShrinkLog(const ShrinkArguments& a) {
   absl::StatusOr<check::Question> question = check::ParseQuestion("--shows", a.shows, *story);
   if (!question.ok()) return Complain(question.status());
   if (question->expectation.kind == "invariant" && !question->negated) question = check::Not(*question);
-  if (absl::Status status = replay::CheckWritable(a.small); !status.ok()) return Complain(status);
+  if (absl::Status status = replay::CheckWritable(a.small, a.log); !status.ok()) return Complain(status);
   check::ShrinkOptions options;
   options.at_a_time = check::Processors();
   options.progress = a.small + ".shrinking";

@@ -820,6 +820,9 @@ absl::StatusOr<RunResult> RunIn(std::unique_ptr<sim::World> world, const Scenari
 }
 
 absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& options, bool alone) {
+  if (!options.log.empty()) {
+    if (absl::Status status = replay::CheckWritable(options.log, options.from); !status.ok()) return status;
+  }
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(options.from);
   if (!log.ok()) return log.status();
   if (const auto usable = replay::VerifyUsable(**log); !usable.ok()) return usable.status();

@@ -199,6 +199,21 @@ TEST_F(LogQuestions, ExportKeepsTrafficThatGoesOnAndWhatItCarries) {
           "steps:\n  - {name: fed, then: [{flow: f, requests: 20}]}\n");
 }
 
+TEST_F(LogQuestions, ALogIsNotReplacedByWhatIsMadeOfIt) {
+  const std::string before = Read(log_);
+  const std::string steps =
+      Write("steps.yaml",
+            "name: s\nsteps: [{name: one, do: [{label: {cluster: cluster1, kind: Service, namespace: sample, "
+            "name: helloworld, set: {a: b}}}]}]\n");
+  for (const std::string& call : {fmt::format("anonymise {0} -o {0}", log_),
+                                  fmt::format("shrink {0} --shows no-foreign-pod-address -o {0} -q", log_),
+                                  fmt::format("fork {0} {1} --at scaled -o {0}", log_, steps),
+                                  fmt::format("run --from {0} {1} -o {0}", log_, steps)}) {
+    ExpectRefused(Call(call), {log_, "name another file"});
+  }
+  EXPECT_EQ(Read(log_), before);
+}
+
 TEST_F(LogQuestions, ForkTellsWhatBecomesOfTheLogsRequests) {
   const std::string scenario = Write(
       "going.yaml", fmt::format("name: going\nextends: {}/scenarios/multi-primary-multi-network/scenario.yaml\n"
