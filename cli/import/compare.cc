@@ -36,13 +36,16 @@ struct CompareArguments {
 struct Difference {
   std::string upstream;
   std::vector<std::string> only_real, only_simulated;
+  std::vector<std::string> weights;  // of what both hold: "10.1.0.7:5000 has weight 3, and 2 here"
 };
 
 using Held = std::map<std::string, std::set<std::string>>;
+using Weights = std::map<std::string, std::map<std::string, int64_t>>;
 
 // Every upstream that either holds endpoints of. One that is empty in both, or absent in one and empty in the other,
 // is the same.
-std::vector<Difference> Compare(const Held& real, const Held& simulated) {
+std::vector<Difference> Compare(const Held& real, const Held& simulated, const Weights& real_weights,
+                                const Weights& simulated_weights) {
   std::set<std::string> upstreams;
   for (const Held* side : {&real, &simulated}) {
     for (const auto& [upstream, endpoints] : *side) upstreams.insert(upstream);
@@ -54,14 +57,24 @@ std::vector<Difference> Compare(const Held& real, const Held& simulated) {
     const auto in_real = real.find(upstream), in_simulated = simulated.find(upstream);
     const std::set<std::string>& a = in_real == real.end() ? kNone : in_real->second;
     const std::set<std::string>& b = in_simulated == simulated.end() ? kNone : in_simulated->second;
-    Difference difference{upstream, {}, {}};
+    Difference difference{upstream, {}, {}, {}};
     for (const std::string& endpoint : a) {
       if (!b.contains(endpoint)) difference.only_real.push_back(endpoint);
     }
     for (const std::string& endpoint : b) {
       if (!a.contains(endpoint)) difference.only_simulated.push_back(endpoint);
     }
-    if (!difference.only_real.empty() || !difference.only_simulated.empty()) out.push_back(std::move(difference));
+    // Where the dump tells it. How many stand behind a gateway is all that tells one mesh from another then.
+    const auto told = real_weights.find(upstream), here = simulated_weights.find(upstream);
+    if (told != real_weights.end() && here != simulated_weights.end() && upstream.starts_with("outbound")) {
+      for (const auto& [endpoint, weight] : told->second) {
+        const auto other = here->second.find(endpoint);
+        if (other == here->second.end() || other->second == weight) continue;
+        difference.weights.push_back(fmt::format("{} has weight {}, and {} here", endpoint, weight, other->second));
+      }
+    }
+    if (!difference.only_real.empty() || !difference.only_simulated.empty() || !difference.weights.empty())
+      out.push_back(std::move(difference));
   }
   return out;
 }
@@ -125,11 +138,14 @@ int RunCompare(const CompareArguments& a) {
       for (const scenario::EndpointRow& row : *each.rows) simulated[row.upstream].insert(row.endpoint);
     }
     const envoysim::Envoy& envoy = *(*world)->FindPod(proxy)->envoy();
+    Weights weights;
+    for (const envoysim::EndpointStatus& e : envoy.Endpoints())
+      weights[e.cluster][e.address] = std::max<int64_t>(1, e.weight);
     importing::HeldNames names = importing::NamesOf(envoy.ClusterNames(), envoy.ListenerNames(), envoy.RouteNames());
     std::vector<Difference> differences;
-    if (!state.endpoints.empty()) differences = Compare(state.endpoints, simulated);
+    if (!state.endpoints.empty()) differences = Compare(state.endpoints, simulated, state.weights, weights);
     for (const auto& [kind, real] : state.names) {
-      Difference difference{kind, {}, {}};
+      Difference difference{kind, {}, {}, {}};
       const std::set<std::string>& here = names[kind];
       std::set_difference(real.begin(), real.end(), here.begin(), here.end(), std::back_inserter(difference.only_real));
       std::set_difference(here.begin(), here.end(), real.begin(), real.end(),
@@ -142,7 +158,8 @@ int RunCompare(const CompareArguments& a) {
     for (const Difference& difference : differences) {
       one["differences"].push_back({{"upstream", difference.upstream},
                                     {"onlyReal", difference.only_real},
-                                    {"onlySimulated", difference.only_simulated}});
+                                    {"onlySimulated", difference.only_simulated},
+                                    {"weights", difference.weights}});
     }
     all.push_back(std::move(one));
     if (a.json) continue;
@@ -157,6 +174,8 @@ int RunCompare(const CompareArguments& a) {
       }
       for (const std::string& endpoint : difference.only_simulated)
         std::cout << "    simulated only  " << endpoint << "\n";
+      for (const std::string& weight : difference.weights)
+        std::cout << "    weight differs  " << importing::Harmless(weight) << "\n";
     }
   }
   if (a.json) std::cout << JsonText(all, 1) << "\n";

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
@@ -113,7 +114,10 @@ class Reader {
       if (name.empty()) continue;
       std::set<std::string>& held = out_.endpoints[name];
       for (const json& host : Items(Either(status, "host_statuses", "hostStatuses"))) {
-        if (const std::string address = AddressOf(At(host, "address")); !address.empty()) held.insert(address);
+        const std::string address = AddressOf(At(host, "address"));
+        if (address.empty()) continue;
+        held.insert(address);
+        Weight(name, address, NumberOf(At(host, "weight")));
       }
     }
   }
@@ -132,7 +136,17 @@ class Reader {
         if (second == rest.npos) continue;
         std::set<std::string>& held = out_.endpoints[std::string(line.substr(0, first))];
         const std::string_view address = rest.substr(0, second);
-        if (address.find(':') != address.npos) held.insert(std::string(address));
+        if (address.find(':') != address.npos) {
+          held.insert(std::string(address));
+          constexpr std::string_view kWeight = "weight::";
+          const std::string_view counter = rest.substr(second + 2);
+          int64_t weight = 0;
+          if (counter.starts_with(kWeight) &&
+              absl::SimpleAtoi(absl::string_view(counter.data() + kWeight.size(), counter.size() - kWeight.size()),
+                               &weight)) {
+            Weight(line.substr(0, first), address, weight);
+          }
+        }
         out_.form = "clusters as text";
         continue;
       }
@@ -181,9 +195,15 @@ class Reader {
     for (const json& locality : Items(At(assignment, "endpoints"))) {
       for (const json& endpoint : Items(Either(locality, "lb_endpoints", "lbEndpoints"))) {
         const std::string address = AddressOf(At(At(endpoint, "endpoint"), "address"));
-        if (!address.empty()) held.insert(address);
+        if (address.empty()) continue;
+        held.insert(address);
+        Weight(name, address, NumberOf(Either(endpoint, "load_balancing_weight", "loadBalancingWeight")));
       }
     }
+  }
+
+  void Weight(std::string_view upstream, std::string_view address, int64_t weight) {
+    if (weight > 0) out_.weights[std::string(upstream)][std::string(address)] = weight;
   }
 
   const std::string& file_;

@@ -22,6 +22,8 @@ struct ProxyState {
   std::string form;     // which of the forms it was; empty: none that is known
   // "10.1.0.7:5000", by upstream cluster. An upstream without endpoints is there, empty.
   std::map<std::string, std::set<std::string>> endpoints;
+  // Of those whose weight was told, by upstream cluster and address: a gateway's is that of all behind it.
+  std::map<std::string, std::map<std::string, int64_t>> weights;
   HeldNames names;
 
   bool empty() const { return endpoints.empty() && names.empty(); }

@@ -35,6 +35,10 @@ TEST(ProxyState, EveryFormSaysTheSame) {
     EXPECT_NE(state.form, "");
   }
   Refusals refusals;
+  EXPECT_EQ(ReadProxyState(text + "outbound|80||web.shop.svc.cluster.local::10.1.0.7:8080::weight::3\n", "f", refusals)
+                .weights.at(kWeb)
+                .at("10.1.0.7:8080"),
+            3);
   EXPECT_EQ(ReadProxyState(dump, "f", refusals).proxy, "api-1.shop");
   EXPECT_EQ(ReadProxyState(dump, "f", refusals).cluster, "east");
 }

@@ -337,6 +337,12 @@ TEST_F(LogQuestions, ADumpIsComparedWithTheProxyThatIsNamed) {
   ExpectRefused(Call(fmt::format("compare {} {} --proxy sleep", log_, of_one)), {"@cluster1", "@cluster2"});
   // At an instant as `state` takes it: before the Deployment was scaled less was held.
   EXPECT_EQ(Call(fmt::format("compare {} {} --proxy sleep@cluster1 --at \"'scaled'\"", log_, of_one)).code, 1);
+  // Behind a gateway more of the same address are told by its weight alone.
+  const std::string three = Write(
+      "three.json", Call(fmt::format("state {} --proxy sleep@cluster1 --at \"'scaled'+2s\" -o json", log_)).output);
+  const Ran weights = Call(fmt::format("compare {} {} --proxy sleep@cluster1 --at \"'scaled'\"", log_, three));
+  EXPECT_EQ(weights.code, 1);
+  EXPECT_THAT(weights.output, HasSubstr("15443 has weight 3, and 1 here")) << weights.output;
 }
 
 TEST_F(LogQuestions, FailedRequestsAreGroupedByTheInputBehindThem) {
