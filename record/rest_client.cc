@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json/json_brackets.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
@@ -104,23 +105,8 @@ absl::StatusOr<int64_t> Version(const json& in) {
 
 absl::StatusOr<json> ParseHostileJson(std::string_view text, int max_depth) {
   // json's own copying and printing recurse, so that depth is looked at before anything is built.
-  int depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > max_depth) {
-        return absl::InvalidArgumentError(fmt::format("JSON is nested deeper than {} levels", max_depth));
-      }
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
+  if (DeeperThan(text, static_cast<size_t>(max_depth)))
+    return absl::InvalidArgumentError(fmt::format("JSON is nested deeper than {} levels", max_depth));
   json parsed = ParseJson(text);
   if (parsed.is_discarded()) return absl::InvalidArgumentError("this is no JSON");
   return parsed;
@@ -289,7 +275,7 @@ class RestClient::Watching final : public kube::Watch {
     if (type == "ERROR") {
       const json* code = Find(*object, "code");
       const int number = code != nullptr && code->is_number_integer() ? code->get<int>() : 500;
-      return Broken(StatusOf(number, object->dump()));
+      return Broken(StatusOf(number, JsonText(*object)));
     }
     kube::WatchEvent event{};
     if (type == "BOOKMARK") {

@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/digest.h"
+#include "core/base/json/json_brackets.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
@@ -20,24 +21,7 @@ namespace wavetank::replay {
 namespace {
 
 // nlohmann's copy and destruction recurse; text that nests deeper than any manifest is refused before it is parsed.
-bool TooDeep(std::string_view json) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > format::kMaxJsonDepth) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
-}
+bool TooDeep(std::string_view json) { return DeeperThan(json, format::kMaxJsonDepth); }
 
 bool ParseNumber(const std::string& text, uint64_t* value) {
   if (text.empty() || text.size() > 20) return false;

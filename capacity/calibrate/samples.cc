@@ -10,6 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/base/json_text.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::capacity {
@@ -65,7 +66,7 @@ absl::StatusOr<Samples> Samples::Parse(std::string_view text, const std::string&
   if (text.size() > kMostBytes) return bad(1, "more than 256 MB");
   const size_t start = text.find_first_not_of(" \t\r\n");
   if (start != text.npos && text[start] == '{') {
-    const nlohmann::json json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+    const nlohmann::json json = ParseJson(text);
     const auto none = [&] {
       return absl::InvalidArgumentError(
           fmt::format("{}: no answer of Prometheus' API; save that of /api/v1/query, with data.result", path));

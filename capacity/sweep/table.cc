@@ -13,6 +13,7 @@
 #include "capacity/sweep/sweep.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/text/csv.h"
 #include "nlohmann/json.hpp"
 
@@ -35,7 +36,7 @@ absl::StatusOr<std::vector<std::string>> ReadObjectives(const std::string& table
   if (!in) return FleetObjectives();
   std::ostringstream whole;
   whole << in.rdbuf();
-  const nlohmann::json notes = nlohmann::json::parse(whole.str(), nullptr, false);
+  const nlohmann::json notes = ParseJson(whole.str());
   std::vector<std::string> out;
   const nlohmann::json& objectives = At(notes, "objectives");
   for (size_t i = 0; objectives.is_array() && i < objectives.size(); ++i) out.push_back(TextOf(objectives[i]));

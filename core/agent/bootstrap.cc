@@ -300,7 +300,7 @@ absl::StatusOr<Json> MakeEnvoyBootstrap(const pilot::ProxyBootstrap& proxy, cons
     out["cluster_manager"]["outlier_detection"] = {{"event_log_path", options.outlier_log_path}};
   }
   if (const std::string text = Text(proxy.metadata, "LOAD_STATS_CONFIG_JSON"); !text.empty()) {
-    Json load = Json::parse(text, nullptr, false);
+    Json load = ParseOrderedJson(text);
     if (load.is_discarded()) return absl::InvalidArgumentError("ISTIO_META_LOAD_STATS_CONFIG_JSON is no JSON");
     out["cluster_manager"]["load_stats_config"] = std::move(load);
   }

@@ -11,6 +11,7 @@ namespace wavetank::bounds {
 
 // Documents, YAML and JSON.
 inline constexpr int kDepth = 100;            // levels; libraries recurse when they copy and print
+inline constexpr int kJsonDepth = 500;        // of whatever JSON is parsed: dumps, tokens, annotations, answers
 inline constexpr int kTextDepth = 1000;       // brackets in YAML that is not parsed yet
 inline constexpr size_t kValues = 2'000'000;  // after aliases are expanded
 inline constexpr size_t kScenarioBytes = 16u << 20;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/base/bounds.h"
+#include "core/base/json/json_brackets.h"
+
 namespace wavetank {
 namespace {
 
@@ -76,11 +79,18 @@ void Append(const json& value, std::string& out) {
   }
 }
 
+template <typename Json>
+Json ParseAs(std::string_view text) {
+  constexpr size_t kDeepest = bounds::kJsonDepth;
+  if (text.size() > kDeepest && DeeperThan(text, kDeepest)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
 }  // namespace
 
-nlohmann::json ParseJson(std::string_view text) {
-  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-}
+nlohmann::json ParseJson(std::string_view text) { return ParseAs<nlohmann::json>(text); }
+
+nlohmann::ordered_json ParseOrderedJson(std::string_view text) { return ParseAs<nlohmann::ordered_json>(text); }
 
 std::string JsonText(const nlohmann::json& value, int indent) {
   if (indent >= 0) return ByLibrary(value, indent);

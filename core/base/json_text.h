@@ -9,8 +9,10 @@
 
 namespace wavetank {
 
-// What is no JSON is discarded (nlohmann::json::is_discarded). O(text).
+// What is no JSON, or nests deeper than bounds::kJsonDepth, is discarded (nlohmann::json::is_discarded): values are
+// copied and printed by recursion, and anybody may write the text. O(text).
 nlohmann::json ParseJson(std::string_view text);
+nlohmann::ordered_json ParseOrderedJson(std::string_view text);
 
 // In one line, or with `indent` spaces for each level. Bytes that are no UTF-8 become U+FFFD. O(value).
 std::string JsonText(const nlohmann::json& value, int indent = -1);

@@ -55,6 +55,18 @@ TEST_F(Program, NamesThePlaceOfBrokenYaml) {
   ExpectRefused(Call("run " + file), {file + ":"});
 }
 
+TEST_F(Program, JsonThatNestsWithoutEndIsRefusedAndEndsNothing) {
+  std::string open, close;
+  for (int i = 0; i < 200'000; ++i) open += "{\"a\":", close += "}";
+  const std::string endless = open + "1" + close;
+  for (const std::string& text :
+       {"{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[" + endless + "]}",
+        "{\"results\":[[{\"field\":\"@message\",\"value\":" + endless + "},{\"field\":\"@ptr\",\"value\":\"x\"}]]}"})
+    EXPECT_EQ(Call("import " + Write("evidence.json", text)).code, 2) << text.substr(0, 60);
+  const std::string dump = Write("dump.json", "{\"configs\":[" + endless + "]}");
+  ExpectRefused(Call("pc clusters -f " + dump), {dump, "JSON"});
+}
+
 TEST_F(Program, NamesAnUnknownFieldWithLineAndTheNearestKnownOne) {
   const std::string file = Write("s.yaml", std::string(kCluster) + "stepz: []\n");
   ExpectRefused(Call("run " + file), {file + ":4:", "stepz", "steps"});

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/base/bounds.h"
+#include "core/base/json/json_brackets.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
@@ -53,7 +54,7 @@ absl::Status Collect(json object, const std::string& file, int line, std::vector
 bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == text.npos; }
 
 std::optional<json> ParseWithin(std::string_view text) {
-  if (kube::DeeperThan(text, bounds::kDepth)) return std::nullopt;
+  if (DeeperThan(text, bounds::kDepth)) return std::nullopt;
   json value = ParseJson(text);
   return value.is_discarded() ? std::nullopt : std::optional(std::move(value));
 }

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "core/base/json/json_brackets.h"
 #include "core/base/json_text.h"
-#include "core/kube/text/json_brackets.h"
 #include "core/kube/time_format.h"
 
 namespace wavetank::fakekube::http {
@@ -239,7 +239,7 @@ class ProtobufDecoder {
         if (reader.torn()) return Torn();
         if (type.shape == FieldShape::kQuantity) return json(std::string(bytes));
         if (bytes.empty()) return json::object();
-        if (kube::DeeperThan(bytes, kDeepest)) return TooDeep();
+        if (DeeperThan(bytes, kDeepest)) return TooDeep();
         json parsed = ParseJson(bytes);
         if (parsed.is_discarded()) return Torn();
         return parsed;

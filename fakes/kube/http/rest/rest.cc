@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "core/base/json/json_brackets.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
-#include "core/kube/text/json_brackets.h"
 #include "core/kube/time_format.h"
 #include "core/kube/yaml.h"
 #include "fakes/kube/http/api/api_types.h"
@@ -78,7 +78,7 @@ absl::StatusOr<json> RestApi::ParseBody(const Request& request) const {
       return type;
     });
   }
-  if (kube::DeeperThan(request.body, options_.max_depth)) {
+  if (DeeperThan(request.body, options_.max_depth)) {
     return absl::InvalidArgumentError(
         fmt::format("the object provided is nested deeper than {} levels", options_.max_depth));
   }

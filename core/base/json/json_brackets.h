@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace wavetank::kube {
+namespace wavetank {
 
 // Calls `stop(opens)` for each bracket outside of strings from `at` on, until it says so; the place of that one, or
 // npos. O(text).
@@ -74,4 +74,4 @@ inline size_t ListMember(std::string_view text, size_t at, std::string_view key)
   return std::string_view::npos;
 }
 
-}  // namespace wavetank::kube
+}  // namespace wavetank

@@ -1,10 +1,10 @@
-#include "core/kube/text/json_brackets.h"
+#include "core/base/json/json_brackets.h"
 
 #include <gtest/gtest.h>
 
 #include <string_view>
 
-namespace wavetank::kube {
+namespace wavetank {
 namespace {
 
 TEST(ListMember, IsTheOneOfTheObjectItselfAndNoOtherOfThatName) {
@@ -23,4 +23,4 @@ TEST(ListMember, OfATextThatEndsInsideIsFoundAsFarAsItGoes) {
 }
 
 }  // namespace
-}  // namespace wavetank::kube
+}  // namespace wavetank
