@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "core/base/status.h"
+#include "core/base/text/file_name.h"
 #include "core/istiod/istiod.h"
 #include "core/settings/istiod_settings.h"
 #include "fakes/kube/http/message/message.h"
@@ -126,7 +127,8 @@ PilotDiscoveryOptions ControlPlanes::OptionsFor(sim::World& world, const sim::Wo
   if (const auto dns = dns_.find(cluster.name); dns != dns_.end()) o.name_server = dns->second;
   o.kube_server = servers_.at({cluster.name, cluster.name});
   // The first of a cluster has its name.
-  const std::string name = Of(cluster.name) == nullptr ? cluster.name : fmt::format("{}-{}", cluster.name, started_);
+  const std::string name =
+      FileName(Of(cluster.name) == nullptr ? cluster.name : fmt::format("{}-{}", cluster.name, started_));
   ++started_;
   o.folder = (fs::path(options_.folder) / name).string();
   o.log = (fs::path(options_.folder) / (name + ".log")).string();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "core/base/status.h"
+#include "core/base/text/file_name.h"
 #include "fmt/format.h"
 #include "scenarios/answers/pod_names.h"
 #include "serve/istio_resources.h"
@@ -42,7 +43,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
     where.cluster = cluster.name;
     where.plaintext = real ? "127.0.0.1:0" : ListenAddress(options.listen, index);
     where.secure = real ? "" : ListenAddress(options.secure_listen, index);
-    if (!options.unix_socket.empty()) where.unix_socket = options.unix_socket + (index == 0 ? "" : "." + cluster.name);
+    if (!options.unix_socket.empty())
+      where.unix_socket = options.unix_socket + (index == 0 ? "" : "." + FileName(cluster.name));
     ++index;
     absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Listen(*server->frontend_, *server->secrets_, where);
     if (!grpc.ok()) return grpc.status();

@@ -12,6 +12,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/text/file_name.h"
 #include "fmt/format.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
@@ -43,6 +44,11 @@ std::string RateText(Duration period) {
   return text + "/s";
 }
 
+// The file of a cluster's manifests; one that is called `scenario` has another than the scenario itself.
+std::string ManifestsOf(const std::string& cluster) {
+  return cluster == "scenario" ? "%73cenario.yaml" : FileName(cluster) + ".yaml";
+}
+
 Json Ordered(const json& value) { return Json::parse(JsonText(value)); }
 
 class Export {
@@ -72,7 +78,7 @@ class Export {
       std::string text;
       for (const Json& object : objects) text += "---\n" + YamlText(object);
       out.objects += objects.size();
-      if (absl::Status status = Put(fs::path(folder) / (cluster + ".yaml"), text); !status.ok()) return status;
+      if (absl::Status status = Put(fs::path(folder) / ManifestsOf(cluster), text); !status.ok()) return status;
     }
     // Times of steps count from when the mesh is up, which a run tells.
     const std::string file = (fs::path(folder) / "scenario.yaml").string();
@@ -228,7 +234,7 @@ class Export {
         }
         cluster["nodes"].push_back(std::move(node));
       }
-      cluster["manifests"] = Json::array({c.name + ".yaml"});
+      cluster["manifests"] = Json::array({ManifestsOf(c.name)});
       scenario_["clusters"].push_back(std::move(cluster));
     }
     Physical(options);

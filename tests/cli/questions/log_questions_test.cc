@@ -238,6 +238,19 @@ TEST_F(LogQuestions, ForkTellsWhatBecomesOfTheLogsRequests) {
   EXPECT_GT(of_log["traffic"][0]["sent"], 60);
   EXPECT_GT(of_log["traffic"][0]["failed"], 10);
   EXPECT_EQ(run["steps"][0]["traffic"][0]["sent"], 10);
+
+TEST_F(LogQuestions, ExportWritesNothingOutsideOfItsFolderWhateverClustersAreCalled) {
+  std::string text = Read(scenario_);
+  for (size_t at = text.find("cluster2"); at != std::string::npos; at = text.find("cluster2", at + 1))
+    text.replace(at, 8, "\"../evil\"");
+  const std::string log = (folder_ / "evil.wtlog").string(), folder = (folder_ / "sub" / "exported").string();
+  ASSERT_EQ(Call(fmt::format("run {} -o {}", Write("evil.yaml", text), log)).code, 0);
+  const Ran ran = Call(fmt::format("export {} {}", log, folder));
+  ASSERT_EQ(ran.code, 0) << ran.error;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "sub" / "evil.yaml"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/%2E.%2Fevil.yaml"));
+  EXPECT_EQ(Json(fmt::format("run {} --json", folder))["runs"][0]["digest"],
+            Json(fmt::format("replay {} --json", log))["digest"]);
 }
 
 // Clusters of an import have no controllers, so the mesh stays a log; what changed stands in the scenario.

@@ -1,0 +1,29 @@
+#include "core/base/text/file_name.h"
+
+#include <fmt/format.h>
+
+#include "core/base/random.h"
+
+namespace wavetank {
+
+std::string FileName(std::string_view name) {
+  // NAME_MAX of Linux is 255 bytes, some of which are the ending's.
+  constexpr size_t kLongest = 200, kKept = 160;
+  std::string out;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool hidden = c == '.' && out.empty();
+    if (c == '/' || c == '%' || byte < 0x20 || byte == 0x7f || hidden) {
+      out += fmt::format("%{:02X}", byte);
+    } else {
+      out += c;
+    }
+  }
+  if (out.empty()) return "%";
+  if (out.size() <= kLongest) return out;
+  size_t kept = kKept;
+  while ((static_cast<unsigned char>(out[kept]) & 0xc0) == 0x80) --kept;  // within a letter of several bytes
+  return fmt::format("{}%{:016x}", out.substr(0, kept), HashName(name));
+}
+
+}  // namespace wavetank
