@@ -58,7 +58,7 @@ bool WriteWhole(const fs::path& path, const std::string& text) {
   // The allocator's own answer to a lack of memory.
   std::set_new_handler([] { _exit(kNoMemory); });
   const nlohmann::json row = RunTask(sweep, task, model);
-  _exit(WriteWhole(PathOf(options.folder, task), row.dump()) ? 0 : kNotWritten);
+  _exit(WriteWhole(PathOf(options.folder, task), JsonText(row)) ? 0 : kNotWritten);
 }
 
 std::string HowItEnded(int status) {
@@ -133,7 +133,7 @@ std::vector<SweepRow> ReadResults(const Sweep& sweep, const std::string& folder,
   const size_t cells = ResultColumns(sweep).size();
   std::vector<SweepRow> out;
   for (const SweepTask& task : tasks) {
-    const nlohmann::json row = nlohmann::json::parse(text(PathOf(folder, task)), nullptr, false);
+    const nlohmann::json row = ParseJson(text(PathOf(folder, task)));
     SweepRow& read = out.emplace_back();
     for (size_t i = 0; row.is_array() && i < row.size(); ++i) {
       if (row[i].is_string()) read.push_back(row[i].get<std::string>());

@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/kube/yaml.h"
 
@@ -66,7 +67,7 @@ absl::StatusOr<SweepTask> FleetTask(const Sweep& sweep, SweepTask task) {
       return absl::InvalidArgumentError(fmt::format("over: churn: '{}' is no factor; write 0.5 or 2", value));
     }
   }
-  task.fleet = fleet.dump();
+  task.fleet = JsonText(fleet);
   if (absl::StatusOr<Fleet> read = ParseFleet("fleet", task.fleet); !read.ok()) {
     // Its place would be one in the line that the fleet is here.
     std::string_view why = Message(read.status());

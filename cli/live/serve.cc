@@ -20,6 +20,7 @@
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/text/file_name.h"
 #include "core/kube/credentials/sealing.h"
 #include "core/x509/x509.h"
 #include "fakes/envoy/proxy/data_plane.h"
@@ -181,9 +182,9 @@ absl::Status WriteBootstraps(const ServeArguments& a, serve::Server& server) {
   });
   for (const auto& [pod, bootstrap] : *all) {
     if (!bootstrap.ok()) return bootstrap.status();
-    const fs::path path = fs::path(a.bootstraps) / (pod + ".json");
+    const fs::path path = fs::path(a.bootstraps) / (FileName(pod) + ".json");
     std::ofstream file(path);
-    file << bootstrap->dump(1) << "\n";
+    file << JsonText(*bootstrap, 1) << "\n";
     if (!file.flush()) return absl::UnavailableError(fmt::format("{}: cannot be written", path.string()));
   }
   return absl::OkStatus();
@@ -203,7 +204,7 @@ absl::Status WritePodFolders(const ServeArguments& a, serve::Server& server) {
   if (all->empty()) return absl::InvalidArgumentError("--pod-folders needs --secure-listen");
   for (const auto& [pod, files] : *all) {
     if (!files.ok()) return files.status();
-    const absl::Status written = serve::WritePodFolder((fs::path(a.pod_folders) / pod).string(), *files);
+    const absl::Status written = serve::WritePodFolder((fs::path(a.pod_folders) / FileName(pod)).string(), *files);
     if (!written.ok()) return written;
   }
   return absl::OkStatus();
@@ -423,7 +424,7 @@ int Serve(const ServeArguments& a) {
     }
     absl::StatusOr<nlohmann::ordered_json> bootstrap = serve::BootstrapOf(world, a.bootstrap, to);
     if (!bootstrap.ok()) return Complain(bootstrap.status());
-    std::cout << bootstrap->dump(1) << "\n";
+    std::cout << JsonText(*bootstrap, 1) << "\n";
     return kOk;
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json_text.h"
 #include "core/kube/list_types.h"
 
 namespace wavetank::kube {
@@ -30,7 +31,7 @@ absl::Status ReadDirective(const json& patch, std::string* out) {
   if (*out == "merge") out->clear();
   if (!it->is_string() || (!out->empty() && *out != "delete" && *out != "replace")) {
     return absl::InvalidArgumentError(
-        fmt::format("unknown patch type {}; it is replace, merge or delete", it->is_string() ? *out : it->dump()));
+        fmt::format("unknown patch type {}; it is replace, merge or delete", it->is_string() ? *out : JsonText(*it)));
   }
   return absl::OkStatus();
 }

@@ -372,7 +372,7 @@ absl::StatusOr<int> RunAgent(const AgentRun& run) {
   const absl::StatusOr<nlohmann::ordered_json> bootstrap = agent::MakeEnvoyBootstrap(setup->proxy, setup->bootstrap);
   if (!bootstrap.ok()) return bootstrap.status();
   if (run.bootstrap_only) {
-    std::cout << bootstrap->dump(1) << std::endl;
+    std::cout << JsonText(*bootstrap, 1) << std::endl;
     return 0;
   }
   // Its parts are ended in order by Run(); the rest goes with the process.
