@@ -11,10 +11,12 @@
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/config/mesh/mesh_fields.h"
+#include "core/profile/profile.h"
 #include "scenarios/actions/action.h"
 #include "scenarios/language/date.h"
 #include "scenarios/reader/mappings.h"
 #include "scenarios/reader/parts.h"
+#include "sim/timing.h"
 
 namespace wavetank::scenario {
 namespace {
@@ -137,6 +139,8 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   s.description = root["description"].Text();
   s.seed = static_cast<uint64_t>(root["seed"].Integer(1, 0, INT64_MAX));
   s.profile = root["profile"].Text(s.profile);
+  if (const auto profile = pilot::ParseProfile(s.profile); !profile.ok())
+    root["profile"].Fail(Message(profile.status()));
   const std::string ca = root["ca"].Text("common-root");
   s.ca = ca == "common-root" ? CaPlan::kCommonRoot : ca == "own-roots" ? CaPlan::kOwnRoots : CaPlan::kSelfSigned;
   s.ca_said = root["ca"].present();
@@ -201,7 +205,11 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
     CheckMapping(issuer, MappingNamed("issuer"), &s);
     s.issuers.push_back({issuer["name"].Text(), issuer["jwksUri"].Text()});
   }
-  for (const auto& [name, value] : root["timing"].Entries()) s.timing[name] = value.Text();
+  sim::Timing timing;
+  for (const auto& [name, value] : root["timing"].Entries()) {
+    s.timing[name] = value.Text();
+    if (absl::Status status = timing.Set(name, value.Text()); !status.ok()) value.Fail(Message(status));
+  }
   if (root["meshConfig"].present()) s.mesh_config = ReadMeshConfig(root["meshConfig"]);
   for (const Field& flow : root["flows"].Items()) s.flows.push_back(ReadFlow(flow, s));
   if (root["incident"].present()) s.incident = ReadIncident(root["incident"]);

@@ -73,9 +73,7 @@ absl::StatusOr<std::string> IpPool::Scan(uint32_t from) {
       return address.ToString();
     }
   }
-  if (size_ == 0)
-    return absl::InvalidArgumentError(fmt::format(
-        "'{}' is no CIDR; write one as 10.96.0.0/16, or one of each family as 10.96.0.0/16,fd00:96::/112", cidr_));
+  if (absl::Status status = readable(); !status.ok()) return status;
   return absl::ResourceExhaustedError(
       fmt::format("all {} addresses of {} are taken; widen the range or remove what holds them", taken_.size(), cidr_));
 }
@@ -105,6 +103,25 @@ bool IpPool::Reserve(std::string_view address) {
 void IpPool::Release(std::string_view address) {
   const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
   if (ip.ok()) taken_.erase(*ip);
+}
+
+absl::Status IpPool::readable() const {
+  if (size_ > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "'{}' is no CIDR; write one as 10.96.0.0/16, or one of each family as 10.96.0.0/16,fd00:96::/112", cidr_));
+}
+
+absl::Status CheckRanges(const std::string& cidrs) {
+  const std::vector<IpPool> pools = IpPoolsOf(cidrs);
+  for (const IpPool& pool : pools) {
+    if (absl::Status status = pool.readable(); !status.ok()) return status;
+  }
+  // Kubernetes: pkg/controlplane/apiserver/options/validation.go, validateClusterIPFlags
+  if (pools.size() > 2 || (pools.size() == 2 && pools[0].is_v4() == pools[1].is_v4())) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' names more than one range of an IP family; write one of each", cidrs));
+  }
+  return absl::OkStatus();
 }
 
 std::vector<IpPool> IpPoolsOf(const std::string& cidrs) {

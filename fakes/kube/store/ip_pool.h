@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/ip.h"
 
@@ -24,6 +25,8 @@ class IpPool {
   // when all are taken. O(log taken), O(size) once the pool is nearly full.
   absl::StatusOr<std::string> Allocate(std::string_view key);
   bool is_v4() const { return first_.is_v4(); }
+  // OK, or why it has no addresses.
+  absl::Status readable() const;
   // The lowest free address after the one handed out last, going round.
   absl::StatusOr<std::string> Next();
   // Takes a certain address, of this CIDR or another. False if it is taken.
@@ -48,5 +51,8 @@ class IpPool {
 
 // A cluster's ranges, the first of which is the one of its first IP family: "10.1.0.0/16,fd00:10:1::/64".
 std::vector<IpPool> IpPoolsOf(const std::string& cidrs);
+
+// Whether pools of these ranges have addresses, and no two of them are of one IP family.
+absl::Status CheckRanges(const std::string& cidrs);
 
 }  // namespace wavetank::fakekube

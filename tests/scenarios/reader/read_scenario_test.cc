@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "core/base/duration.h"
 #include "core/base/status.h"
@@ -152,6 +153,40 @@ TEST(ParseScenario, ReadsFlowsStepsAndShares) {
 TEST(ParseScenario, NamesFileLineColumnAndRemedyOfAnUnknownField) {
   EXPECT_EQ(ErrorOf(Replaced(kGood, "requests: 10", "reqests: 10")),
             "s.yaml:8:22: steps[0].then[0]: unknown field 'reqests'; did you mean 'requests'?");
+}
+
+TEST(ParseScenario, AProfileThatNobodyKnowsIsToldWithItsPlace) {
+  EXPECT_THAT(ErrorOf("name: n\nprofile: istio-9\nclusters: [{name: c1}]\n"),
+              AllOf(StartsWith("s.yaml:2:"), HasSubstr("profile 'istio-9': unknown base")));
+}
+
+TEST(ParseScenario, WhatNoClusterOrLineCanBeIsToldWithItsPlace) {
+  const auto cluster = [](const std::string& fields) {
+    return ErrorOf("name: n\nclusters:\n  - " + fields + "\n  - {name: c2}\n");
+  };
+  EXPECT_EQ(cluster("{name: \"arn:aws:eks:east:1:cluster/one\", nodes: [{name: n.a, region: r_1}]}"), "accepted");
+  EXPECT_EQ(cluster("{name: c1, pods: \"10.1.0.0/16,fd00:10:1::/64\", loadBalancers: 10.9.0.1-10.9.0.9}"), "accepted");
+  for (const auto& [fields, field, why] :
+       {std::tuple("{name: \"\"}", "clusters[0].name", "no name of a cluster"),
+        std::tuple("{name: \"a\\nb\"}", "clusters[0].name", "no name of a cluster"),
+        std::tuple("{name: c1, network: a b}", "clusters[0].network", "no label's value"),
+        std::tuple("{name: c1, pods: x}", "clusters[0].pods", "'x' is no CIDR"),
+        std::tuple("{name: c1, services: 10.0.0.0/33}", "clusters[0].services", "'10.0.0.0/33' is no CIDR"),
+        std::tuple("{name: c1, pods: \"10.1.0.0/16,10.2.0.0/16\"}", "clusters[0].pods", "one of each"),
+        std::tuple("{name: c1, loadBalancers: \"10.1.0.0/16,fd00::/64\"}", "clusters[0].loadBalancers", "no CIDR"),
+        std::tuple("{name: c1, nodes: [{name: a b}]}", "clusters[0].nodes[0].name", "no name of a node"),
+        std::tuple("{name: c1, nodes: [{name: a, zone: a/b}]}", "clusters[0].nodes[0].zone", "no label's value"),
+        std::tuple("{name: c1, nodes: [{name: a}, {name: a}]}", "clusters[0].nodes[1].name",
+                   "two nodes are named 'a'")})
+    EXPECT_THAT(cluster(fields), AllOf(StartsWith("s.yaml:3:"), HasSubstr(field), HasSubstr(why))) << fields;
+  const auto rest = [](const std::string& text) {
+    return ErrorOf("name: n\nclusters: [{name: c1}, {name: c2}]\n" + text);
+  };
+  EXPECT_THAT(rest("links:\n  - {between: [c1, c2], latency: 2h}\n"),
+              AllOf(StartsWith("s.yaml:4:"), HasSubstr("links[0].latency"), HasSubstr("between 0 and one hour")));
+  EXPECT_THAT(rest("timing:\n  istiod.debounce_after: -1s\n"),
+              AllOf(StartsWith("s.yaml:4:"), HasSubstr("timing.istiod.debounce_after"), HasSubstr("cannot be read")));
+  EXPECT_THAT(rest("timing:\n  nobodys: 1s\n"), AllOf(StartsWith("s.yaml:4:"), HasSubstr("`wavetank timing`")));
 }
 
 TEST(ParseScenario, RejectsWhatCannotBeMeant) {
