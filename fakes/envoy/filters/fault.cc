@@ -20,6 +20,7 @@ namespace {
 struct FaultConfig final : RouteFilterConfig {
   bool abort_by_header = false, delay_by_header = false;
   uint32_t abort_per_million = 0;
+  uint64_t abort_unit = 0, delay_unit = 0;  // millionths that one of its percentage's numerators is
   uint16_t abort_status = 0;
   uint16_t abort_grpc_status = kNoGrpcStatus;
   uint32_t delay_per_million = 0;
@@ -52,6 +53,7 @@ absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http:
           "Proto constraint validation failed (field: \"error_type\", reason: is required)");
     }
     out.abort_per_million = PartsPerMillion(fault.abort().percentage());
+    out.abort_unit = MillionthsOfOne(fault.abort().percentage());
     out.abort_status = static_cast<uint16_t>(fault.abort().http_status());
     if (fault.abort().has_grpc_status()) {
       // Whoever does not speak gRPC is told that all is well. Envoy: filters/http/fault/fault_filter.cc,
@@ -68,6 +70,7 @@ absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http:
   }
   if (fault.has_delay()) {
     out.delay_per_million = PartsPerMillion(fault.delay().percentage());
+    out.delay_unit = MillionthsOfOne(fault.delay().percentage());
     out.delay_by_header = fault.delay().has_header_delay();
     out.delay = std::chrono::seconds(fault.delay().fixed_delay().seconds()) +
                 std::chrono::nanoseconds(fault.delay().fixed_delay().nanos());
@@ -145,8 +148,11 @@ class FaultFilter final : public HttpFilter {
       if (!text || !absl::SimpleAtoi(std::string(*text), &value)) return std::nullopt;
       return value;
     };
-    const auto limit = [&](std::string_view name, uint32_t* per_million) {
-      if (const auto percent = number(name)) *per_million = std::min(*per_million, *percent * 10'000);
+    // A numerator of the configuration's denominator, and never more than its own.
+    // Envoy: the same, HeaderPercentageProvider::percentage
+    const auto limit = [&](std::string_view name, uint64_t unit, uint32_t* per_million) {
+      if (const auto said = number(name))
+        *per_million = static_cast<uint32_t>(std::min<uint64_t>(*per_million, *said * unit));
     };
     if (fault->abort_by_header) {
       const auto status = number("x-envoy-fault-abort-request"), grpc = number("x-envoy-fault-abort-grpc-request");
@@ -158,13 +164,13 @@ class FaultFilter final : public HttpFilter {
       } else {
         fault->abort_per_million = 0;
       }
-      limit("x-envoy-fault-abort-request-percentage", &fault->abort_per_million);
+      limit("x-envoy-fault-abort-request-percentage", fault->abort_unit, &fault->abort_per_million);
     }
     if (fault->delay_by_header) {
       const auto ms = number("x-envoy-fault-delay-request");
       fault->delay = std::chrono::milliseconds(ms.value_or(0));
       if (!ms) fault->delay_per_million = 0;
-      limit("x-envoy-fault-delay-request-percentage", &fault->delay_per_million);
+      limit("x-envoy-fault-delay-request-percentage", fault->delay_unit, &fault->delay_per_million);
     }
   }
 

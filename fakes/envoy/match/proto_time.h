@@ -26,11 +26,14 @@ inline Duration ToPeriod(const google::protobuf::Duration& d) { return std::max<
 
 inline bool IsZero(const google::protobuf::Duration& d) { return d.seconds() == 0 && d.nanos() == 0; }
 
+// What one of its numerators is of a million.
+inline uint64_t MillionthsOfOne(const envoy::type::v3::FractionalPercent& percent) {
+  if (percent.denominator() == envoy::type::v3::FractionalPercent::TEN_THOUSAND) return 100;
+  return percent.denominator() == envoy::type::v3::FractionalPercent::MILLION ? 1 : 10'000;
+}
+
 inline uint32_t PartsPerMillion(const envoy::type::v3::FractionalPercent& percent) {
-  uint64_t scale = 10'000;
-  if (percent.denominator() == envoy::type::v3::FractionalPercent::TEN_THOUSAND) scale = 100;
-  if (percent.denominator() == envoy::type::v3::FractionalPercent::MILLION) scale = 1;
-  return static_cast<uint32_t>(std::min<uint64_t>(percent.numerator() * scale, 1'000'000));
+  return static_cast<uint32_t>(std::min<uint64_t>(percent.numerator() * MillionthsOfOne(percent), 1'000'000));
 }
 
 }  // namespace wavetank::envoysim

@@ -706,6 +706,26 @@ TEST(RouteTest, FaultsAreInjectedAndFlagged) {
   ExpectBinomial(aborted, 400, 0.3);
 }
 
+TEST(RouteTest, ShareOfFaultsThatARequestAsksForIsOfTheConfigurationsDenominatorAndNoMoreThanItsOwn) {
+  Plain p;
+  p.client.ads->world[XdsType::kLds]["l"] =
+      HttpListenerWith("l", kFront, R"([{"name": "v", "domains": ["*"], "routes": [
+        {"match": {"prefix": "/"}, "route": {"cluster": "c"}}]}])",
+                       R"({"name": "envoy.filters.http.fault", "typed_config": {
+    "@type": "type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault",
+    "abort": {"header_abort": {}, "percentage": {"numerator": 500000, "denominator": "MILLION"}}}},)");
+  p.Start();
+  const auto aborted = [&](const char* share) {
+    p.spec.headers = {{"x-envoy-fault-abort-request", "418"}, {"x-envoy-fault-abort-request-percentage", share}};
+    int out = 0;
+    for (int i = 0; i < 400; ++i) out += p.Ask().record.code == 418;
+    return out;
+  };
+  ExpectBinomial(aborted("100000"), 400, 0.1);
+  ExpectBinomial(aborted("4294967295"), 400, 0.5);
+  EXPECT_EQ(aborted("0"), 0);
+}
+
 TEST(RouteTest, MirroredRequestsAreAnsweredByTheirOriginal) {
   Plain p("", false, "", 1);
   p.lab.AddApp("shadow", "10.1.0.9", 80).code = 500;
