@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/json/json_brackets.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/text/json_brackets.h"
 #include "fmt/format.h"
 
 namespace wavetank::record {

@@ -8,10 +8,10 @@
 
 #include "core/base/assert.h"
 #include "core/base/digest.h"
-#include "core/base/json/json_brackets.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/text/json_brackets.h"
 #include "core/base/trace_names.h"
 #include "replay/event_log.h"
 #include "replay/log_format.h"

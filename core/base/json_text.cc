@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "core/base/bounds.h"
-#include "core/base/json/json_brackets.h"
+#include "core/base/text/json_brackets.h"
 
 namespace wavetank {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/base/json/json_brackets.h"
+#include "core/base/text/json_brackets.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::kube {

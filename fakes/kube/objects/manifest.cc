@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "core/base/bounds.h"
-#include "core/base/json/json_brackets.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/text/json_brackets.h"
 #include "core/kube/object.h"
 #include "core/kube/text/list_text.h"
 #include "core/kube/yaml.h"

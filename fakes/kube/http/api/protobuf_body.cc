@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "core/base/json/json_brackets.h"
 #include "core/base/json_text.h"
+#include "core/base/text/json_brackets.h"
 #include "core/kube/time_format.h"
 
 namespace wavetank::fakekube::http {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "core/base/json/json_brackets.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/text/json_brackets.h"
 #include "core/kube/time_format.h"
 #include "core/kube/yaml.h"
 #include "fakes/kube/http/api/api_types.h"

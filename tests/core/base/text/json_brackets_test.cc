@@ -1,4 +1,4 @@
-#include "core/base/json/json_brackets.h"
+#include "core/base/text/json_brackets.h"
 
 #include <gtest/gtest.h>
 
