@@ -14,6 +14,7 @@
 
 #include "absl/strings/escaping.h"
 #include "core/base/bounds.h"
+#include "core/base/json_text.h"
 
 namespace wavetank::kube {
 namespace {
@@ -275,7 +276,7 @@ class EventReader {
   // convertToJSONableObject of sigs.k8s.io/yaml: keys that are no text are written as text.
   static bool KeyText(json value, std::string* out) {
     if (value.is_null()) return false;
-    *out = value.is_string() ? std::move(value.get_ref<std::string&>()) : value.dump();
+    *out = value.is_string() ? std::move(value.get_ref<std::string&>()) : JsonText(value);
     return true;
   }
 

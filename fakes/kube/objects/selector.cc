@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "core/base/json_text.h"
+
 namespace wavetank::fakekube {
 namespace {
 
@@ -69,7 +71,7 @@ bool FieldSelector::Matches(const kube::Object& object) const {
     }
     std::string value;
     if (at != nullptr && at->is_string()) value = at->get<std::string>();
-    if (at != nullptr && !at->is_string() && at->is_primitive() && !at->is_null()) value = at->dump();
+    if (at != nullptr && !at->is_string() && at->is_primitive() && !at->is_null()) value = JsonText(*at);
     // A field that Go leaves out where it is false.
     if (value.empty() && r.path.back() == "unschedulable") value = "false";
     if ((value == r.value) != r.equal) return false;

@@ -307,7 +307,7 @@ absl::StatusOr<json> DecodeProtobufBody(
   (*object)["apiVersion"] = api_version;
   (*object)["kind"] = kind;
   try {
-    object->dump();  // refuses text that is not UTF-8, which JSON cannot hold
+    object->dump();  // dump: refuses text that is not UTF-8, which JSON cannot hold
   } catch (const json::exception&) {
     return Torn();
   }
