@@ -2,8 +2,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
+#include "core/base/bounds.h"
+#include "core/base/text/read_up_to.h"
 #include "fmt/format.h"
 
 namespace wavetank::cli {
@@ -15,9 +16,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(fmt::format("{}: cannot be read; check the path and its permissions", path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  std::string text = ReadUpTo(in, bounds::kDumpBytes + 1);
+  if (text.size() <= bounds::kDumpBytes) return text;
+  return absl::ResourceExhaustedError(fmt::format("{}: larger than 1 GiB; name a smaller file", path));
 }
 
 }  // namespace wavetank::cli

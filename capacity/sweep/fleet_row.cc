@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/base/bounds.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/text/read_up_to.h"
 #include "core/kube/yaml.h"
 
 namespace wavetank::capacity {
@@ -45,11 +46,10 @@ std::vector<std::string> FleetColumns() {
 absl::Status ReadFleet(const std::string& path, Sweep* out) {
   std::ifstream in(out->fleet_path);
   if (!in) return absl::NotFoundError(fmt::format("{}: fleet {} cannot be read", path, out->fleet_path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  absl::StatusOr<nlohmann::json> fleet = kube::ParseYaml(text.str(), out->fleet_path);
+  const std::string text = ReadUpTo(in, bounds::kScenarioBytes + 1);
+  absl::StatusOr<nlohmann::json> fleet = kube::ParseYaml(text, out->fleet_path);
   if (!fleet.ok()) return fleet.status();
-  if (absl::StatusOr<Fleet> read = ParseFleet(out->fleet_path, text.str()); !read.ok()) return read.status();
+  if (absl::StatusOr<Fleet> read = ParseFleet(out->fleet_path, text); !read.ok()) return read.status();
   out->fleet = *std::move(fleet);
   return absl::OkStatus();
 }

@@ -11,10 +11,12 @@
 
 #include "absl/strings/numbers.h"
 #include "capacity/sweep/sweep.h"
+#include "core/base/bounds.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/text/csv.h"
+#include "core/base/text/read_up_to.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::capacity {
@@ -75,9 +77,7 @@ const std::string& SweepTable::Of(const Row& row, std::string_view column) const
 absl::StatusOr<SweepTable> ReadTable(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(fmt::format("{} is not there: run the sweep first", path));
-  std::ostringstream whole;
-  whole << in.rdbuf();
-  const std::string text = whole.str();
+  const std::string text = ReadUpTo(in, bounds::kDumpBytes);
   std::string_view rest = text;
   std::vector<std::string> head = TakeCsvRecord(rest);
   SweepTable out;

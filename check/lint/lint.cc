@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 #include <tuple>
 
 #include "check/lint/requests.h"
 #include "check/lint/silence.h"
+#include "core/base/bounds.h"
 #include "core/base/json_text.h"
+#include "core/base/text/read_up_to.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -78,9 +79,7 @@ absl::StatusOr<Level> ParseLevel(std::string_view text) {
 absl::StatusOr<std::set<std::string>> ReadBaseline(const std::string& path) {
   std::ifstream in(path);
   if (!in) return absl::NotFoundError(fmt::format("{}: cannot be read; --write-baseline writes one", path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  const nlohmann::json list = ParseJson(text.str());
+  const nlohmann::json list = ParseJson(ReadUpTo(in, bounds::kManifestBytes));
   if (!list.is_array())
     return absl::InvalidArgumentError(fmt::format("{}: no baseline: not a JSON list of texts", path));
   std::set<std::string> out;

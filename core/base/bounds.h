@@ -16,6 +16,7 @@ inline constexpr int kTextDepth = 1000;       // brackets in YAML that is not pa
 inline constexpr size_t kValues = 2'000'000;  // after aliases are expanded
 inline constexpr size_t kScenarioBytes = 16u << 20;
 inline constexpr size_t kManifestBytes = 64u << 20;
+inline constexpr size_t kDumpBytes = size_t{1} << 30;  // of what a command is given as one file
 inline constexpr int kScenarioDepth = 64;
 
 // Kubernetes.

@@ -6,11 +6,11 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "core/base/bounds.h"
 #include "core/base/status.h"
 #include "core/base/text/letters_apart.h"
+#include "core/base/text/read_up_to.h"
 #include "core/kube/text/yaml_nodes.h"
 
 namespace wavetank::scenario {
@@ -284,9 +284,7 @@ absl::StatusOr<std::unique_ptr<Document>> Document::Load(const std::string& path
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(fmt::format("{}: cannot be read; check the path and its permissions", path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return Parse(path, text.str());
+  return Parse(path, ReadUpTo(in, bounds::kScenarioBytes + 1));
 }
 
 Field Document::root() { return Field(this, root_, ""); }

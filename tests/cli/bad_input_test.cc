@@ -30,6 +30,11 @@ TEST_F(Program, NamesAFolderThatStandsInAFilesPlace) {
   }
 }
 
+TEST_F(Program, AFileThatNeverEndsIsTooLarge) {
+  ExpectRefused(Call("run /dev/zero"), {"/dev/zero: larger than 16 MiB"});
+  ExpectRefused(Call("apply --cluster c1=/dev/zero"), {"/dev/zero: larger than 64 MiB"});
+}
+
 TEST_F(Program, NamesFoldersWithinAFolderOfManifestsWhichAreNotRead) {
   const std::filesystem::path cluster = folder_ / "c1";
   std::filesystem::create_directories(cluster / "base");

@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "core/base/bounds.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/base/text/json_brackets.h"
+#include "core/base/text/read_up_to.h"
 #include "core/kube/object.h"
 #include "core/kube/text/list_text.h"
 #include "core/kube/yaml.h"
@@ -179,9 +179,7 @@ absl::StatusOr<std::string> TextOfFile(const std::filesystem::path& file) {
   if (!in) {
     return absl::NotFoundError(fmt::format("{}: cannot be read; check the path and its permissions", file.string()));
   }
-  std::ostringstream text;
-  text << in.rdbuf();
-  return std::move(text).str();
+  return ReadUpTo(in, bounds::kManifestBytes + 1);  // who parses it says that it is too large
 }
 
 }  // namespace

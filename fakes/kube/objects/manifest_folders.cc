@@ -2,10 +2,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <system_error>
 
+#include "core/base/bounds.h"
+#include "core/base/text/read_up_to.h"
 #include "fmt/format.h"
 
 namespace wavetank::fakekube {
@@ -17,7 +18,7 @@ bool HoldsAnObject(const fs::path& file) {
   const std::string extension = file.extension().string();
   if (extension != ".yaml" && extension != ".yml" && extension != ".json") return false;
   std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const std::string text = ReadUpTo(in, bounds::kManifestBytes);
   return text.find("apiVersion") != std::string::npos && text.find("kind") != std::string::npos;
 }
 
