@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "core/base/bounds.h"
 #include "scenarios/actions/action.h"
 #include "sim/inputs/kinds/objects.h"
 
@@ -11,7 +12,7 @@ void RegisterScale(std::vector<ActionKind>& table) {
                "Scale a Deployment or a StatefulSet",
                {row::Cluster().Required(), row::Named("deployment", "namespace/name"),
                 row::Named("statefulSet", "namespace/name, instead of a deployment"),
-                row::Integer("replicas", 0, 100'000, "Replicas").Required()},
+                row::Integer("replicas", 0, bounds::kReplicas, "Replicas").Required()},
                {"deployment", "statefulSet"}},
        .example = "{cluster: c2, deployment: sample/helloworld-v2, replicas: 0}",
        .what = "replicas of a Deployment (istiod's: `istio-system/istiod`), or of a `statefulSet: namespace/name`",

@@ -155,6 +155,15 @@ TEST(ParseScenario, NamesFileLineColumnAndRemedyOfAnUnknownField) {
             "s.yaml:8:22: steps[0].then[0]: unknown field 'reqests'; did you mean 'requests'?");
 }
 
+TEST(ParseScenario, AWorkloadIsScaledToAsManyReplicasAsAManifestMayHave) {
+  const auto scaled = [](const std::string& replicas) {
+    return ErrorOf("name: n\nclusters: [{name: c1}]\nsteps:\n  - name: s\n    do:\n" +
+                   ("      - scale: {cluster: c1, deployment: a/b, replicas: " + replicas + "}\n"));
+  };
+  EXPECT_EQ(scaled("20000"), "accepted");
+  EXPECT_THAT(scaled("20001"), AllOf(StartsWith("s.yaml:6:"), HasSubstr("replicas"), HasSubstr("20000")));
+}
+
 TEST(ParseScenario, AProfileThatNobodyKnowsIsToldWithItsPlace) {
   EXPECT_THAT(ErrorOf("name: n\nprofile: istio-9\nclusters: [{name: c1}]\n"),
               AllOf(StartsWith("s.yaml:2:"), HasSubstr("profile 'istio-9': unknown base")));
