@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "core/base/json_access.h"
 #include "core/kube/types.h"
@@ -37,13 +38,16 @@ bool NodeIsReady(const kube::Object& node) {
   return true;  // nobody says otherwise
 }
 
-int64_t Replicas(const kube::Object& workload) { return NumberOf(At(workload.body, {"spec", "replicas"}), 1); }
+// Kubernetes' counts are int32 and none is negative; a log's objects may say anything.
+int64_t Count(int64_t said) { return std::clamp<int64_t>(said, 0, INT32_MAX); }
+
+int64_t Replicas(const kube::Object& workload) { return Count(NumberOf(At(workload.body, {"spec", "replicas"}), 1)); }
 
 // maxSurge in parts of a million of `replicas`.
 int64_t SurgePpm(const kube::Object& workload, int64_t replicas) {
   const nlohmann::json& surge = At(workload.body, {"spec", "strategy", "rollingUpdate", "maxSurge"});
   if (surge.is_number_integer())
-    return std::min(kWhole, surge.get<int64_t>() * kWhole / std::max<int64_t>(1, replicas));
+    return std::min(kWhole, Count(surge.get<int64_t>()) * kWhole / std::max<int64_t>(1, replicas));
   int64_t percent = 0;
   for (const char c : TextOf(surge, "25%")) {
     if (c >= '0' && c <= '9' && percent < 1000) percent = 10 * percent + (c - '0');
