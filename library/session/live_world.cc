@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/bounds.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
@@ -122,10 +123,12 @@ absl::StatusOr<std::string> LiveWorld::StartTraffic(const json& flow, int64_t re
   traffic.requests = requests;
   const std::string id = fmt::format("{}#{}", traffic.flow, traffic_count_++);
   addresses_.Learn();
-  const int64_t rate = std::max<int64_t>(read->flows[0].rate_per_kilosecond, 1);
+  const Duration sending = scenario::SendingTime(read->flows[0], traffic);
+  if (sending >= bounds::kInputDuration)
+    return absl::InvalidArgumentError("so many requests take ten years at this rate; send fewer, or faster");
   sending_.emplace(id, Sending{scenario::TrafficAccount(world_->kernel().names(), addresses_, traffic.flow,
                                                         requests == 0, world_->Now()),
-                               requests == 0, world_->Now() + Duration(requests * (1'000'000'000'000 / rate))});
+                               requests == 0, world_->Now() + sending});
   absl::Status status = world_->Do(scenario::MakeTraffic(read->flows[0], traffic, id));
   if (status.ok()) return id;
   sending_.erase(id);

@@ -202,16 +202,23 @@ bool Field::Flag(bool fallback) const {
   return text == "true";
 }
 
+// Longer ones leave the range in which sums of times are times.
+Duration Field::InBounds(Duration value) const {
+  if (value >= -bounds::kInputDuration && value <= bounds::kInputDuration) return value;
+  Fail(fmt::format("'{}' is longer than ten years", Text()), "write a shorter one");
+  return Duration::zero();
+}
+
 Duration Field::Time(Duration fallback) const {
   if (!present()) return fallback;
-  if (std::optional<Duration> value = ParseDuration(Text())) return *value;
+  if (std::optional<Duration> value = ParseDuration(Text())) return InBounds(*value);
   Fail(fmt::format("'{}' is no duration", Text()), "write a number and a unit: 250us, 10ms, 1.5s, 2m, 1m30s");
   return fallback;
 }
 
 Duration Field::SignedTime(Duration fallback) const {
   if (!present()) return fallback;
-  if (std::optional<Duration> value = ParseSignedDuration(Text())) return *value;
+  if (std::optional<Duration> value = ParseSignedDuration(Text())) return InBounds(*value);
   Fail(fmt::format("'{}' is no duration", Text()), "write 1h, or -1h for what has been or a clock that is behind");
   return fallback;
 }

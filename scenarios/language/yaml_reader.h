@@ -63,6 +63,8 @@ class Field {
   void Fail(std::string_view what, std::string_view remedy = {}) const;
 
  private:
+  Duration InBounds(Duration value) const;
+
   Document* document_;
   YAML::Node node_;
   std::string path_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/bounds.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/profile/image_release.h"
@@ -59,9 +60,22 @@ sim::UnderlayPlan MakeUnderlayPlan(const Scenario& scenario) {
   return out;
 }
 
+namespace {
+
+Duration PeriodOf(const FlowSpec& flow, const Traffic& traffic) {
+  const int64_t rate = traffic.rate_per_kilosecond > 0 ? traffic.rate_per_kilosecond : flow.rate_per_kilosecond;
+  return Duration(1'000'000'000'000 / std::max<int64_t>(rate, 1));
+}
+
+}  // namespace
+
+Duration SendingTime(const FlowSpec& flow, const Traffic& traffic) {
+  const Duration period = PeriodOf(flow, traffic);
+  const int64_t most = bounds::kInputDuration / std::max<Duration>(period, 1ns);
+  return traffic.requests >= most ? bounds::kInputDuration : traffic.requests * period;
+}
+
 sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::string& id) {
-  const int64_t rate =
-      std::max<int64_t>(traffic.rate_per_kilosecond > 0 ? traffic.rate_per_kilosecond : flow.rate_per_kilosecond, 1);
   sim::inputs::StartTraffic out;
   out.id = id;
   out.flow = flow.name;
@@ -81,7 +95,7 @@ sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::
   out.protocol = flow.http;
   out.tls = flow.tls;
   out.requests = traffic.requests;
-  out.period = Duration(1'000'000'000'000 / rate);
+  out.period = PeriodOf(flow, traffic);
   out.ramp = flow.ramp;
   if (flow.ramp > Duration::zero())
     out.last_period = Duration(1'000'000'000'000 / std::max<int64_t>(flow.ramp_to_per_kilosecond, 1));

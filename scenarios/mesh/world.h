@@ -30,6 +30,10 @@ struct ForeignIstiod {
 std::vector<ForeignIstiod> IstiodsOfOtherReleases(sim::World& world);
 std::vector<std::string> NotesOfOtherReleases(sim::World& world);  // a line for each
 
+// How long so many requests take to be sent, at the traffic's rate or else the flow's; bounds::kInputDuration at most,
+// which no traffic may take.
+Duration SendingTime(const FlowSpec& flow, const Traffic& traffic);
+
 // `id` names this run of the flow, for the results.
 sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::string& id);
 

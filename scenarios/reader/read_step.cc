@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/base/bounds.h"
 #include "core/base/status.h"
 #include "scenarios/actions/action.h"
 #include "scenarios/answers/moment.h"
 #include "scenarios/expectations/expectation.h"
+#include "scenarios/mesh/world.h"
 #include "scenarios/reader/mappings.h"
 #include "scenarios/reader/parts.h"
 
@@ -132,6 +134,9 @@ Step ReadStep(const Field& f, const Scenario& scenario) {
   for (const Field& traffic : f["then"].Items()) {
     step.then.push_back(ReadTraffic(traffic, scenario));
     if (step.then.back().requests == 0) traffic.Fail("how many requests?", "write requests: 1000");
+    const FlowSpec* const flow = scenario.FindFlow(step.then.back().flow);
+    if (flow != nullptr && SendingTime(*flow, step.then.back()) >= bounds::kInputDuration)
+      traffic["requests"].Fail("so many take ten years at this rate", "send fewer, or faster");
   }
   step.linger = f["linger"].Time(step.linger);
   if (f["settle"].present()) step.settle = f["settle"].Time(0ns);

@@ -451,12 +451,7 @@ class ScenarioRun final : public WorldView {
   // As long as sending takes, and then the patience with the last.
   Duration TrafficLimit(const Step& step) const {
     Duration longest{};
-    for (const Traffic& t : step.then) {
-      const FlowSpec& flow = *scenario_.FindFlow(t.flow);
-      const int64_t rate =
-          std::max<int64_t>(t.rate_per_kilosecond > 0 ? t.rate_per_kilosecond : flow.rate_per_kilosecond, 1);
-      longest = std::max(longest, Duration(t.requests * (1'000'000'000'000 / rate)));
-    }
+    for (const Traffic& t : step.then) longest = std::max(longest, SendingTime(*scenario_.FindFlow(t.flow), t));
     return longest + kDrainLimit;
   }
   void NoteEjected(const std::vector<Traffic>& traffic, StepResult* out) {

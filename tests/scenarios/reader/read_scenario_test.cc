@@ -155,6 +155,23 @@ TEST(ParseScenario, NamesFileLineColumnAndRemedyOfAnUnknownField) {
             "s.yaml:8:22: steps[0].then[0]: unknown field 'reqests'; did you mean 'requests'?");
 }
 
+TEST(ParseScenario, NoTimeIsLongerThanTenYears) {
+  const auto lingering = [](const std::string& time) {
+    return ErrorOf(std::string(kGood) + "    linger: " + time + "\n");
+  };
+  EXPECT_EQ(lingering("87840h"), "accepted");
+  for (const char* time : {"87841h", "2562047h47m16.8s"})
+    EXPECT_THAT(lingering(time), AllOf(StartsWith("s.yaml:11:"), HasSubstr("longer than ten years"))) << time;
+}
+
+TEST(ParseScenario, NoMoreRequestsAreSentThanTheirRateBringsInTime) {
+  const auto sent = [](const std::string& rate) {
+    return ErrorOf(Replaced(kGood, "requests: 10}", "requests: 10000000, rate: " + rate + "}"));
+  };
+  EXPECT_EQ(sent("1/s"), "accepted");
+  EXPECT_THAT(sent("0.001/s"), AllOf(StartsWith("s.yaml:8:"), HasSubstr("ten years"), HasSubstr("send fewer")));
+}
+
 TEST(ParseScenario, AWorkloadIsScaledToAsManyReplicasAsAManifestMayHave) {
   const auto scaled = [](const std::string& replicas) {
     return ErrorOf("name: n\nclusters: [{name: c1}]\nsteps:\n  - name: s\n    do:\n" +
