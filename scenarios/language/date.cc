@@ -14,13 +14,14 @@ absl::StatusOr<Time> ParseDate(std::string_view what, const std::string& text) {
     return absl::InvalidArgumentError(
         fmt::format("{} '{}' is no date; write 2026-11-23 or 2026-11-23T10:00:00Z", what, text));
   }
-  const std::chrono::seconds since(*seconds - kWorldEpochUnixSeconds);
-  if (since < std::chrono::seconds(0) || since > kLastStart) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} '{}': a world can begin from 2023-09-01 to {}", what, text,
-                    kube::FormatRfc3339(kWorldEpochUnixSeconds + kLastStart / std::chrono::seconds(1)).substr(0, 10)));
+  // In whole seconds: nanoseconds do not hold each year of four digits.
+  constexpr int64_t kLast = kLastStart / std::chrono::seconds(1);
+  const int64_t since = *seconds - kWorldEpochUnixSeconds;
+  if (since < 0 || since > kLast) {
+    return absl::InvalidArgumentError(fmt::format("{} '{}': a world can begin from 2023-09-01 to {}", what, text,
+                                                  kube::FormatRfc3339(kWorldEpochUnixSeconds + kLast).substr(0, 10)));
   }
-  return Time{} + since;
+  return Time{} + std::chrono::seconds(since);
 }
 
 }  // namespace wavetank::scenario

@@ -17,6 +17,8 @@ TEST(ParseDate, ReadsDaysAndInstants) {
 
 TEST(ParseDate, RefusesWhatNoWorldCanLiveIn) {
   EXPECT_THAT(std::string(Message(ParseDate("--date", "2021-01-01").status())), HasSubstr("from 2023-09-01 to"));
+  for (const char* far : {"0001-01-01", "1677-01-01", "2263-01-01", "9999-12-31", "9999-12-31T23:59:59Z"})
+    EXPECT_THAT(std::string(Message(ParseDate("--date", far).status())), HasSubstr("from 2023-09-01 to")) << far;
   EXPECT_THAT(std::string(Message(ParseDate("--date", "soon").status())), HasSubstr("is no date"));
 }
 
