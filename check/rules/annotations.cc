@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/bounds.h"
 #include "core/base/duration.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
@@ -394,7 +395,7 @@ void DrainsLongerThanGrace(const Mesh& mesh, Findings& findings) {
           waits ? variable("MINIMUM_DRAIN_DURATION") : Text(proxy.config, "terminationDrainDuration");
       const std::optional<Duration> drain = ParseGoDuration(text);
       const int64_t grace = Number(At(pod->pod()->body, "spec"), "terminationGracePeriodSeconds", 30);
-      if (!drain || *drain == pilot::ProxyBootstrap().termination_drain || *drain < std::chrono::seconds(grace))
+      if (!drain || *drain == pilot::ProxyBootstrap().termination_drain || *drain < bounds::Seconds(grace))
         continue;
       const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
       if (!told.insert(NameOf(*owner)).second) continue;

@@ -13,6 +13,7 @@
 #include "core/kube/credentials/sealing.h"
 #include "core/kube/time_format.h"
 #include "core/profile/releases.h"
+#include "core/x509/calendar.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "replay/secrets.h"
@@ -97,7 +98,7 @@ absl::Status OfFile(const PcArguments& a) {
   if (!a.date.empty()) {
     const std::optional<int64_t> date = kube::ParseRfc3339(a.date);
     if (!date) return absl::InvalidArgumentError(fmt::format("--date '{}': write 2023-09-01T00:00:00Z", a.date));
-    now = Time(std::chrono::seconds(*date - kWorldEpochUnixSeconds));
+    now = x509::FromUnixSeconds(*date);
   }
   return Print(a, {*dump, *dump, now});
 }

@@ -339,7 +339,7 @@ class Reader {
                      value.is_string() ? "bad Duration: " + GoDurationComplaint(value.get_ref<const std::string&>())
                                        : GoMismatch(value, "string"));
     }
-    SetTime(read->count(), out);
+    SetTime(read->count() / kSecond, static_cast<int32_t>(read->count() % kSecond), out);
     return absl::OkStatus();
   }
 
@@ -352,16 +352,16 @@ class Reader {
                                                      JsonText(value))
                                        : GoMismatch(value, "string"));
     }
-    SetTime(*read * 1'000'000'000, out);
+    SetTime(*read, 0, out);  // nanoseconds do not hold the year 9999
     return absl::OkStatus();
   }
 
   // Duration and Timestamp have the same fields.
-  static void SetTime(int64_t nanoseconds, pb::Message& out) {
-    constexpr int64_t kSecond = 1'000'000'000;
+  static constexpr int64_t kSecond = 1'000'000'000;
+  static void SetTime(int64_t seconds, int32_t nanoseconds, pb::Message& out) {
     const pb::Reflection& reflection = *out.GetReflection();
-    reflection.SetInt64(&out, out.GetDescriptor()->FindFieldByNumber(1), nanoseconds / kSecond);
-    reflection.SetInt32(&out, out.GetDescriptor()->FindFieldByNumber(2), static_cast<int32_t>(nanoseconds % kSecond));
+    reflection.SetInt64(&out, out.GetDescriptor()->FindFieldByNumber(1), seconds);
+    reflection.SetInt32(&out, out.GetDescriptor()->FindFieldByNumber(2), nanoseconds);
   }
 
   absl::Status Value(const json& value, const std::string& path, pb::Message& out) {

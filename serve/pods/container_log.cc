@@ -10,9 +10,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "core/base/bounds.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/time_format.h"
+#include "core/x509/calendar.h"
 #include "fakes/kube/http/message/line_stream.h"
 #include "fakes/kube/http/message/status.h"
 #include "fmt/format.h"
@@ -112,12 +114,12 @@ absl::StatusOr<Wanted> Read(const http::Query& query, Time now) {
   }
   absl::StatusOr<std::optional<int64_t>> since = number("sinceSeconds", 1);
   if (!since.ok()) return since.status();
-  if (*since) out.since = now - std::min<Duration>(std::chrono::seconds(**since), now.time_since_epoch());
+  if (*since) out.since = now - std::min(bounds::Seconds(**since), now.time_since_epoch());
   if (query.Has("sinceTime")) {
     const std::optional<int64_t> date = kube::ParseRfc3339(query.Get("sinceTime"));
     if (!date)
       return absl::InvalidArgumentError(fmt::format("sinceTime: Invalid value: \"{}\"", query.Get("sinceTime")));
-    out.since = Time{} + std::chrono::seconds(*date - kWorldEpochUnixSeconds);
+    out.since = x509::FromUnixSeconds(*date);
   }
   out.timestamps = query.Flag("timestamps");
   return out;
