@@ -601,8 +601,8 @@ TEST(Architecture, NoFloatingPointTimeInTheKernel) {
   }
 }
 
-// The library's dump() throws at bytes that are no UTF-8, which come with variables, files and names of files; JsonText()
-// puts U+FFFD in their place. Who wants the former says why: `// dump: ...`.
+// The library's dump() throws at bytes that are no UTF-8, which come with variables, files and names of files;
+// JsonText() puts U+FFFD in their place. Who wants the former says why: `// dump: ...`.
 TEST(Architecture, JsonIsPrintedByOneFileAlone) {
   for (const SourceFile& file : Cpp()) {
     if (Under(file.path, "oracles")) continue;  // what they print they made

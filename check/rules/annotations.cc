@@ -395,8 +395,7 @@ void DrainsLongerThanGrace(const Mesh& mesh, Findings& findings) {
           waits ? variable("MINIMUM_DRAIN_DURATION") : Text(proxy.config, "terminationDrainDuration");
       const std::optional<Duration> drain = ParseGoDuration(text);
       const int64_t grace = Number(At(pod->pod()->body, "spec"), "terminationGracePeriodSeconds", 30);
-      if (!drain || *drain == pilot::ProxyBootstrap().termination_drain || *drain < bounds::Seconds(grace))
-        continue;
+      if (!drain || *drain == pilot::ProxyBootstrap().termination_drain || *drain < bounds::Seconds(grace)) continue;
       const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
       if (!told.insert(NameOf(*owner)).second) continue;
       findings.Add(*cluster, *owner,
