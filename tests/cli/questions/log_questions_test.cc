@@ -238,6 +238,7 @@ TEST_F(LogQuestions, ForkTellsWhatBecomesOfTheLogsRequests) {
   EXPECT_GT(of_log["traffic"][0]["sent"], 60);
   EXPECT_GT(of_log["traffic"][0]["failed"], 10);
   EXPECT_EQ(run["steps"][0]["traffic"][0]["sent"], 10);
+}
 
 TEST_F(LogQuestions, ExportWritesNothingOutsideOfItsFolderWhateverClustersAreCalled) {
   std::string text = Read(scenario_);
