@@ -7,6 +7,7 @@
 
 #include "cli/recorder.h"
 #include "core/base/status.h"
+#include "core/base/text/kube_names.h"
 #include "fakes/kube/objects/manifest.h"
 #include "fmt/format.h"
 #include "scenarios/language/date.h"
@@ -113,6 +114,8 @@ bool HasFile(const std::vector<std::string>& paths, const std::string& name) {
 }  // namespace
 
 absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() const {
+  if (!ns.empty() && (!ReadsAsDnsLabel(ns) || ns.size() > kLongestDnsLabel))
+    return absl::InvalidArgumentError(fmt::format("-n {}: is no namespace's name: {}", ns, kDnsLabelSays));
   std::vector<scenario::SurveyCluster> out;
   const auto cluster = [&](const std::string& name) -> scenario::SurveyCluster& {
     const auto it = std::find_if(out.begin(), out.end(), [&](const auto& c) { return c.name == name; });

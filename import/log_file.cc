@@ -70,6 +70,8 @@ class LogFile {
       splitter.Feed(*piece);
     }
     if (splitter.Finish()) evidence.refusals.Add("last line without an end", {name_, splitter.lines()});
+    for (size_t i = 0; i < envelope_.Cut(); ++i)
+      evidence.refusals.Add("line that the runtime cut, and whose rest is not there", {name_, splitter.lines()});
     for (auto& [key, stream] : streams_) {
       if (stream.istiod == nullptr) continue;
       stream.istiod->reader.Finish();

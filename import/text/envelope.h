@@ -21,6 +21,8 @@ class Envelope {
   // The result is valid until the next call. Not complete: to be dropped, the whole line comes with its last piece.
   // O(line).
   Unwrapped Unwrap(std::string_view line);
+  // Lines of which the file holds the beginning alone, so far.
+  size_t Cut() const { return pieces_.size(); }
 
  private:
   Unwrapped Piece(std::string_view stream, bool last, std::string_view text);

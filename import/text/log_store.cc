@@ -163,6 +163,12 @@ class Collected {
       found_[{std::move(row.pod), std::move(row.container)}].push_back({row.at, std::move(row.line)});
   }
 
+  // Lines of which the records hold the beginning alone.
+  size_t Cut() const {
+    return static_cast<size_t>(
+        std::count_if(pieces_.begin(), pieces_.end(), [](const auto& each) { return !each.second.empty(); }));
+  }
+
  private:
   // What a store keeps may be a collector's record itself.
   bool AddInner(const std::string& line) {
@@ -237,9 +243,8 @@ void NoteWhatIsNotThere(const json& answer, size_t results, std::vector<std::str
   }
 }
 
-void ReadCollected(std::string_view text, LinesOf& found, StoredLog& out) {
+void ReadRecords(std::string_view text, Collected& collected, StoredLog& out) {
   std::vector<size_t>& unread = out.unread;
-  Collected collected(found);
   if (const json whole = ParseJson(text); !whole.is_discarded()) {
     if (const json* records = RecordsOf(whole); records != nullptr) {
       if (whole.contains("results")) NoteWhatIsNotThere(whole, records->size(), out.notes);
@@ -268,6 +273,13 @@ void ReadCollected(std::string_view text, LinesOf& found, StoredLog& out) {
     }
     if (!read) unread.push_back(number);
   }
+}
+
+void ReadCollected(std::string_view text, LinesOf& found, StoredLog& out) {
+  Collected collected(found);
+  ReadRecords(text, collected, out);
+  if (const size_t cut = collected.Cut(); cut > 0)
+    out.notes.push_back(fmt::format("{} lines that the runtime cut are left out, as their rest is not there", cut));
 }
 
 // A whole answer, or its first records: what is cut behind them no parser takes.

@@ -35,6 +35,11 @@ TEST_F(Program, AFileThatNeverEndsIsTooLarge) {
   ExpectRefused(Call("apply --cluster c1=/dev/zero"), {"/dev/zero: larger than 64 MiB"});
 }
 
+TEST_F(Program, ANamespaceOfTheCommandLineHasANamespacesName) {
+  const std::string mesh = std::string(WAVETANK_SOURCE_DIR) + "/scenarios/manifests/network1.yaml";
+  ExpectRefused(Call("check -n Mine --cluster c1=" + mesh), {"-n Mine: is no namespace's name", "RFC 1123"});
+}
+
 TEST_F(Program, NamesFoldersWithinAFolderOfManifestsWhichAreNotRead) {
   const std::filesystem::path cluster = folder_ / "c1";
   std::filesystem::create_directories(cluster / "base");

@@ -8,12 +8,14 @@
 #include "import/report/report.h"
 #include "import/text/envelope.h"
 #include "import/text/line_splitter.h"
+#include "import/text/log_store.h"
 
 namespace wavetank::importing {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 std::vector<std::string> Lines(const std::vector<std::string>& chunks) {
@@ -89,8 +91,20 @@ TEST(Envelope, PiecesOfTwoStreamsDoNotMix) {
   Envelope envelope;
   EXPECT_FALSE(envelope.Unwrap("2024-05-06T07:08:01.1Z stderr P one ").complete);
   EXPECT_FALSE(envelope.Unwrap("2024-05-06T07:08:01.1Z stdout P other ").complete);
+  EXPECT_EQ(envelope.Cut(), 2u);
   EXPECT_EQ(envelope.Unwrap("2024-05-06T07:08:01.1Z stderr F line").line, "one line");
   EXPECT_EQ(envelope.Unwrap("2024-05-06T07:08:01.1Z stdout F end").line, "other end");
+  EXPECT_EQ(envelope.Cut(), 0u);
+}
+
+TEST(LogStore, ALineWhoseRestIsNotThereIsNoted) {
+  const std::string whose = R"("kubernetes":{"pod_name":"istiod-7d4f-x","container_name":"discovery"})";
+  const std::string whole = R"({"time":"2024-05-06T07:08:01Z","_p":"F","log":"one",)" + whose + "}\n",
+                    begun = R"({"time":"2024-05-06T07:08:02Z","_p":"P","log":"two",)" + whose + "}\n";
+  EXPECT_THAT(ReadLogStore(LogStoreFile::kCollected, whole).notes, IsEmpty());
+  EXPECT_THAT(ReadLogStore(LogStoreFile::kCollected, whole + begun).notes,
+              ElementsAre(HasSubstr("1 lines that the runtime cut")));
+  EXPECT_THAT(ReadLogStore(LogStoreFile::kCollected, begun + whole).notes, IsEmpty());
 }
 
 struct Seen {
