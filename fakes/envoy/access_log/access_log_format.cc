@@ -47,6 +47,8 @@ enum class LogCommand : uint8_t {
   kResponseCode,
   kResponseFlags,
   kResponseCodeDetails,
+  kConnectionId,
+  kUpstreamConnectionId,
   kTerminationDetails,
   kTransportFailure,
   kBytesReceived,
@@ -125,6 +127,8 @@ constexpr KnownLogCommand kLogCommands[] = {
     {"UPSTREAM_TRANSPORT_FAILURE_REASON", LogCommand::kTransportFailure},
     {"BYTES_RECEIVED", LogCommand::kBytesReceived},
     {"BYTES_SENT", LogCommand::kBytesSent},
+    {"CONNECTION_ID", LogCommand::kConnectionId},
+    {"UPSTREAM_CONNECTION_ID", LogCommand::kUpstreamConnectionId},
     {"DURATION", LogCommand::kDuration},
     {"REQUEST_DURATION", LogCommand::kRequestDuration},
     {"RESPONSE_DURATION", LogCommand::kResponseDuration},
@@ -220,7 +224,6 @@ constexpr KnownLogCommand kLogCommands[] = {
 // That Envoy has and the simulation has nothing to say about.
 constexpr std::string_view kUnmodelledLogCommands[] = {
     "COMMON_DURATION",
-    "CONNECTION_ID",
     "CUSTOM_FLAGS",
     "DOWNSTREAM_DETECTED_CLOSE_TYPE",
     "DOWNSTREAM_HEADER_BYTES_RECEIVED",
@@ -237,7 +240,6 @@ constexpr std::string_view kUnmodelledLogCommands[] = {
     "RESPONSE_HEADERS_BYTES",
     "RESPONSE_TRAILERS_BYTES",
     "TRACE_ID",
-    "UPSTREAM_CONNECTION_ID",
     "UPSTREAM_CONNECTION_POOL_READY_DURATION",
     "UPSTREAM_DETECTED_CLOSE_TYPE",
     "UPSTREAM_FILTER_STATE",
@@ -497,6 +499,10 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
       return LogText(*kept = RequestIdText(Mix64(entry.connection_id)));
     case LogCommand::kUniqueId:
       return LogText(*kept = RequestIdText(Mix64(entry.connection_id) ^ Mix64(entry.request_id)));
+    case LogCommand::kConnectionId:
+      return LogNumber(entry.connection_number, kept);
+    case LogCommand::kUpstreamConnectionId:
+      return LogNumber(entry.upstream_number, kept);
     case LogCommand::kZero:
       return LogNumber(0, kept);
     case LogCommand::kNothing:

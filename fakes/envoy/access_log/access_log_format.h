@@ -66,6 +66,8 @@ struct AccessLogEntry {
   std::string_view cluster, cluster_stat_name, virtual_host, route, filter_chain, server_name;
   SocketAddress downstream_local, downstream_remote, downstream_peer;
   uint64_t connection_id = 0;  // unlike all others of the world
+  // As Envoy numbers its connections; 0: there was none upstream.
+  uint64_t connection_number = 0, upstream_number = 0;
   bool tls = false, tls13 = false, client_certificate = false;
   bool principals_noted = false;  // by istio_authn
   // Metadata "istio" of what was chosen: "config" of route and cluster, "workload" of the host; empty: none.

@@ -35,6 +35,10 @@ constexpr EnvoyChangeRow kChanges[] = {
     {EnvoyChange::kEndpointsAreCached, 32,
      "A changed cluster whose endpoints do not come in time goes on with those known before; before, with none",
      "changelog 1.32.0 (use_eds_cache_for_ads)"},
+    {EnvoyChange::kHandshakesAreJudged, 32,
+     "An answer to a request for WebSocket that is no 101 goes back without its body "
+     "(websocket_handshake_unsuccessful); before, as any other",
+     "source/common/router/upstream_codec_filter.cc (check_switch_protocol_websocket_handshake, gone in 1.35)"},
     {EnvoyChange::kConnectErrorsAreWords, 32, "A failed connect says why in words; before, by its number (111)",
      "envoyproxy/envoy#35154"},
     {EnvoyChange::kNothingIsInternal, 33,
@@ -45,6 +49,10 @@ constexpr EnvoyChangeRow kChanges[] = {
     {EnvoyChange::kStreamsAreBounded, 36,
      "HTTP/2 connections carry 1024 streams at a time unless max_concurrent_streams says otherwise; before, 2147483647",
      "changelog 1.36.0 (safe_http2_options)"},
+    {EnvoyChange::kHandshakesAreTimed, 36,
+     "Until it is answered a request for WebSocket has the times of its route and of its tries, and an answer from 400 "
+     "on goes back as any other; before, it had no such times",
+     "changelog 1.36.0 (websocket_enable_timeout_on_upgrade_response, websocket_allow_4xx_5xx_through_filter_chain)"},
     {EnvoyChange::kActiveOverflowIsCounted, 38,
      "A request over max_requests counts as upstream_rq_active_overflow; before, as upstream_rq_pending_overflow",
      "changelog 1.38.0 (skip_pending_overflow_count_on_active_rq)"},

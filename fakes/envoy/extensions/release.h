@@ -20,9 +20,11 @@ enum class EnvoyChange : uint8_t {
   kRemoteResetsAreFlagged,      // DR in the log of a request that its client has reset
   kTokensFlowBack,              // local rate limits; before a timer adds them
   kEndpointsAreCached,          // for a changed cluster whose endpoints do not come; before it is empty
+  kHandshakesAreJudged,         // of WebSocket; before, an answer without an upgrade goes back as any other
   kConnectErrorsAreWords,       // "delayed connect error: Connection refused"; before its number
   kNothingIsInternal,           // without internal_address_config; before, RFC 1918's addresses are
   kStreamsAreBounded,           // HTTP/2: 1024 at a time unless said otherwise; before any number
+  kHandshakesAreTimed,          // of WebSocket, and their failures from 400 on are answers as others are
   kActiveOverflowIsCounted,     // upstream_rq_active_overflow; before upstream_rq_pending_overflow
   kRetriesCountWhenMade,        // upstream_rq_retry and upstream_rq_retry_backoff_...; before when they are planned
   kBodiesHideTransportFailure,  // of local replies

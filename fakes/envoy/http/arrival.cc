@@ -148,6 +148,7 @@ ArrivalRules ArrivalRules::Of(const hcm_v3::HttpConnectionManager& proto) {
 }
 
 std::string UpgradeOf(const RequestSpec& request) {
+  if (request.protocol == HttpProtocol::kHttp2) return {};  // there it is a CONNECT
   const std::optional<std::string_view> connection = FindHeader(request, "connection");
   const std::optional<std::string_view> upgrade = FindHeader(request, "upgrade");
   if (!connection || !upgrade || absl::AsciiStrToLower(std::string(*connection)).find("upgrade") == std::string::npos)

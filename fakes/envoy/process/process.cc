@@ -19,6 +19,7 @@ Process::Process(EnvoyContext& context, Fabric& fabric, const StageLatencies& la
 void Process::Begin() {
   running_ = true;
   ++lives_;
+  connections_ = 1;  // the first is its ADS stream's
   random_ = NewStream("main");
 }
 

@@ -41,6 +41,9 @@ class Process {
   void Drain() { draining_ = running_; }
 
   uint32_t life() const { return lives_; }  // which it is, from 1 on
+  // The number of one more connection, accepted or opened, as logs of this life tell it.
+  // Envoy: source/common/network/connection_impl.cc, next_global_id_
+  uint64_t NewConnection() { return connections_++; }
   // Of this life.
   RandomStream NewStream(std::string_view purpose) const;
   // From here on its chance is another's, as if it were another process that came to the same state.
@@ -67,7 +70,7 @@ class Process {
   const NameId trace_name_;
   RandomStream random_;
   uint32_t lives_ = 0;
-  uint64_t drawn_as_ = 0;
+  uint64_t drawn_as_ = 0, connections_ = 0;
   bool running_ = false;
   bool live_ = false;
   bool draining_ = false;

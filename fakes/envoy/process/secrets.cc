@@ -13,7 +13,10 @@ bool OverAds(std::string_view secret) {
 
 }  // namespace
 
-void Secrets::Begin() { life_ = std::make_shared<Life>(Life{this}); }
+void Secrets::Begin() {
+  life_ = std::make_shared<Life>(Life{this});
+  asks_agent_ = false;
+}
 
 void Secrets::End() {
   life_.reset();
@@ -48,6 +51,7 @@ void Secrets::Need(const std::vector<std::string>& names, bool has_ads) {
       continue;
     }
     const std::weak_ptr<Life> life = life_;
+    if (!std::exchange(asks_agent_, true)) process_.NewConnection();  // one for all
     process_.context().secrets().Subscribe(name, [life, name](absl::StatusOr<Secret> secret) {
       const std::shared_ptr<Life> alive = life.lock();
       if (alive == nullptr || !secret.ok()) return;  // the last good one stays

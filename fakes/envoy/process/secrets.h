@@ -53,6 +53,7 @@ class Secrets {
   std::shared_ptr<Life> life_;
   std::vector<State> secrets_;
   bool more_over_ads_ = false;  // than are asked for
+  bool asks_agent_ = false;     // for any
   uint32_t epoch_ = 1;
 };
 

@@ -51,6 +51,7 @@ void DownstreamConnection::Describe(AccessLogEntry* entry) const {
   }
   if (chain_ != nullptr) entry->filter_chain = chain_->name;
   entry->connection_id = static_cast<uint64_t>(id_);
+  entry->connection_number = number_;
   entry->tls = tls_;
   if (!tls_) return;
   const TlsClient* const client = flight_->tls.get();
@@ -104,12 +105,19 @@ void DownstreamConnection::FillLogEntry(AccessLogEntry* out) const {
   if (tcp && log_->sizes_known && !PassesTls()) {
     entry.bytes_received = entry.wire_received = log_->received;
     entry.bytes_sent = entry.wire_sent = log_->sent;
-    // What a network filter read and did not let through has come all the same.
-    if (!log_->spliced && chain_->reads && next_filter_ > 0) entry.bytes_received.reset();
+    // What a network filter read and did not let through has come all the same, and is on nobody's wire.
+    if (!log_->spliced && chain_->reads && next_filter_ > 0) {
+      entry.bytes_received = log_->read;
+      if (!log_->heard || !log_->read_known) entry.bytes_received.reset();
+    }
+  } else if (entry.http && !refusal_.empty() && log_->heard && log_->read_known) {
+    entry.bytes_received = log_->read;
+    entry.wire_received = entry.wire_sent = 0;
   } else {
     if (entry.http ? log_->heard : log_->spliced) entry.bytes_received.reset();
     if (log_->spliced || entry.http) entry.bytes_sent.reset();
   }
+  entry.upstream_number = log_->upstream_number;
   (listener_->inbound ? entry.downstream_peer_info : entry.upstream_peer_info) = log_->peer;
   entry.attempts = log_->host.empty() ? 0 : connect_attempts_;
   entry.upstream_host = log_->host;
@@ -186,6 +194,11 @@ void Router::FillLogEntry(const Stream& s, const RequestRecord& record, Duration
   } else {
     entry.text_body = !record.body.empty();
   }
+  if (s.upgrade != nullptr && s.upgrade->stands) {
+    entry.bytes_received = s.upgrade->received;
+    entry.bytes_sent = s.upgrade->sent;
+    entry.response_after = s.begun_at - entry.start;
+  }
   entry.attempts = s.attempts;
   if (s.log == nullptr) return;
   entry.upstream_host = s.log->host;
@@ -193,6 +206,7 @@ void Router::FillLogEntry(const Stream& s, const RequestRecord& record, Duration
   entry.upstream_local = s.log->local;
   entry.upstream_name = s.log->name;
   entry.upstream_session = SessionOf(s.log->session);
+  entry.upstream_number = s.log->upstream_number;
   entry.upstream_protocol = s.log->protocol;
 }
 

@@ -94,14 +94,74 @@ void Router::PassBack(StreamId id, Reply* reply, std::string_view* details, bool
     headers = headers.empty() ? s.response_headers
                               : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
   }
+  const bool tunnel = s.upgrade != nullptr && s.upgrade->stands;
+  const std::optional<std::string_view> connection = FindHeaderLine(headers, "connection");
   headers = WithServer(*s.manager, headers);
-  if (!BodyIsHere(s, s.envoy->host().Now() + lead)) AnswerEarly(s);
-  // Envoy: conn_manager_impl.cc, decodeHeaders: HTTP/1.0 is kept by nobody who does not ask for it.
-  *closes = s.downstream->SayIfClosing() || s.spec->protocol == HttpProtocol::kHttp10;
+  if (!tunnel && !BodyIsHere(s, s.envoy->host().Now() + lead)) AnswerEarly(s);
+  // Envoy: conn_manager_impl.cc, decodeHeaders: HTTP/1.0 is kept by nobody who does not ask for it; encodeHeaders: a
+  // tunnel does not say that its connection closes.
+  *closes = !tunnel && (s.downstream->SayIfClosing() || s.spec->protocol == HttpProtocol::kHttp10);
   if (s.spec->protocol != HttpProtocol::kHttp2) {
     headers = WithFraming(headers, *reply, !passed_on && s.spec->method != "HEAD", *closes);
   }
+  if (tunnel && connection) headers = plane_.configs().Keep(fmt::format("{}connection: {}\n", headers, *connection));
   reply->headers = headers;
+}
+
+// Envoy: conn_manager_impl.cc, chargeStats
+void Router::CountAnswer(const Stream& s, uint16_t code) {
+  for (HttpStats* stats : {&s.downstream->http_stats(), &s.downstream->listener_http_stats()}) {
+    stats->Count(HttpStat::kRqCompleted);
+    const int kind = code / 100;
+    if (kind >= 1 && kind <= 5) stats->Count(static_cast<HttpStat>(static_cast<int>(HttpStat::kRq1xx) + kind - 1));
+  }
+}
+
+RequestRecord Router::RecordOf(const Stream& s, const Reply& reply, std::string_view details, Duration lead) const {
+  RequestRecord record;
+  record.code = reply.code;
+  record.flags = s.flags;
+  record.details = details;
+  record.transport_failure = s.transport_failure;
+  record.tls_finding = s.tls_finding;
+  record.body = reply.body;
+  record.headers = reply.headers;
+  record.trailers = reply.trailers;
+  record.listener = s.downstream->listener().name;
+  record.filter_chain = s.downstream->chain()->name;
+  if (s.host != nullptr) record.virtual_host = s.host->name;
+  if (s.route != nullptr) {
+    record.route = s.route->name;
+    record.route_config = s.route->config;
+  }
+  if (s.cluster != nullptr) {
+    record.cluster = s.cluster->config().name;
+    record.cluster_config = s.cluster->config().config;
+  }
+  if (s.upstream_host != nullptr) record.upstream = s.upstream_host->address;
+  record.attempts = s.attempts;
+  record.server = reply.server;
+  if (details == "via_upstream" && reply.from_proxy) {
+    record.server_flags = reply.flags;
+    record.server_details = reply.details;
+  }
+  record.latency = s.envoy->host().Now() + lead - s.start;
+  record.upstream_connection = s.upstream_connection;
+  return record;
+}
+
+void Router::Trace(const Stream& s, const RequestRecord& record) const {
+  if (!plane_.options().trace_requests || s.downstream->listener().inbound) return;
+  DataPlaneView& envoy = *s.envoy;
+  char text[256];
+  const auto end =
+      fmt::format_to_n(text, sizeof(text), "{}|{}|{}|{}|{}",
+                       envoy.release().Has(EnvoyChange::kFlagsInOrderOfSetting) ? ResponseFlagsToString(s.flags)
+                                                                                : ResponseFlagsOfEnum(s.flags),
+                       record.details, s.upstream_host != nullptr ? s.upstream_host->address.ToString() : "",
+                       record.cluster, s.attempts);
+  envoy.host().Emit({TraceKind::kRequest, envoy.trace_name(), envoy.host().Intern(s.spec->authority), record.code,
+                     record.latency.count(), std::string_view(text, std::min(end.size, sizeof(text)))});
 }
 
 void Router::Finish(StreamId id, const Reply& came, std::string_view details, Duration lead) {
@@ -135,54 +195,14 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   }
   const bool passed_on = details == "via_upstream";
   const std::string_view headers = upstream.headers;
-  for (HttpStats* stats : {&s.downstream->http_stats(), &s.downstream->listener_http_stats()}) {
-    stats->Count(HttpStat::kRqCompleted);
-    const int kind = upstream.code / 100;
-    if (kind >= 1 && kind <= 5) stats->Count(static_cast<HttpStat>(static_cast<int>(HttpStat::kRq1xx) + kind - 1));
-  }
+  if (s.begun == 0) CountAnswer(s, upstream.code);
   s.downstream->http_stats().Uncount(HttpStat::kRqActive);
-  RequestRecord record;
-  record.code = upstream.code;
-  record.flags = s.flags;
-  record.details = details;
-  record.transport_failure = s.transport_failure;
-  record.tls_finding = s.tls_finding;
-  record.body = upstream.body;
-  record.headers = headers;
-  record.trailers = upstream.trailers;
-  record.listener = s.downstream->listener().name;
-  record.filter_chain = s.downstream->chain()->name;
-  if (s.host != nullptr) record.virtual_host = s.host->name;
-  if (s.route != nullptr) {
-    record.route = s.route->name;
-    record.route_config = s.route->config;
-  }
-  if (s.cluster != nullptr) {
-    record.cluster = s.cluster->config().name;
-    record.cluster_config = s.cluster->config().config;
-  }
-  if (s.upstream_host != nullptr) record.upstream = s.upstream_host->address;
-  record.attempts = s.attempts;
+  if (s.upgrade != nullptr) s.downstream->http_stats().Uncount(HttpStat::kCxUpgradesActive);
+  RequestRecord record = RecordOf(s, upstream, details, lead);
   // The stream is gone before the client reads the record.
   const std::vector<FailedTry> failed_tries = std::move(s.failed_tries);
   if (!failed_tries.empty()) record.failed_tries = &failed_tries;
-  record.server = upstream.server;
-  if (passed_on && upstream.from_proxy) {
-    record.server_flags = upstream.flags;
-    record.server_details = upstream.details;
-  }
-  record.latency = envoy.host().Now() + lead - s.start;
-  record.upstream_connection = s.upstream_connection;
-  if (plane_.options().trace_requests && !s.downstream->listener().inbound) {
-    char text[256];
-    const auto end = fmt::format_to_n(
-        text, sizeof(text), "{}|{}|{}|{}|{}",
-        envoy.release().Has(EnvoyChange::kFlagsInOrderOfSetting) ? ResponseFlagsToString(s.flags)
-                                                                 : ResponseFlagsOfEnum(s.flags),
-        details, s.upstream_host != nullptr ? s.upstream_host->address.ToString() : "", record.cluster, s.attempts);
-    envoy.host().Emit({TraceKind::kRequest, envoy.trace_name(), envoy.host().Intern(s.spec->authority), upstream.code,
-                       record.latency.count(), std::string_view(text, std::min(end.size, sizeof(text)))});
-  }
+  if (s.upgrade == nullptr || !s.upgrade->stands) Trace(s, record);  // else its answer was traced
   if (s.log != nullptr) WriteLogs(s, record, lead);
   if (!s.manager->stats.empty()) Measure(s, record, passed_on ? came.peer : nullptr, upstream.grpc_status, lead);
   // Its client has a part of it, which is no answer.

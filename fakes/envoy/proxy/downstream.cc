@@ -7,6 +7,7 @@
 #include "core/base/assert.h"
 #include "fakes/envoy/config/alpn_offers.h"
 #include "fakes/envoy/http/http2_options.h"
+#include "fakes/envoy/http/message_size.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/tls/tls.h"
@@ -45,6 +46,7 @@ class TcpUpstream final : public ConnectionHandler, public HostUser {
   }
 
   ConnectionId id() const { return dial_.id(); }
+  uint64_t number() const { return dial_.number(); }
   const HostRuntime& host() const { return host_; }
   std::string_view cluster_name() const { return cluster_.config().name; }
   const TlsOutcome& tls() const { return tls_; }
@@ -336,6 +338,7 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
     return;
   }
   CountBegin();
+  number_ = envoy_.process().NewConnection();
   if (!chain_->stats.empty() && log_ == nullptr) BeginLog();
   if (chain_->socket.tls != nullptr) {
     if (!HandshakeOk(flight, lead)) return;
@@ -352,7 +355,7 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
   LimitAge();
   if (chain_->tcp.has_value()) {
     StartTcpProxy(lead);
-  } else if (!chain_->http.has_value() || (Speaks() && Admit() == Admission::kRefused)) {
+  } else if (!chain_->http.has_value() || (SpeaksAlone() && Admit() == Admission::kRefused)) {
     CloseNow(CloseKind::kReset, refusal_);  // a chain without a terminal filter, or refused
   }
 }
@@ -360,6 +363,11 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
 // Whether the first flight is bytes for the network filters: a ClientHello is not where TLS ends here.
 bool DownstreamConnection::Speaks() const {
   return chain_->socket.tls == nullptr && flight_ != nullptr && flight_->kind != FirstFlight::Kind::kSilent;
+}
+
+// Whether it is so, and no request comes with it.
+bool DownstreamConnection::SpeaksAlone() const {
+  return Speaks() && (flight_->kind == FirstFlight::Kind::kTls || flight_->kind == FirstFlight::Kind::kOpaque);
 }
 
 bool DownstreamConnection::PassesTls() const {
@@ -440,7 +448,11 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
 
 void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exchange, const RequestSpec& spec,
                                      Duration lead) {
-  if (log_ != nullptr) log_->heard = true;
+  if (log_ != nullptr) {
+    log_->heard = true;
+    log_->read += MessageSize(spec);
+    log_->read_known &= spec.protocol != HttpProtocol::kHttp2 && spec.trailers.empty();
+  }
   if (lingers_) return;  // nothing is read any more
   if (refused_) {
     CloseNow(CloseKind::kTlsFailed);
@@ -714,6 +726,7 @@ void DownstreamConnection::TcpUpstreamReady() {
   const AcceptInfo& info = envoy_.fabric().info(upstream_->id());
   if (log_ != nullptr) {
     log_->host = log_->remote = log_->tried;
+    log_->upstream_number = upstream_->number();
     log_->local = ConnectingEnd(envoy_.fabric(), upstream_->id());
     if (upstream_->tls().ok) log_->session = upstream_->session();
     if (!chain_->stats.empty() && upstream_->tls().ok) {
@@ -733,7 +746,7 @@ void DownstreamConnection::TcpUpstreamReady() {
   }
   upstream_ready_ = true;
   // Network filters are asked about the first bytes. Until some come there is nothing to hold back but an upstream's.
-  const bool bytes = Speaks() || inner_flight_ != nullptr || !held_.empty();
+  const bool bytes = SpeaksAlone() || inner_flight_ != nullptr || !held_.empty();
   if (chain_->reads && !bytes) return AnnounceFlight();
   Proceed();
 }
@@ -799,6 +812,7 @@ void DownstreamConnection::Describe(Hop* hop) const {
   if (chain_ != nullptr) hop->filter_chain = chain_->name;
   if (flight_ != nullptr) hop->sni = flight_->sni;
   if (upstream_ != nullptr) hop->cluster = upstream_->cluster_name();
+  if (!tunnel_.empty()) hop->cluster = tunnel_;
   hop->tls = tls_;
   if (tls_) {
     hop->alpn = alpn_;

@@ -36,6 +36,9 @@ struct ConnectionLog {
   SocketAddress tried;  // the host of the last try; `host` once that has succeeded or failed
   SocketAddress host, remote, local;
   std::string name, endpoint_workload;  // of the host
+  uint64_t upstream_number = 0;         // Dial::number(), of one that stood
+  uint64_t read = 0;                    // as HTTP/1.1 writes it, whether it went on or not
+  bool read_known = true;               // it was written so
   UpstreamSession session;              // of the upstream's connection
   bool heard = false, spliced = false;  // bytes came; went on
   uint64_t received = 0, sent = 0;      // of what went on and back, as HTTP/1.1 writes it
@@ -71,6 +74,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   const IpAddress& source_ip() const;
   // Who is at the other end, or for whom that says it is.
   SocketAddress remote() const;
+  // Process::NewConnection(); 0: its listener filters still wait, or have refused it.
+  uint64_t number() const { return number_; }
   // As the PROXY protocol had it; null: not.
   const std::shared_ptr<const AnnouncedAddresses>& announced() const { return announced_; }
   std::string_view peer_identity() const { return client_identity_; }
@@ -103,6 +108,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool closing() const { return draining_ || listener_gone_ || envoy_draining(); }
   // One more request came, of those that the manager allows a connection.
   void CountRequest();
+  // It was upgraded, to a cluster's connection: from now on bytes go over it, both ways.
+  void BecomeTunnel(std::string_view cluster) { tunnel_ = cluster; }
   // The answer that goes out is the last: the client is to close, and has a while for it.
   void CloseAfterAnswer() { draining_ = lingers_ = true; }
   // A request is about to be answered. Whether the answer says that the connection closes: of HTTP/2 a frame of its own
@@ -149,6 +156,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool HandshakeOk(const FirstFlight& flight, Duration lead);
   void SetSessions(TlsServer* server) const;
   bool Speaks() const;
+  bool SpeaksAlone() const;
   // It carries a session that began elsewhere, and ends elsewhere.
   bool PassesTls() const;
   // The network filters that decide about the connection, once, on the client's first bytes.
@@ -228,6 +236,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool* is_gone_ = nullptr;  // of who wants to know
   bool lingers_ = false;     // CloseAfterAnswer() was called
   const bool restored_;
+  uint64_t number_ = 0;
   size_t next_filter_ = 0;                                             // of the chain's, to see the first bytes
   DynamicMetadata notes_;                                              // of those before
   bool peer_noted_ = false;                                            // by istio_authn
@@ -257,6 +266,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool spoke_ = false;                              // a request came
   bool multiplexed_ = false;                        // in HTTP/2
   bool said_goaway_ = false, drain_ended_ = false;  // of HTTP/2: told, and the time for leaving is over
+  std::string tunnel_;                              // of one that was upgraded: the cluster; else empty
   std::unique_ptr<ConnectionLog> log_;              // nullptr: no log wants a line
 };
 

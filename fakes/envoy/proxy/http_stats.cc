@@ -22,6 +22,8 @@ constexpr std::string_view kHttpStatNames[] = {
     "downstream_cx_max_requests_reached",
     "downstream_cx_drain_close",
     "downstream_cx_delayed_close_timeout",
+    "downstream_cx_upgrades_total",
+    "downstream_cx_upgrades_active",
     "downstream_rq_total",
     "downstream_rq_active",
     "downstream_rq_http1_total",

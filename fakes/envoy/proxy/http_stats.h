@@ -25,6 +25,8 @@ enum class HttpStat : uint8_t {
   kCxMaxRequestsReached,
   kCxDrainClose,
   kCxDelayedCloseTimeout,
+  kCxUpgradesTotal,
+  kCxUpgradesActive,
   kRqTotal,
   kRqActive,
   kRqHttp1Total,

@@ -40,11 +40,20 @@ void DownstreamConnection::CountBytes(uint64_t sent, uint64_t received, bool kno
 }
 
 void DownstreamConnection::OnPassed(const RequestSpec& spec) {
+  if (!tunnel_.empty()) {
+    if (!streams_.empty()) envoy_.plane().router().OnTunnelled(streams_.front(), MessageSize(spec), 0);
+    return;
+  }
   if (log_ == nullptr || chain_ == nullptr) return;
   CountBytes(0, MessageSize(spec), spec.protocol != HttpProtocol::kHttp2 && spec.trailers.empty());
 }
 
 void DownstreamConnection::OnPassed(const Reply& reply) {
+  if (!tunnel_.empty()) {
+    const uint64_t size = MessageSize(reply.code, reply.headers, reply.body, reply.trailers);
+    if (!streams_.empty()) envoy_.plane().router().OnTunnelled(streams_.front(), 0, size);
+    return;
+  }
   if (log_ == nullptr || chain_ == nullptr) return;
   CountBytes(MessageSize(reply.code, reply.headers, reply.body, reply.trailers), 0, reply.trailers.empty());
 }
@@ -109,6 +118,8 @@ void Router::Measure(const Stream& s, const RequestRecord& record, const PeerInf
   request.flags_of_enum = !envoy.release().Has(EnvoyChange::kFlagsInOrderOfSetting);
   request.own = envoy.peer();
   request.peer = request.inbound ? plane_.fabric().peer(s.exchange) : peer;
+  const bool tunnel = s.upgrade != nullptr && s.upgrade->stands;
+  if (tunnel) request.peer = request.inbound ? s.upgrade->client : s.upgrade->server;
   if (request.inbound && !s.manager->exchanges_peers) request.peer = nullptr;
   request.host = s.spec->authority;
   if (s.route != nullptr) request.route = s.route->name;
@@ -124,10 +135,10 @@ void Router::Measure(const Stream& s, const RequestRecord& record, const PeerInf
   } else {
     request.peer_identity = s.upstream_identity;
     request.own_identity = s.own_identity;
-    if (peer == nullptr && s.upstream_host != nullptr) request.endpoint_workload = s.upstream_host->workload;
+    if (request.peer == nullptr && s.upstream_host != nullptr) request.endpoint_workload = s.upstream_host->workload;
   }
   const bool of_service = !request.service_host.empty();
-  const uint64_t request_size = MessageSize(*s.spec);
+  const uint64_t request_size = MessageSize(*s.spec) + (tunnel ? s.upgrade->received : 0);
   AccessLogEntry entry;
   ShownInLog shown;
   for (const std::shared_ptr<const IstioStats>& stats : s.manager->stats) {
@@ -154,7 +165,7 @@ void Router::Measure(const Stream& s, const RequestRecord& record, const PeerInf
     }
     if (!stats->defined().empty()) counters.CountDefined(*stats, entry);
     series->Record(envoy.host().Now() + lead - s.start, request_size,
-                   MessageSize(record.code, record.headers, record.body, {}));
+                   MessageSize(record.code, record.headers, record.body, {}) + (tunnel ? s.upgrade->sent : 0));
     // A message passed the filter that counts them if the request was read on. Envoy: grpc_stats_filter.cc, decodeData
     if (!request.grpc || !s.manager->counts_messages || s.attempts == 0 || !s.looped) continue;
     series->has_messages = true;

@@ -9,6 +9,7 @@
 namespace wavetank::envoysim {
 
 bool Router::BodyIsHere(const Stream& s, Time then) {
+  if (s.downstream != nullptr && s.endless) return false;
   return s.downstream == nullptr || !HasBody(*s.spec) || (s.looped && then >= s.body_end);
 }
 
@@ -22,7 +23,7 @@ uint16_t Router::TimeoutCode(const Stream& s) { return BodyIsHere(s, s.envoy->ho
 void Router::LimitRequest(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   const Duration limit = s.manager->request_timeout;
-  if (limit <= Duration::zero() || UntilBodyIsHere(s, lead) <= lead + limit) return;
+  if (limit <= Duration::zero() || (!s.endless && UntilBodyIsHere(s, lead) <= lead + limit)) return;
   s.overdue = s.envoy->host().RunAfter(lead + limit, [this, id] {
     Stream* const late = streams_.Get(id);
     if (late == nullptr) return;

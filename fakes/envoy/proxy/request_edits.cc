@@ -141,32 +141,6 @@ void Router::ApplyArrival(StreamId id) {
   s.spec = s.own_spec.get();
 }
 
-// Whether a request to become something else than HTTP may; if not, it was answered.
-// Envoy: source/common/http/filter_manager.cc, createFilterChain; conn_manager_impl.cc, createUpgradeFilterChain
-bool Router::MayUpgrade(StreamId id, Duration lead) {
-  Stream& s = *streams_.Get(id);
-  const std::string upgrade = UpgradeOf(*s.spec);
-  if (upgrade.empty()) return true;
-  if (s.route == nullptr && !s.to_https) return true;  // 404 comes first
-  if (s.route != nullptr) {
-    for (const auto& [type, enabled] : s.route->upgrades) {
-      if (type != upgrade) continue;
-      if (!enabled) RefuseUpgrade(id, lead);
-      return enabled;
-    }
-  }
-  const std::vector<std::string>& allowed = s.manager->arrival.upgrades;
-  if (std::find(allowed.begin(), allowed.end(), upgrade) != allowed.end()) return true;
-  RefuseUpgrade(id, lead);
-  return false;
-}
-
-// The answer to a request that may not upgrade.
-void Router::RefuseUpgrade(StreamId id, Duration lead) {
-  streams_.Get(id)->downstream->http_stats().Count(HttpStat::kRqWsOnNonWsRoute);
-  Local(id, 403, kNoFlags, "upgrade_failed", "", lead);
-}
-
 std::string_view Router::WithServer(const HttpConnectionManager& manager, std::string_view lines) {
   using ServerHeader = HttpConnectionManager::ServerHeader;
   std::string kept, via = manager.arrival.via;

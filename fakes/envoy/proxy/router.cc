@@ -290,7 +290,7 @@ void Router::Continue(StreamId id, Duration lead) {
   if (s.table != nullptr) EditRequest(&s);
   const LbPolicy policy = s.cluster->config().lb.policy;
   if (policy == LbPolicy::kRingHash || policy == LbPolicy::kMaglev) s.hash = HashOfRequest(&s);
-  if (timeout > Duration::zero()) {
+  if (timeout > Duration::zero() && Timed(s)) {
     // Envoy: router.cc, onRequestComplete
     s.timeout = envoy.host().RunAfter(UntilBodyIsHere(s, lead) + timeout, [this, id] { OnTimeout(id); });
   }
@@ -383,7 +383,7 @@ void Router::TryByName(StreamId id, Duration lead, bool waited) {
       if (still == nullptr) return;
       still->looped = true;
       // Only a request that has a host takes time. Envoy: router.cc, onRequestComplete
-      if (still->attempts == 1 && still->limit > Duration::zero()) {
+      if (still->attempts == 1 && still->limit > Duration::zero() && Timed(*still)) {
         still->timeout = still->envoy->host().RunAfter(UntilBodyIsHere(*still, Duration::zero()) + still->limit,
                                                        [this, id] { OnTimeout(id); });
       }
@@ -424,6 +424,7 @@ void Router::TryHost(StreamId id, HostRuntime& chosen, Duration lead) {
     s.log->host = s.log->remote = s.log->local = {};
     s.log->session = {};
     s.log->protocol = {};
+    s.log->upstream_number = 0;
     s.log->name = host->hostname;
   }
   const HttpProtocol protocol = UpstreamProtocolOf(s.cluster->config(), *s.spec);
@@ -504,12 +505,12 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   s.cluster->Count(ClusterStat::kRqTotal);
   s.cluster->Report(*s.upstream_host, OutlierResult::kConnected, 0);
   // Only now: Envoy: source/common/router/upstream_request.cc, onPoolReady
-  if (s.per_try_timeout > Duration::zero()) {
+  if (s.per_try_timeout > Duration::zero() && Timed(s)) {
     s.per_try = s.envoy->host().RunAfter(UntilBodyIsHere(s, lead) + s.per_try_timeout, [this, id] {
       OnPerTryTimeout(id, ClusterStat::kRqPerTryTimeout, "upstream_per_try_timeout");
     });
   }
-  LimitPerTryIdle(id, UntilBodyIsHere(s, lead));
+  if (Timed(s)) LimitPerTryIdle(id, UntilBodyIsHere(s, lead));
   if (const Duration most = s.cluster->config().max_stream_duration; most > Duration::zero()) {
     s.try_ends_at = s.envoy->host().Now() + lead + most;
     s.upstream_longest = s.envoy->host().RunAfter(lead + most, [this, id] { OnUpstreamDuration(id); });
@@ -518,6 +519,7 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
     s.log->host = s.log->remote = s.upstream_host->address;
     s.log->local = ConnectingEnd(plane_.fabric(), connection->id());
     s.log->session = connection->session();
+    s.log->upstream_number = connection->number();
     s.log->protocol = HttpProtocolName(connection->multiplexes() ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11);
   }
   // A filter took what no request can do without. Envoy: header_utility.cc, checkRequiredRequestHeaders;
@@ -561,6 +563,7 @@ void Router::OnPoolFailure(StreamId id, ResetReason reason, const TransportFailu
 // Envoy: http/codec_client.cc, onEvent, onData
 ResetReason Router::CutOff(const Stream& s, ResetReason reason) {
   if (s.begun == 0 || reason != ResetReason::kConnectionTermination) return reason;
+  if (s.upgrade != nullptr && s.upgrade->stands) return reason;  // there is no parser any more
   s.cluster->Count(ClusterStat::kCxProtocolError);
   return ResetReason::kProtocolError;
 }
@@ -596,10 +599,13 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
     EndTry(*s, id, /*reset=*/false);
     return Failed(id, ResetReason::kRemoteRefusedStream, {}, lead);
   }
+  if (FailsHandshake(*s, reply.code)) return RefuseHandshake(id, reply, lead);
   const bool grpc = reply.grpc_status != kNoGrpcStatus && reply.code == 200 && IsGrpc(*s->spec);
   s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
                      grpc ? HttpStatusOfGrpc(reply.grpc_status) : reply.code);
   if (FailsNow(reply.headers)) s->cluster->FailNow(*s->upstream_host);
+  if (reply.code == 101 && s->upgrade != nullptr && s->upstream != nullptr && !s->upstream->multiplexes())
+    return BecomeTunnel(id, reply, lead);
   const bool retriable = Retriable(*s, reply), followed = s->followed;
   if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
   // An answer that is not waited for to its end ends the connection, if that is HTTP/1.1's.
@@ -627,6 +633,7 @@ void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
   StreamId id = static_cast<StreamId>(cookie);
   Stream* s = streams_.Get(id);
   if (s == nullptr || s->begun != 0) return;
+  if (FailsHandshake(*s, head.code)) return RefuseHandshake(id, head, Duration::zero());
   const bool grpc = head.grpc_status != kNoGrpcStatus && head.code == 200 && IsGrpc(*s->spec);
   s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
                      grpc ? HttpStatusOfGrpc(head.grpc_status) : head.code);
@@ -652,6 +659,8 @@ void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
   s->per_try = kNoTimer;
   s->envoy->host().Cancel(s->per_try_idle);
   s->per_try_idle = kNoTimer;
+  s->envoy->host().Cancel(s->overdue);
+  s->overdue = kNoTimer;
   if (s->retry != nullptr && head.pace.gap > s->retry->per_try_idle_timeout) LimitPerTryIdle(id, Duration::zero());
   if (s->downstream == nullptr) {  // mirrored, or a question
     s->begun = head.code;
@@ -664,6 +673,7 @@ void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
   s->begun = passed.code;
   s->begun_headers = passed.headers;
   s->begun_trailers = passed.trailers;
+  CountAnswer(*s, passed.code);
   LimitSilenceOfAnswer(id, head.pace);
   plane_.fabric().AnswerBegins(s->exchange, passed);
 }
@@ -674,6 +684,7 @@ void Router::BreakOff(StreamId id, ResponseFlags flags, std::string_view details
     // Envoy: conn_manager_impl.cc, doEndStream, onResetStream
     s.downstream->http_stats().Count(HttpStat::kRqTxReset);
     s.downstream->http_stats().Count(HttpStat::kRqRxReset);
+    if (s.endless) s.downstream->http_stats().Count(HttpStat::kRqResponseBeforeComplete);
   }
   s.flags |= flags;
   s.broken = true;
@@ -874,8 +885,11 @@ void Router::AbortDownstream(StreamId id, std::string_view details, ResponseFlag
   EndEarlier(*s);
   if (s->retrying) --s->cluster->retries;
   if (s->downstream != nullptr) {
-    s->downstream->http_stats().Uncount(HttpStat::kRqActive);
-    s->downstream->http_stats().Count(HttpStat::kRqRxReset);
+    HttpStats& stats = s->downstream->http_stats();
+    stats.Uncount(HttpStat::kRqActive);
+    stats.Count(HttpStat::kRqRxReset);
+    if (s->upgrade != nullptr) stats.Uncount(HttpStat::kCxUpgradesActive);
+    if (s->upgrade != nullptr && s->upgrade->stands) stats.Count(HttpStat::kRqResponseBeforeComplete);
   }
   streams_.Free(id);
 }

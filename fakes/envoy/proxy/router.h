@@ -50,7 +50,17 @@ struct RequestLog {
   SocketAddress remote, local;  // of that connection
   UpstreamSession session;      // likewise
   std::string_view protocol;
-  std::string name;  // of the host
+  std::string name;              // of the host
+  uint64_t upstream_number = 0;  // UpstreamConnection::number()
+};
+
+// A request that its connection become something else than HTTP, which it may.
+struct Upgrade {
+  bool timed = false;   // until it is answered, it has the times of its route and of its tries
+  bool judged = false;  // of WebSocket: an answer that is no 101 is a failure of its own kind
+  bool stands = false;  // it is answered, and its connection carries bytes both ways
+  uint64_t received = 0, sent = 0;
+  const PeerInfo *client = nullptr, *server = nullptr;  // whose proxies said who they are, as the answer came
 };
 
 // What is made for an access log's entry, which refers to it.
@@ -75,6 +85,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   void EndAllOf(const DataPlaneView& envoy);
   // Of a request that its client has reset.
   ExchangeId exchange(StreamId stream) const;
+  // Bytes went over a connection that was upgraded, to the upstream or back.
+  void OnTunnelled(StreamId stream, uint64_t received, uint64_t sent);
   // A request of the Envoy's own by `route`, which outlives it; `proxies`: that what it asks for has come through. Ends
   // in `answered`, perhaps before this returns, or in AbortDownstream().
   using Answered = std::function<void(const Reply& reply, Duration lead)>;
@@ -140,6 +152,8 @@ class Router final : public ExchangeOwner, public PoolUser {
     uint16_t local_code = 0;  // of an answer of the proxy's own, before gRPC makes 200 of it; 0: none
     std::string_view begun_headers, begun_trailers;  // as the route and filters have left them
     bool broken = false;                             // it breaks off
+    bool endless = false;                            // it asks for an upgrade: HTTP/1.1 knows no end of it
+    std::unique_ptr<Upgrade> upgrade;                // ... which it may have; nullptr: not
     uint16_t proxies = 0;                            // that it has come through, its mirrors and calls too
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure, tls_finding;
@@ -197,6 +211,16 @@ class Router final : public ExchangeOwner, public PoolUser {
   void ApplyArrival(StreamId id);
   bool MayUpgrade(StreamId id, Duration lead);
   void RefuseUpgrade(StreamId id, Duration lead);
+  // upgrades.cc. Whether the route's time, and those of its tries, count.
+  static bool Timed(const Stream& stream);
+  // Whether an answer of that code is none that goes back as others do.
+  static bool FailsHandshake(const Stream& stream, uint16_t code);
+  // The upstream has not done as it was asked; `reply`: what it says.
+  void RefuseHandshake(StreamId id, const Reply& reply, Duration lead);
+  // The upstream has: what follows goes through.
+  void BecomeTunnel(StreamId id, const Reply& reply, Duration lead);
+  // The head of an answer goes out.
+  static void CountAnswer(const Stream& stream, uint16_t code);
   // An answer's lines with what HTTP/1.1's codec says of its own: that a body is empty, and that the connection closes.
   std::string_view WithFraming(std::string_view lines, const Reply& reply, bool local, bool closes);
   // And with the one that names the proxy.
@@ -307,6 +331,10 @@ class Router final : public ExchangeOwner, public PoolUser {
     Local(id, LocalReply{code, flags, details, body, headers, grpc_status}, lead);
   }
   void Finish(StreamId id, const Reply& reply, std::string_view details, Duration lead);
+  // What is told of a request that is answered so, but for its tries that failed.
+  RequestRecord RecordOf(const Stream& stream, const Reply& reply, std::string_view details, Duration lead) const;
+  // What the client's own proxy traces.
+  void Trace(const Stream& stream, const RequestRecord& record) const;
   // access_log_entries.cc: the lines of a request that ends `lead` from now.
   void WriteLogs(const Stream& stream, const RequestRecord& record, Duration lead);
   void FillLogEntry(const Stream& stream, const RequestRecord& record, Duration lead, ShownInLog* shown,

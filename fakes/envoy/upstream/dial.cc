@@ -16,6 +16,8 @@ bool Dial::Start(const Origin& origin, const SocketAddress& address,
                  std::shared_ptr<const std::vector<SocketAddress>> more, Duration lead) {
   origin_ = origin;
   more_ = std::move(more);
+  number_ = process_.NewConnection();
+  if (HasNext()) process_.NewConnection();  // each attempt has one of its own, too
   id_ = process_.fabric().Connect(origin_, address, handler_, lead);
   if (process_.fabric().state(id_) == Fabric::State::kConnected) return true;
   if (HasNext()) timer_ = process_.host().RunAfter(lead + kNextAttempt, [this] { TryNext(Duration::zero()); });
@@ -27,6 +29,7 @@ void Dial::TryNext(Duration lead) {
   timer_ = kNoTimer;
   WAVETANK_ASSERT(HasNext(), next_);
   const SocketAddress& address = (*more_)[next_++];
+  process_.NewConnection();
   if (id_ != kNoConnection) others_.push_back(id_);
   id_ = process_.fabric().Connect(origin_, address, handler_, lead);
   if (HasNext()) timer_ = process_.host().RunAfter(lead + kNextAttempt, [this] { TryNext(Duration::zero()); });

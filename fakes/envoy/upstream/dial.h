@@ -29,6 +29,8 @@ class Dial {
              Duration lead);
   // The connection, or the last attempt at one.
   ConnectionId id() const { return id_; }
+  // Process::NewConnection(), of all attempts together where there may be several; 0: it was not started.
+  uint64_t number() const { return number_; }
   // No other attempt is under way, or could be made.
   bool alone() const { return others_.empty() && !HasNext(); }
   // The handler does not want it, or heard its end. True: others go on, and nothing has failed yet.
@@ -47,6 +49,7 @@ class Dial {
   Origin origin_;
   std::shared_ptr<const std::vector<SocketAddress>> more_;
   size_t next_ = 0;  // of more_
+  uint64_t number_ = 0;
   ConnectionId id_ = kNoConnection;
   std::vector<ConnectionId> others_;  // attempts beside id_
   TimerId timer_ = kNoTimer;

@@ -90,6 +90,7 @@ class HealthChecker::Session final : public ConnectionHandler, public ExchangeOw
     const Origin origin{process.options().workload, Origin::Who::kProxy, checker_.cluster_.config().bind_source};
     ready_ = goes_away_ = false;
     const SocketAddress& address = host_.check != nullptr ? host_.check->address : host_.address;
+    checker_.cluster_.process().NewConnection();
     const ConnectionId id = connection_ = fabric().Connect(origin, address, this);
     if (fabric().state(id) == Fabric::State::kConnected) OnConnected(id);
   }

@@ -163,6 +163,7 @@ class UpstreamConnection final : public ConnectionHandler {
   explicit UpstreamConnection(HttpPool& pool);
 
   ConnectionId id() const { return dial_.id(); }
+  uint64_t number() const { return dial_.number(); }
   bool multiplexes() const { return pool_.protocol() == HttpProtocol::kHttp2; }
   // URI SANs of its TLS session, the server's and its own; empty without one.
   const std::string& server_identity() const { return server_identity_; }

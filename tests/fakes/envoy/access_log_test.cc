@@ -66,14 +66,13 @@ TEST(AccessLogFormatTest, OperatorsThatNobodyKnowsAreRefusedByEveryEnvoy) {
 
 TEST(AccessLogFormatTest, AnOperatorThatIsNotSimulatedWritesNothingAndIsNoted) {
   Extensions::Notes notes;
-  const auto made =
-      AccessLogFormat::MakeText("%CONNECTION_ID%", false, {ExtensionSet::kIstioProxy, {}, nullptr, &notes});
+  const auto made = AccessLogFormat::MakeText("%TRACE_ID%", false, {ExtensionSet::kIstioProxy, {}, nullptr, &notes});
   ASSERT_TRUE(made.ok()) << made.status();
   std::string out;
   made->Write({}, &out);
   EXPECT_EQ(out, "-");
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_EQ(notes.begin()->type, "CONNECTION_ID");
+  EXPECT_EQ(notes.begin()->type, "TRACE_ID");
 }
 
 TEST(LogExpressionTest, AnAttributeThatIsNotSimulatedIsNotedAndWritesEveryLine) {
