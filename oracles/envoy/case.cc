@@ -365,6 +365,10 @@ Step ParseStep(const Json& json) {
       throw Bad{"body_ms: of HTTP/1.1 in clear text with a body"};
     }
     for (const std::string name : r.value("show", Json::array())) step.requests.show.push_back(name);
+    step.requests.upgrade = r.value("upgrade", "");
+    if (!step.requests.upgrade.empty() && (step.requests.http2 || step.requests.http10 || step.requests.tls)) {
+      throw Bad{"upgrade: of HTTP/1.1 in clear text"};
+    }
   } else if (json.contains("push")) {
     step.kind = Step::Kind::kPush;
     step.push.upserts = ParseWorld(json["push"]);
@@ -392,7 +396,8 @@ Step ParseStep(const Json& json) {
                     b.value("body_ms", 0),
                     b.value("grpc_status", 0),
                     b.value("grpc_message", ""),
-                    {}};
+                    {},
+                    b.value("upgrade", false)};
     const Json behind = b.value("trailers", Json::object());
     for (const auto& [name, value] : behind.items()) step.backend.trailers.emplace_back(name, value);
     const Json said = b.value("headers", Json::object());
@@ -490,6 +495,10 @@ absl::Status LoadFile(const std::string& path, const std::string& network, std::
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> UpgradeHeaders(const std::string& type) {
+  return {{"connection", "Upgrade"}, {"upgrade", type}};
+}
 
 std::string PaddedBody(std::string text, int bytes) {
   if (static_cast<int>(text.size()) < bytes) text.append(static_cast<size_t>(bytes) - text.size(), '.');

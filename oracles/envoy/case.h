@@ -28,6 +28,9 @@
 //                              "http10": true,      // each over a connection of its own
 //                              "tls": {"sni": NAME, "alpn": [NAME, ...], "certificate": SECRET, "root": SECRET,
 //                                      "versions": [MIN, MAX]},   // each key optional; {} for TLS alone
+//                              "upgrade": "websocket",  // with the first request on a connection, and those behind
+//                              it are messages if the answer was 101: what logs say of such a connection is compared
+//                              by logs of the case's own; HTTP/1.1 in clear text only
 //                              "grpc": true,        // a call with an empty message; its status is compared
 //                              "proxy_protocol": {"version": 1, "source": ADDRESS, "destination": ADDRESS} | 1,  // a
 //                              number: of nobody (UNKNOWN, LOCAL)
@@ -43,6 +46,7 @@
 //                {"backend": {"name": "a", "authorizer": true,    // allows what has the header x-ext-authz: allow
 //                             "headers": {"x-a": "b"}}},           // what it says besides
 //                {"backend": {"name": "a", "allow": true}},       // it allows everything
+//                {"backend": {"name": "a", "upgrade": true}},     // it answers 101 to who asks for an upgrade
 //                {"backend": {"name": "a", "body": 5000}},        // bytes of its answers, at least
 //                {"backend": {"name": "a", "body_ms": 400}},      // until the last of them, half with the head
 //                {"backend": {"name": "g", "grpc_status": 14, "grpc_message": "gone"}},   // of a gRPC backend
@@ -118,6 +122,7 @@ struct Requests {
   int interval_ms = 0, jitter_ms = 0;
   int body_ms = 0, body_pieces = 1;
   std::string method = "GET", host = "x", path = "/";
+  std::string upgrade;  // empty: none is asked for
   std::vector<std::pair<std::string, std::string>> headers, trailers;
   int chunk = 0;  // bytes of the body that comes before trailers
   std::vector<std::string> show;
@@ -144,6 +149,7 @@ struct BackendState {
   int grpc_status = 0;
   std::string grpc_message;
   std::vector<std::pair<std::string, std::string>> trailers;
+  bool upgrade = false;
 };
 
 struct Step {
@@ -181,6 +187,9 @@ struct Case {
   std::vector<Step> steps;
   std::vector<std::string> stats;
 };
+
+// The headers by which a client asks for an upgrade.
+std::vector<std::pair<std::string, std::string>> UpgradeHeaders(const std::string& type);
 
 // What a backend's body is made of: its text, followed by as many bytes as are wanted.
 std::string PaddedBody(std::string text, int bytes);

@@ -203,14 +203,18 @@ void HttpClient::Close() {
   fd_ = -1;
 }
 
-HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::string_view path,
-                           const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive) {
-  // As HTTP libraries do: what the other side has closed is not used again.
+// As HTTP libraries do: what the other side has closed is not used again.
+bool HttpClient::IsOpen() {
   char byte = 0;
   if (fd_ >= 0 && !(recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))) {
     Close();
   }
-  const bool opened = fd_ < 0;
+  return fd_ >= 0;
+}
+
+HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::string_view path,
+                           const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive) {
+  const bool opened = !IsOpen();
   if (opened) {
     sockaddr_in ip;
     sockaddr_un file = {};
@@ -413,6 +417,13 @@ void HttpServer::Serve(int fd) {
     if (!running_ || code == 0) {
       Reset(fd);
       break;
+    }
+    if (const std::string type = HeaderValue(request, "upgrade"); state.upgrade && !type.empty()) {
+      if (!SendAll(fd, fmt::format("HTTP/1.1 101 Switching Protocols\r\nupgrade: {}\r\nconnection: Upgrade\r\n{}\r\n",
+                                   type, headers))) {
+        break;
+      }
+      continue;
     }
     const bool head_only = request.starts_with("HEAD ");
     const size_t at_once = state.body_ms > 0 ? body.size() / 2 : body.size();

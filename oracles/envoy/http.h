@@ -49,6 +49,8 @@ class HttpClient {
     body_pieces_ = pieces;
   }
   void SpeakHttp10() { minor_ = 0; }
+  // Whether the next request goes on a connection that is there already.
+  bool IsOpen();
   // Behind a body of so many bytes in one chunk.
   void SendTrailers(int bytes, std::vector<std::pair<std::string, std::string>> trailers) {
     chunk_.assign(static_cast<size_t>(bytes), 'x');

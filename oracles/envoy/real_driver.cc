@@ -412,6 +412,9 @@ class RealRun {
       for (auto& [name, value] : headers) value = case_.tokens.Expand(value, now);
       const int id = ++last_id_;
       if (!requests.anonymous) headers.emplace_back(kIdHeader, std::to_string(id));
+      if (!requests.upgrade.empty() && !plain.IsOpen()) {
+        for (auto& header : UpgradeHeaders(requests.upgrade)) headers.push_back(std::move(header));
+      }
       const std::string path = case_.tokens.Expand(requests.path, now);
       const auto asked = Clock::now();
       const HttpAnswer a = curl != nullptr ? curl->Ask(path, headers)
@@ -519,6 +522,7 @@ class RealRun {
       if (at == where_.end()) continue;
       const auto text = [&](size_t i) { return f[i] == "-" ? std::string() : f[i]; };
       RequestOutcome& o = out_.requests[at->second.first][at->second.second];
+      if (o.code == 101) continue;  // the line is about what came of it
       o.logged = true;
       o.flags = f[2];
       o.details = text(3);

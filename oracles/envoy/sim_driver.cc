@@ -11,6 +11,7 @@
 #include "fakes/envoy/apps/ext_authz_app.h"
 #include "fakes/envoy/config/route_config.h"
 #include "fakes/envoy/envoy.h"
+#include "fakes/envoy/http/arrival.h"
 #include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tls/tls.h"
 #include "fmt/format.h"
@@ -158,6 +159,15 @@ class Backend final : public Application {
     out.code = static_cast<uint16_t>(state.code);
     out.delay = std::chrono::milliseconds(state.delay_ms);
     out.server = name_;
+    if (const std::string type = UpgradeOf(call.spec); state.upgrade && !type.empty()) {
+      out.code = 101;
+      std::string headers;
+      AddHeaderLine("upgrade", type, &headers);
+      AddHeaderLine("connection", "Upgrade", &headers);
+      for (const auto& [name, value] : state.headers) AddHeaderLine(name, value, &headers);
+      out.headers = said_.emplace_back(std::move(headers));
+      return out;
+    }
     std::vector<std::optional<std::string>> values;
     for (const std::string& name : state.echo) values.push_back(Echoed(call, name));
     const std::string body = PaddedBody(EchoBody(text_, state.echo, values), state.body);
@@ -450,7 +460,8 @@ class SimulatedRun {
       if (all) AddHeaderLine(name, *all, &o.headers);
     }
     // The real one's log tells requests apart by a header, which is not in it where no head was read.
-    o.logged = !r.listener.empty() && r.details != "low_version";
+    // What it says of one that was upgraded comes later, and is no part of its answer.
+    o.logged = !r.listener.empty() && r.details != "low_version" && r.code != 101;
     if (!o.logged) return o;
     o.flags = ResponseFlagsToString(r.flags);
     o.details = r.details;
@@ -469,9 +480,10 @@ class SimulatedRun {
     const Requests& requests;
     const size_t step;
     int left, running = 0;
-    RequestSpec spec;
+    RequestSpec spec, handshake;
     AppClient::Options options;
     std::unique_ptr<AppClient> client;
+    std::vector<std::unique_ptr<AppClient::Session>> sessions;  // of clients that ask for upgrades
   };
 
   void SendAll(const Requests& requests) {
@@ -495,12 +507,16 @@ class SimulatedRun {
     flow.options.flight = FlightOf(requests);
     flow.client = std::make_unique<AppClient>(plane_.fabric(), host_, WorkloadId{1}, "client",
                                               requests.from.empty() ? IpAddress() : *IpAddress::Parse(requests.from));
-    for (int i = 0; i < requests.parallel; ++i) Next(flow, std::nullopt);
+    flow.handshake = flow.spec;
+    flow.handshake.TakeNewId();
+    for (auto& header : UpgradeHeaders(requests.upgrade)) flow.handshake.headers.push_back(std::move(header));
+    flow.sessions.resize(static_cast<size_t>(requests.parallel));
+    for (size_t i = 0; i < flow.sessions.size(); ++i) Next(flow, i, std::nullopt);
     if (!requests.background) Await(flow);
   }
 
   // The next request of one of a flow's clients, which asked before at `asked`.
-  void Next(Flow& flow, std::optional<Time> asked) {
+  void Next(Flow& flow, size_t client, std::optional<Time> asked) {
     if (flow.left == 0) return;
     --flow.left;
     ++flow.running;
@@ -509,14 +525,27 @@ class SimulatedRun {
       const int64_t wait = flow.requests.interval_ms + jitter_.Between(0, flow.requests.jitter_ms);
       at = std::max(at, *asked + std::chrono::milliseconds(wait));
     }
-    const auto send = [this, &flow, at] {
-      flow.client->Send(
-          *SocketAddress::Parse(flow.requests.to), flow.spec, flow.options,
-          [this, &flow, at](const RequestRecord& record) {
-            out_.requests[flow.step].push_back(Convert(record, flow.requests.show, flow.requests.method == "HEAD"));
-            --flow.running;
-            Next(flow, at);
-          });
+    const auto send = [this, &flow, client, at] {
+      const bool upgrades = !flow.requests.upgrade.empty();
+      const SocketAddress to = *SocketAddress::Parse(flow.requests.to);
+      const auto done = [this, &flow, client, at, upgrades](const RequestRecord& record) {
+        out_.requests[flow.step].push_back(Convert(record, flow.requests.show, flow.requests.method == "HEAD"));
+        const auto go_on = [this, &flow, client, at] {
+          --flow.running;
+          Next(flow, client, at);
+        };
+        if (!upgrades) return go_on();
+        // What is answered by a proxy ends its connection, but not within its own call.
+        host_.Post([&flow, client, go_on, leave = record.code != 101 && !record.listener.empty()] {
+          if (leave) flow.sessions[client] = nullptr;
+          go_on();
+        });
+      };
+      if (!upgrades) return flow.client->Send(to, flow.spec, flow.options, done);
+      std::unique_ptr<AppClient::Session>& session = flow.sessions[client];
+      const bool opened = session == nullptr || !session->open();
+      if (opened) session = flow.client->OpenSession(to, FirstFlight::Kind::kHttp1, flow.options.flight);
+      session->Send(opened ? flow.handshake : flow.spec, done);
     };
     at == kernel_.Now() ? send() : void(host_.RunAfter(at - kernel_.Now(), send));
   }
@@ -525,6 +554,7 @@ class SimulatedRun {
     const Time limit = kernel_.Now() + 120s;
     while (flow.running > 0 && kernel_.Now() < limit && kernel_.Step()) {
     }
+    flow.sessions.clear();
     flow.client.reset();  // as the real one's, which close their connections when they have nothing left to ask
     kernel_.RunUntil(kernel_.Now() + 21ms);
   }
