@@ -16,6 +16,7 @@
 #include "core/xds/proto_adapter.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "fakes/envoy/apps/ext_authz_app.h"
+#include "fakes/envoy/http/arrival.h"
 #include "fakes/envoy/tcp/grpc.h"
 #include "fakes/envoy/tls/tls.h"
 #include "fakes/kube/client/client.h"
@@ -626,9 +627,15 @@ envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall& call) {
   if (httpbin_) AnswerAsHttpbin(call.spec, random_, &reply);
   if (const AppBehaviour* behaviour = commons.behaviours.empty() ? nullptr : Behaviour(); behaviour != nullptr) {
     Behave(*behaviour, call, commons.host->Now() - started_, random_, &reply);
-    if (reply.code == 200 && !behaviour->calls.empty()) reply.later = CallFirst(*behaviour, call, reply);
+    const bool calls = !behaviour->calls.empty() && envoysim::UpgradeOf(call.spec).empty();
+    if (reply.code == 200 && calls) reply.later = CallFirst(*behaviour, call, reply);
   }
   if (grpc && !reply.later) SayAsGrpc(&reply);
+  // What else it calls, it calls for each message.
+  if (envoysim::UpgradeOf(call.spec) == "websocket" && reply.code == 200 && !reply.later) {
+    reply.code = 101;
+    reply.headers = "upgrade: websocket\nconnection: Upgrade\n";
+  }
   return reply;
 }
 

@@ -130,6 +130,10 @@ TrafficSource::TrafficSource(Commons& commons, TrafficSpec spec, const Credentia
   } else if (!credential.token.empty()) {
     request_.headers.emplace_back("authorization", "Bearer " + credential.token);
   }
+  handshake_ = request_;
+  handshake_.TakeNewId();
+  handshake_.headers.emplace_back("connection", "Upgrade");
+  handshake_.headers.emplace_back("upgrade", "websocket");
   commons_.host->Post([this, weak = std::weak_ptr<int>(alive_)] {
     if (weak.expired()) return;
     if (spec_.users == 0) return Tick();
@@ -203,12 +207,12 @@ void TrafficSource::Attempt(PodProcess& pod, Try each) {
     const std::unique_ptr<Try> answered(owed.release());
     if (weak.expired()) return;
     Ended(*answered, record);
-    if (!spec_.tcp || stays) return;
+    if (stays || (!spec_.tcp && !spec_.websocket)) return;
     commons_.host->Post([this, weak, number] {
       if (!weak.expired()) streams_.erase(number);
     });
   };
-  if (!spec_.tcp) {
+  if (!spec_.tcp && !spec_.websocket) {
     envoysim::AppClient::Options options{spec_.keep_alive, spec_.timeout};
     options.multiplex = spec_.keep_alive && spec_.http == envoysim::HttpProtocol::kHttp2;
     return SendRequest(pod, spec_, request_, options, std::move(done));
@@ -222,9 +226,32 @@ void TrafficSource::Attempt(PodProcess& pod, Try each) {
       return commons_.host->Post([done = std::move(done)]() mutable { done(Failure("network unreachable")); });
     }
     const SocketAddress to{*address, static_cast<uint16_t>(spec_.port)};
-    stream = {pod.name(), pod.client().OpenSession(to, envoysim::FirstFlight::Kind::kOpaque, spec_.flight)};
+    const auto kind = spec_.websocket ? envoysim::FirstFlight::Kind::kHttp1 : envoysim::FirstFlight::Kind::kOpaque;
+    stream = {pod.name(), pod.client().OpenSession(to, kind, spec_.flight)};
+    if (spec_.websocket) return ShakeHands(number, std::move(done));
   }
   stream.session->Send(request_, std::move(done));
+}
+
+void TrafficSource::ShakeHands(uint64_t number, envoysim::AppClient::Done done) {
+  streams_[number].session->Send(handshake_, [this, weak = std::weak_ptr<int>(alive_), number,
+                                              done = std::move(done)](const envoysim::RequestRecord& answer) mutable {
+    const auto stream = weak.expired() ? streams_.end() : streams_.find(number);
+    if (weak.expired() || answer.code != 101 || stream == streams_.end()) {
+      done(answer);
+      if (weak.expired()) return;
+      // What has answered otherwise is no stream; it lives until its record is told.
+      return commons_.host->Post([this, weak, number] {
+        if (!weak.expired()) streams_.erase(number);
+      });
+    }
+    stream->second.session->Send(
+        request_, [shaken = answer.latency, done = std::move(done)](const envoysim::RequestRecord& message) mutable {
+          envoysim::RequestRecord whole = message;
+          whole.latency += shaken;
+          done(whole);
+        });
+  });
 }
 
 void TrafficSource::Ended(Try each, const envoysim::RequestRecord& record) {

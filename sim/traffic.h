@@ -31,6 +31,9 @@ struct TrafficSpec {
   // server allows. gRPC's requests are HTTP/2's with its headers; what their timeout is, grpc-timeout says.
   envoysim::HttpProtocol http = envoysim::HttpProtocol::kHttp11;
   bool grpc = false;
+  // A connection begins as HTTP/1.1's and is upgraded, and then it is as one of TCP: the request is made first, and
+  // without 101 for an answer there is no message.
+  bool websocket = false;
   std::shared_ptr<const envoysim::FirstFlight> flight;  // of TLS; null: plain text
   int64_t requests = 0;                                 // 0: until it is stopped
   Duration period = 10ms;                               // between two requests
@@ -110,6 +113,8 @@ class TrafficSource {
   Duration NextWait();
   void SendOne(uint64_t user);
   void Attempt(PodProcess& pod, Try each);
+  // Of WebSocket, on a new connection: `done` is told of the message's end, or of the handshake's, if that fails.
+  void ShakeHands(uint64_t number, envoysim::AppClient::Done done);
   void Ended(Try each, const envoysim::RequestRecord& record);
   void Finish(const Try& each, const envoysim::RequestRecord& record);
 
@@ -123,7 +128,7 @@ class TrafficSource {
   uint64_t turn_ = 0;
   Time began_{};
   RandomStream arrivals_;
-  // Of TCP: by request, or of streams that stay by user, with the pod that holds each.
+  // Of TCP and WebSocket: by request, or of streams that stay by user, with the pod that holds each.
   struct Stream {
     std::string client;
     std::unique_ptr<envoysim::AppClient::Session> session;
@@ -131,6 +136,7 @@ class TrafficSource {
   std::map<uint64_t, Stream> streams_;
   uint64_t streams_opened_ = 0;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  envoysim::RequestSpec handshake_;  // of WebSocket, with which a connection begins
 };
 
 }  // namespace wavetank::sim

@@ -105,14 +105,14 @@ struct FlowSpec {
   Duration body_over{};
   bool keep_alive = false;            // one connection for all requests, else a new one each
   bool tcp = false;                   // bytes instead of HTTP
-  std::string http;                   // "http1.0", "http2", "grpc"; empty: HTTP/1.1
+  std::string http;                   // "http1.0", "http2", "grpc", "websocket"; empty: HTTP/1.1
   std::optional<sim::ClientTls> tls;  // nothing: in plain text
   int64_t rate_per_kilosecond = 100'000;
   // Not zero: the rate becomes this one, evenly, within `ramp` from the traffic's start.
   Duration ramp{};
   int64_t ramp_to_per_kilosecond = 0;
   bool poisson = false;  // TrafficSpec
-  int64_t users = 0;     // not 0: a closed loop; of TCP with kept connections: so many streams
+  int64_t users = 0;     // not 0: a closed loop; of TCP and WebSocket with kept connections: so many streams
   Duration think{};
   Duration timeout{};      // the client's patience with an attempt; zero: none
   nlohmann::json retries;  // as the row of that name; null: none

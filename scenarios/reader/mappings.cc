@@ -154,9 +154,9 @@ void AddTraffic(std::vector<MappingRow>& all) {
         row::Choice(
             "connections", {"new", "keep-alive"},
             "A new connection per request, or kept ones (of http2 and grpc if left out, one for all requests of a "
-            "pod); of TCP: streams that stay"),
-        row::Choice("protocol", {"http", "http1.0", "http2", "grpc", "tcp"},
-                    "What its clients speak; http is HTTP/1.1"),
+            "pod); of TCP and WebSocket: streams that stay"),
+        row::Choice("protocol", {"http", "http1.0", "http2", "grpc", "websocket", "tcp"},
+                    "What its clients speak; http is HTTP/1.1, and websocket begins with it on each connection"),
         row::Mapping("tls", "tls", "Its clients speak TLS; plain text if left out"),
         row::Other("rate", kRate, "Events per second or minute, e.g. 100/s"),
         row::Choice("arrivals", {"even", "poisson"},

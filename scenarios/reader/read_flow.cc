@@ -43,6 +43,12 @@ TokenSpec ReadToken(const Field& f, const Scenario& scenario) {
   return token;
 }
 
+// Whether its clients send messages over connections that are, or have become, none of HTTP.
+bool Streams(const Field& flow) {
+  const std::string protocol = flow["protocol"].Text();
+  return protocol == "tcp" || protocol == "websocket";
+}
+
 void ReadBody(const Field& body, const Field& flow, FlowSpec* out) {
   CheckMapping(body, MappingNamed("body"), nullptr);
   out->body_bytes = body["bytes"].Integer(1, 1, kMostBodyBytes);
@@ -51,7 +57,7 @@ void ReadBody(const Field& body, const Field& flow, FlowSpec* out) {
   if (body["pieces"].present() && out->body_over == Duration::zero())
     body["pieces"].Fail("come one after the other in no time", "say over which time: over: 2s");
   if (!flow["method"].present()) out->method = "POST";
-  if (flow["protocol"].Text() == "tcp") body.Fail("is of HTTP", "leave it out");
+  if (Streams(flow)) body.Fail("is of HTTP", "leave it out");
   for (const char* name : {"content-length", "transfer-encoding"}) {
     if (out->headers.contains(name))
       body.Fail(fmt::format("has its length beside the header {}", name), "leave out one of them");
@@ -127,11 +133,11 @@ FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
       loop.Fail("is no rate: users wait for answers", "leave out rate, arrivals and ramp, or closedLoop");
   }
   flow.timeout = f["timeout"].Time(0ns);
-  if (f["timeout"].present() && flow.tcp) f["timeout"].Fail("is of HTTP", "leave it out");
+  if (f["timeout"].present() && Streams(f)) f["timeout"].Fail("is of HTTP", "leave it out");
   CheckRetries(f["retries"]);
   if (f["retries"].present()) flow.retries = f["retries"].Json();
   // One stream at least, with a message as often as the rate says.
-  if (flow.tcp && flow.keep_alive && flow.users == 0) {
+  if (Streams(f) && flow.keep_alive && flow.users == 0) {
     flow.users = 1;
     flow.think = Duration(1'000'000'000'000 / std::max<int64_t>(flow.rate_per_kilosecond, 1));
   }

@@ -14,6 +14,7 @@ namespace {
 
 constexpr Duration kLeastPeriod = 1us;
 constexpr int64_t kMostUsers = 100'000;
+constexpr std::string_view kWebSocket = "websocket";
 
 // Of what a flow may say instead of HTTP/1.1.
 std::optional<envoysim::HttpProtocol> HttpProtocolOf(std::string_view name) {
@@ -54,8 +55,8 @@ void StartTraffic::Fields(FieldVisitor& visitor) {
   visitor.Visit("keepAlive", Need::kLenient, keep_alive);
   visitor.Visit("tcp", Need::kLenient, tcp);
   visitor.Visit("protocol", Need::kSparse, protocol);
-  if (!protocol.empty() && (tcp || !HttpProtocolOf(protocol)))
-    visitor.Refuse("protocol", "is none of http1.0, http2 and grpc, or stands beside tcp");
+  if (!protocol.empty() && (tcp || (!HttpProtocolOf(protocol) && protocol != kWebSocket)))
+    visitor.Refuse("protocol", "is none of http1.0, http2, grpc and websocket, or stands beside tcp");
   visitor.Visit("requests", Need::kLenient, requests);
   visitor.Visit("periodNs", Need::kLenient, period);
   visitor.Visit("rampNs", Need::kSparse, ramp);
@@ -116,6 +117,7 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
   spec.tcp = tcp;
   spec.http = HttpProtocolOf(protocol).value_or(envoysim::HttpProtocol::kHttp11);
   spec.grpc = protocol == "grpc";
+  spec.websocket = protocol == kWebSocket;
   spec.requests = std::clamp<int64_t>(requests, 0, bounds::kRequests);
   spec.period = std::clamp(period, kLeastPeriod, bounds::kInputDuration);
   spec.ramp = std::min(ramp, bounds::kInputDuration);

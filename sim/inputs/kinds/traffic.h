@@ -33,7 +33,7 @@ struct StartTraffic {
   int64_t body_bytes = 0, body_pieces = 0;     // TrafficSpec; no piece said: one
   Duration body_over{};
   bool keep_alive = false, tcp = false;
-  std::string protocol;  // "http1.0", "http2", "grpc"; empty: HTTP/1.1, or TCP
+  std::string protocol;  // "http1.0", "http2", "grpc", "websocket"; empty: HTTP/1.1, or TCP
   int64_t requests = 0;  // 0: until StopTraffic
   Duration period = 10ms;
   Duration ramp{}, last_period{};  // TrafficSpec
