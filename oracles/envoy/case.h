@@ -50,7 +50,8 @@
 //                {"backend": {"name": "a", "body": 5000}},        // bytes of its answers, at least
 //                {"backend": {"name": "a", "body_ms": 400}},      // until the last of them, half with the head
 //                {"backend": {"name": "g", "grpc_status": 14, "grpc_message": "gone"}},   // of a gRPC backend
-//                {"backend": {"name": "g", "trailers": {"x-a": "b"}}},    // beside its status; of a gRPC backend
+//                {"backend": {"name": "g", "trailers": {"x-a": "b"}}},    // behind its bodies, then in chunks; of a
+//                gRPC backend beside its status
 //                {"backend": {"name": "a", "echo": [":path", "x-a"]}},  // its answer's body tells what it was sent;
 //                // ":proxy": the addresses that the PROXY protocol named, ":bytes": of the request's body,
 //                // "trailer:x-a": what came behind that

@@ -272,14 +272,21 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
   if (HeaderValue(headers_text, "transfer-encoding") == "chunked" && method != "HEAD") {
     for (;;) {
       size_t line = 0;
-      while ((line = buffer.find("\r\n")) == std::string::npos) {
-        if (!ReadN(fd_, &buffer, buffer.size() + 1)) return answer;
-      }
+      if (!ReadLine(fd_, &buffer, &line)) return answer;
       const size_t size = std::strtoul(buffer.c_str(), nullptr, 16);
+      if (size == 0) {
+        buffer.erase(0, line + 2);
+        break;
+      }
       if (!ReadN(fd_, &buffer, line + 2 + size + 2)) return answer;
       answer.body += buffer.substr(line + 2, size);
       buffer.erase(0, line + 2 + size + 2);
-      if (size == 0) break;
+    }
+    // Trailers are shown as headers are.
+    for (size_t line = 1; line != 0;) {
+      if (!ReadLine(fd_, &buffer, &line)) return answer;
+      answer.head.insert(answer.head.size() - 2, buffer.substr(0, line == 0 ? 0 : line + 2));
+      buffer.erase(0, line + 2);
     }
   } else if (!length.empty() && method != "HEAD") {
     const size_t n = std::strtoul(length.c_str(), nullptr, 10);
@@ -426,6 +433,15 @@ void HttpServer::Serve(int fd) {
       continue;
     }
     const bool head_only = request.starts_with("HEAD ");
+    if (!state.trailers.empty()) {
+      std::string behind;
+      for (const auto& [name, value] : state.trailers) behind += fmt::format("{}: {}\r\n", name, value);
+      if (!SendAll(fd, fmt::format("HTTP/1.1 {} OK\r\n{}transfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n{}\r\n",
+                                   code.load(), headers, body.size(), body, behind))) {
+        break;
+      }
+      continue;
+    }
     const size_t at_once = state.body_ms > 0 ? body.size() / 2 : body.size();
     if (!SendAll(fd, fmt::format("HTTP/1.1 {} OK\r\n{}content-length: {}\r\n\r\n{}", denied ? 403 : code.load(),
                                  headers, body.size(), head_only ? "" : body.substr(0, at_once)))) {

@@ -174,7 +174,13 @@ class Backend final : public Application {
     if (call.spec.method != "HEAD") out.body = said_.emplace_back(body);
     std::string headers;
     for (const auto& [name, value] : state.headers) AddHeaderLine(name, value, &headers);
-    AddHeaderLine("content-length", std::to_string(body.size()), &headers);
+    if (state.trailers.empty()) {
+      AddHeaderLine("content-length", std::to_string(body.size()), &headers);
+    } else {
+      std::string lines;
+      for (const auto& [name, value] : state.trailers) AddHeaderLine(name, value, &lines);
+      out.trailers = said_.emplace_back(std::move(lines));
+    }
     if (!headers.empty()) out.headers = said_.emplace_back(std::move(headers));
     out.body_pace.takes = out.body_pace.gap = std::chrono::milliseconds(state.body_ms);
     return out;

@@ -27,6 +27,7 @@ RequestRecord RecordOf(const ClientContext& client, const RequestSpec& spec, con
   if (reply.record != nullptr) {
     record = *reply.record;
     record.latency = latency;
+    record.trailers = reply.trailers;  // that it got
   } else {
     record.code = reply.code;
     record.body = reply.body;

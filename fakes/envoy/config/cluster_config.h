@@ -86,7 +86,7 @@ struct ClusterConfig {
   // An ejected host's connections of tcp_proxies end.
   bool close_on_health_failure = false;
   UpstreamProtocol protocol = UpstreamProtocol::kHttp1;
-  bool http1_trailers = false;                                // HTTP/1: trailers of requests go on
+  bool http1_trailers = false;                                // HTTP/1: trailers are written, and read
   uint32_t max_concurrent_streams = 0;                        // HTTP/2
   uint32_t max_requests_per_connection = 0;                   // 0: no limit
   Duration idle_timeout = 1h;                                 // of pooled connections; 0: none

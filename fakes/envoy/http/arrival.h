@@ -32,7 +32,7 @@ struct ArrivalRules {
   std::string via;
   std::vector<IpPrefix> internal;     // internal_address_config
   bool says_internal = false;         // ... is there
-  bool http1_trailers = false;        // those of requests in HTTP/1 are read, not passed over
+  bool http1_trailers = false;        // those in HTTP/1 are read, and written, not passed over
   std::vector<std::string> upgrades;  // types that are allowed, in lower case
 
   static ArrivalRules Of(

@@ -108,6 +108,11 @@ void Router::PassBack(StreamId id, Reply* reply, std::string_view* details, bool
   reply->headers = headers;
 }
 
+// Envoy: http1/codec_impl.cc, encodeTrailersBase
+bool Router::WritesTrailers(const Stream& s) {
+  return s.spec->protocol == HttpProtocol::kHttp2 || s.manager->arrival.http1_trailers;
+}
+
 // Envoy: conn_manager_impl.cc, chargeStats
 void Router::CountAnswer(const Stream& s, uint16_t code) {
   for (HttpStats* stats : {&s.downstream->http_stats(), &s.downstream->listener_http_stats()}) {
@@ -208,6 +213,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   // Its client has a part of it, which is no answer.
   if (s.broken) record.code = upstream.code = 0;
   Reply reply = upstream;
+  if (!WritesTrailers(s)) reply.trailers = {};
   reply.record = &record;
   reply.peer = s.manager->exchanges_peers && plane_.fabric().peer(s.exchange) != nullptr ? envoy.peer() : nullptr;
   reply.headers = headers;

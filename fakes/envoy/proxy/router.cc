@@ -579,10 +579,21 @@ void Router::OnUpstreamReset(StreamId id, ResetReason reason, std::string_view f
   Failed(id, reason, {{}, finding}, Duration::zero());
 }
 
+// Envoy: http1/codec_impl.cc, onMessageCompleteBase: HTTP/1 reads trailers only where it is told to
+bool Router::PassesOverTrailers(const Stream& s, const Reply& reply) {
+  return !reply.trailers.empty() && s.upstream != nullptr && !s.upstream->multiplexes() &&
+         !s.cluster->config().http1_trailers;
+}
+
 void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   StreamId id = static_cast<StreamId>(cookie);
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
+  if (PassesOverTrailers(*s, reply)) {
+    Reply read = reply;
+    read.trailers = {};
+    return OnReply(cookie, read, lead);
+  }
   s->upstream_exchange = kNoExchange;
   if (s->begun != 0 || reply.code == 0) {
     const bool stream_alone = s->upstream != nullptr && s->upstream->multiplexes();
@@ -633,6 +644,11 @@ void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
   StreamId id = static_cast<StreamId>(cookie);
   Stream* s = streams_.Get(id);
   if (s == nullptr || s->begun != 0) return;
+  if (PassesOverTrailers(*s, head)) {
+    Reply read = head;
+    read.trailers = {};
+    return OnReplyHead(cookie, read);
+  }
   if (FailsHandshake(*s, head.code)) return RefuseHandshake(id, head, Duration::zero());
   const bool grpc = head.grpc_status != kNoGrpcStatus && head.code == 200 && IsGrpc(*s->spec);
   s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
@@ -674,6 +690,7 @@ void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
   s->begun_headers = passed.headers;
   s->begun_trailers = passed.trailers;
   CountAnswer(*s, passed.code);
+  if (!WritesTrailers(*s)) passed.trailers = {};
   LimitSilenceOfAnswer(id, head.pace);
   plane_.fabric().AnswerBegins(s->exchange, passed);
 }

@@ -221,6 +221,9 @@ class Router final : public ExchangeOwner, public PoolUser {
   void BecomeTunnel(StreamId id, const Reply& reply, Duration lead);
   // The head of an answer goes out.
   static void CountAnswer(const Stream& stream, uint16_t code);
+  // Whether an upstream's trailers are not read, and whether the client gets any.
+  static bool PassesOverTrailers(const Stream& stream, const Reply& reply);
+  static bool WritesTrailers(const Stream& stream);
   // An answer's lines with what HTTP/1.1's codec says of its own: that a body is empty, and that the connection closes.
   std::string_view WithFraming(std::string_view lines, const Reply& reply, bool local, bool closes);
   // And with the one that names the proxy.
