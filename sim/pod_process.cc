@@ -16,8 +16,10 @@
 #include "core/xds/proto_adapter.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "fakes/envoy/apps/ext_authz_app.h"
+#include "fakes/envoy/config/config_store.h"
 #include "fakes/envoy/http/arrival.h"
 #include "fakes/envoy/tcp/grpc.h"
+#include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tls/tls.h"
 #include "fakes/kube/client/client.h"
 #include "fmt/format.h"
@@ -631,12 +633,23 @@ envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall& call) {
     if (reply.code == 200 && calls) reply.later = CallFirst(*behaviour, call, reply);
   }
   if (grpc && !reply.later) SayAsGrpc(&reply);
+  if (reply.code != 0 && !reply.later) SayTrailers(&reply);
   // What else it calls, it calls for each message.
   if (envoysim::UpgradeOf(call.spec) == "websocket" && reply.code == 200 && !reply.later) {
     reply.code = 101;
     reply.headers = "upgrade: websocket\nconnection: Upgrade\n";
+    reply.trailers = {};
   }
   return reply;
+}
+
+void PodProcess::SayTrailers(envoysim::AppReply* reply) const {
+  const AppBehaviour* const behaviour = site_.commons->behaviours.empty() ? nullptr : Behaviour();
+  if (behaviour == nullptr || behaviour->trailers.empty()) return;
+  if (reply->grpc_status != envoysim::kNoGrpcStatus && reply->grpc_status != 0) return;  // a status alone
+  std::string lines(reply->trailers);
+  for (const auto& [name, value] : behaviour->trailers) envoysim::AddHeaderLine(name, value, &lines);
+  reply->trailers = site_.commons->plane->configs().Keep(lines);
 }
 
 bool PodProcess::SpeaksTls(const envoysim::AcceptInfo& connection) const {
@@ -661,11 +674,13 @@ bool PodProcess::CallFirst(const AppBehaviour& behaviour, const envoysim::Inboun
   if (call.deferral == nullptr) return false;
   const std::vector<size_t> due = DueCalls(behaviour, call.spec, random_);
   if (due.empty()) return false;
-  const auto answer = [later = call.deferral->Later(), reply, grpc = envoysim::IsGrpc(call.spec)](uint16_t code) {
+  const auto answer = [this, weak = std::weak_ptr<int>(alive_), later = call.deferral->Later(), reply,
+                       grpc = envoysim::IsGrpc(call.spec)](uint16_t code) {
     envoysim::AppReply now = reply;
     now.code = code;
     now.delay = Duration::zero();
     if (grpc) SayAsGrpc(&now);
+    if (!weak.expired()) SayTrailers(&now);
     later(now);
   };
   constexpr uint16_t kLoopDetected = 508;

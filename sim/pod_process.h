@@ -97,6 +97,8 @@ class PodProcess final : public envoysim::EnvoyContext,
   // Before it answers, its application calls others; false: it has nothing to call for this request.
   bool CallFirst(const AppBehaviour& behaviour, const envoysim::InboundCall& call, const envoysim::AppReply& reply);
   const AppBehaviour* Behaviour() const;  // null: no rule is for this pod
+  // What its application says behind a body.
+  void SayTrailers(envoysim::AppReply* reply) const;
   // Tells the kubelet what both of them make of it: the proxy, where there is one, and the application.
   void TellReady();
   // The application is ready, or is not, until the next turn.

@@ -89,6 +89,8 @@ AppBehaviour BehaviourOf(const Arguments& a) {
   const Arguments body(a.Json("body"), a.line());
   out.body_over = body.Time("over").value_or(0ns);
   out.body_pieces = body.Integer("pieces", 1);
+  for (const auto& [name, value] : a.Json("trailers").items())
+    out.trailers.emplace_back(absl::AsciiStrToLower(name), TextOf(value, JsonText(value)));
   out.ready = !a.Has("ready") || a.Flag("ready");
   out.ready_for = a.Time("readyFor").value_or(0ns);
   out.unready_for = a.Time("unreadyFor").value_or(0ns);
@@ -126,6 +128,7 @@ std::string DescribeBehaviour(const Arguments& a) {
                        answer.Has("share") ? " (" + answer.Text("share") + ")" : "");
   }
   if (const Arguments body(a.Json("body"), a.line()); body.Has("over")) how += " bodies over " + body.Text("over");
+  if (a.Has("trailers")) how += " trailers";
   if (a.Has("tls")) how += " in TLS";
   if (a.Has("ready")) how += a.Flag("ready") ? " ready" : " not ready";
   if (a.Has("readyFor")) how += fmt::format(" ready {}, unready {}", a.Text("readyFor"), a.Text("unreadyFor"));
@@ -191,6 +194,7 @@ void RegisterBehaviour(std::vector<ActionKind>& table) {
                 row::Mapping("latency", "behaviour.latency", "Time of service"),
                 row::Mappings("answers", "behaviour.answer", "The first that fits is given; 200 if none does"),
                 row::Mapping("body", "behaviour.body", "Of its answers; at once if left out"),
+                row::Other("trailers", FieldType::kTextMap, "Behind the bodies of its answers"),
                 row::Mappings("calls", "behaviour.call", "Whom it calls before it answers 200, in order"),
                 row::Mapping("tls", "behaviour.tls", "Its ports speak TLS; plain text if left out"),
                 row::Other("parallel", FieldType::kFlag, "All calls at once instead of one after the other"),

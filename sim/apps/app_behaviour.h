@@ -52,6 +52,7 @@ struct AppBehaviour {
   // From the head of an answer to its last byte, in so many pieces after the first.
   Duration body_over{};
   int64_t body_pieces = 1;
+  std::vector<std::pair<std::string, std::string>> trailers;  // behind the bodies of its answers; names in lower case
   // Not zero: it is ready and unready in turn, beginning with `ready`.
   Duration ready_for{}, unready_for{};
   // A pod that has just started takes `slow_factor` times as long, and evenly less until `slow_start` is over.

@@ -90,6 +90,9 @@ void SetBehaviour::Fields(FieldVisitor& visitor) {
   visitor.Visit("bodyPieces", Need::kSparse, pieces);
   if (b.body_over < Duration::zero() || pieces < 0) visitor.Refuse("bodyOverNs", "is negative, or bodyPieces");
   if (visitor.reading()) b.body_pieces = std::max<int64_t>(pieces, 1);
+  std::map<std::string, std::string> trailers(b.trailers.begin(), b.trailers.end());
+  visitor.Visit("trailers", Need::kSparse, trailers);
+  if (visitor.reading()) b.trailers.assign(trailers.begin(), trailers.end());
   visitor.Visit("ready", Need::kLenient, b.ready);
   visitor.Visit("readyForNs", Need::kSparse, b.ready_for);
   visitor.Visit("unreadyForNs", Need::kSparse, b.unready_for);
