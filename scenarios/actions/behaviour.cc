@@ -209,7 +209,8 @@ void RegisterBehaviour(std::vector<ActionKind>& table) {
        .what =
            "applications of those pods take so long and answer so (200 if nothing fits; `reset: true` resets the "
            "connection; `header` and `value`: only to such requests); also `ready: false`, `readyFor`, `unreadyFor`, "
-           "`slowStart`; `body: {over: 2s, pieces: 4}`, answers that come over time after their head. `calls: [{to: "
+           "`slowStart`; `body: {over: 2s, pieces: 4}`, answers that come over time after their head; `trailers: "
+           "{x-sum: abc}`, what stands behind them. `calls: [{to: "
            "backend.sample:5000, timeout: 1s, retries: {attempts: 3}}]` come before the "
            "answer; the sixteenth of a circle is answered with 508. `tls: {ports: [443], certificate: SECRET, clients: "
            "SECRET}`: those ports speak TLS. The latest rule for a pod is in force; one without "
