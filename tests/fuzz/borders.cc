@@ -1,10 +1,6 @@
 #include <atomic>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
-
-#include <unistd.h>
 
 #include "absl/strings/str_split.h"
 #include "core/base/cel/cel_syntax.h"
@@ -36,7 +32,6 @@
 #include "fakes/kube/cluster.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/objects/manifest.h"
-#include "fmt/format.h"
 #include "google/protobuf/any.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "import/access/access_format.h"
@@ -48,28 +43,10 @@
 #include "sim/kernel/kernel.h"
 #include "tests/fuzz/border.h"
 #include "tests/fuzz/takers.h"
+#include "tests/fuzz/their_file.h"
 
 namespace wavetank::fuzz {
 namespace {
-
-// For readers that open files: the bytes in one, gone at the end.
-class TheirFile {
- public:
-  TheirFile(std::string_view bytes, std::string_view name)
-      : path_(std::filesystem::temp_directory_path() / fmt::format("wavetank-fuzz-{}-{}", getpid(), name)) {
-    std::ofstream(path_, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  }
-  ~TheirFile() {
-    std::error_code error;
-    std::filesystem::remove(path_, error);
-  }
-  TheirFile(const TheirFile&) = delete;
-  TheirFile& operator=(const TheirFile&) = delete;
-  std::string path() const { return path_.string(); }
-
- private:
-  const std::filesystem::path path_;
-};
 
 void Scenario(std::string_view bytes) {
   scenario::ParseScenario("fuzz.yaml", std::string(bytes)).status().IgnoreError();
@@ -262,6 +239,16 @@ constexpr Border kBorders[] = {
     {"xds_node", XdsNode, 1},
     {"lua", Lua, 4},
     {"words", Words, 1},
+    {"mesh_config", MeshSettings, 4},
+    {"injector", Injector, 20},
+    {"schema_rules", SchemaRules, 4},
+    {"csr_arguments", CsrArguments, 4},
+    {"core_dns", CoreDns, 4},
+    {"dns", DnsMessages, 1},
+    {"installer", Installers, 20},
+    {"fleet", FleetPage, 8},
+    {"log_store", LogStores, 4},
+    {"small_settings", SmallSettings, 1},
 };
 
 }  // namespace

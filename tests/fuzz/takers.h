@@ -17,4 +17,34 @@ void HttpBytes(std::string_view bytes);
 // "last" stands for the one that was given last.
 void GrpcMessages(std::string_view bytes);
 
+// The mesh's configuration, and networks behind "---".
+void MeshSettings(std::string_view bytes);
+
+// The injector's ConfigMap, a pod behind "---" and the path that it is asked by behind another.
+void Injector(std::string_view bytes);
+
+// The schema of a definition with its rules in CEL, an object behind "---" and the one before behind another.
+void SchemaRules(std::string_view bytes);
+
+// istio-csr's arguments, one a line; or a pod that may be its own.
+void CsrArguments(std::string_view bytes);
+
+// A Corefile, and behind "---" two files that it may import.
+void CoreDns(std::string_view bytes);
+
+// A query to a name server, or its answer, as on the wire.
+void DnsMessages(std::string_view bytes);
+
+// Files of kind and MetalLB, and IstioOperators.
+void Installers(std::string_view bytes);
+
+// A fleet's page, and behind "---" what it must keep.
+void FleetPage(std::string_view bytes);
+
+// What log stores answer, and their consoles export.
+void LogStores(std::string_view bytes);
+
+// More small texts, of settings and tables.
+void SmallSettings(std::string_view bytes);
+
 }  // namespace wavetank::fuzz
