@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/time/time.h"
 #include "core/base/cel/cel_expression.h"
+#include "core/base/cel/cel_optional.h"
 #include "core/base/json/json_read.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
@@ -211,12 +212,13 @@ class RuleChecker {
     if (budget_ < 0) return;
     const CelExpression* const made = Made(Text(rule, "rule"));
     if (made == nullptr) return;
-    const bool transition = made->Names("oldSelf");
-    if (transition && old.is_null()) return;
+    const bool transition = made->Names("oldSelf"), optional = At(rule, "optionalOldSelf") == true;
+    if (transition && old.is_null() && !optional) return;
     const auto variables = [&](std::string_view name) {
       if (name == "self") return CelOf(node, value, is_resource);
-      if (name == "oldSelf" && !old.is_null()) return CelOf(node, old, is_resource);
-      return CelValue{};
+      if (name != "oldSelf") return CelValue{};
+      if (old.is_null()) return optional ? cel::NoOptional() : CelValue{};
+      return optional ? cel::MakeOptional(CelOf(node, old, is_resource)) : CelOf(node, old, is_resource);
     };
     const CelValue said = made->Evaluate(variables, &budget_);
     const std::string where = path.empty() ? "<nil>" : path, type = Text(node, "type", "object");

@@ -81,6 +81,16 @@ TEST(SchemaRulesTest, RulesOfTransitionsAreAskedOfUpdatesAlone) {
               ElementsAre("spec.class: Forbidden: is immutable"));
 }
 
+// apiextensions-apiserver: pkg/apis/apiextensions/types_jsonschema.go, ValidationRule.OptionalOldSelf
+TEST(SchemaRulesTest, ARuleOfATransitionMayBeAskedOfCreationsToo) {
+  const json schema = Yaml(
+      "type: object\nproperties: {a: {type: integer}}\nx-kubernetes-validations: [{rule: 'oldSelf.hasValue() && self.a "
+      ">= oldSelf.value().a', optionalOldSelf: true, message: 'no more of these, and those only grow'}]");
+  EXPECT_THAT(Errors(schema, Yaml("a: 1"), Yaml("a: 1")), IsEmpty());
+  EXPECT_THAT(Errors(schema, Yaml("a: 0"), Yaml("a: 1")), ElementsAre(HasSubstr("those only grow")));
+  EXPECT_THAT(Errors(schema, Yaml("a: 1")), ElementsAre(HasSubstr("no more of these")));
+}
+
 TEST(SchemaRulesTest, ElementsOfListsWithKeysAreComparedByThem) {
   const json schema = Yaml(
       "type: object\nproperties: {l: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], "
