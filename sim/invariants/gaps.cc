@@ -8,10 +8,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/istiod/istiod.h"
+#include "core/kube/types.h"
 #include "core/registry/multicluster/registries.h"
 #include "sim/invariants/checkers.h"
 #include "sim/invariants/held.h"
 #include "sim/invariants/look.h"
+#include "sim/world_site.h"
 
 namespace wavetank::sim {
 namespace {
@@ -105,16 +107,40 @@ class Restarts final : public Gaps {
   }
   void EndWatch() override {
     fresh_.clear();
-    forgotten_.clear();
+    // What an istiod still does not know is lost on purpose, however late its proxies come.
+    absl::erase_if(forgotten_, [this](const std::string& cluster) { return AllKnow(cluster); });
   }
-  // Of a cluster whose remote Secret an istiod was told to forget, the gateways before it included, whose addresses are
-  // of no cluster's pods.
+  // Of a cluster whose remote Secret an istiod was told to forget, or a gateway of it or before it.
   bool Meant(const IpAddress& ip) const override {
     if (forgotten_.empty()) return false;
-    for (const WorldCluster& cluster : world().options().clusters) {
+    const std::vector<WorldCluster>& clusters = world().options().clusters;
+    for (const WorldCluster& cluster : clusters) {
       if (AnyContains(PodRanges(cluster), ip)) return forgotten_.contains(cluster.name);
     }
-    return true;
+    bool is_gateway = false;
+    for (const WorldCluster& cluster : clusters) {
+      for (const kube::ObjectRef& object : world().FindSite(cluster.name)->cluster().api().List("Service")) {
+        const auto network = object->meta.labels.find("topology.istio.io/network");
+        if (network == object->meta.labels.end()) continue;
+        const auto ingress = kube::ParseService(*object).ingress;
+        if (std::none_of(ingress.begin(), ingress.end(), [&](const auto& each) { return each.ip == ip.ToString(); }))
+          continue;
+        is_gateway = true;
+        if (forgotten_.contains(cluster.name)) return true;
+        for (const WorldCluster& behind : clusters) {
+          if (behind.mesh_network() == network->second && forgotten_.contains(behind.name)) return true;
+        }
+      }
+    }
+    return !is_gateway;  // else a node's address, or one that a name stands for: whose it is cannot be told
+  }
+  bool AllKnow(const std::string& cluster) const {
+    const std::vector<ServingIstiod> istiods = ServingIstiods(world());
+    return std::all_of(istiods.begin(), istiods.end(), [&](const ServingIstiod& istiod) {
+      const auto known = istiod.istiod->registries().secrets().Clusters();
+      return istiod.cluster == cluster ||
+             std::any_of(known.begin(), known.end(), [&](const auto& each) { return each.id.str() == cluster; });
+    });
   }
   std::string_view Known(const std::string& proxy) const override {
     for (const ServingIstiod& istiod : ServingIstiods(world())) {

@@ -69,7 +69,7 @@ class Twins final : public Checker {
         Compare(name, *has, *client->second.istiod->istiod, *client->second.connection, XdsType::kCds, &breaches);
       if (!breaches.empty()) {
         doubtful_.insert(name);
-        // A cluster that is read anew has left the index, and nobody was told; endpoints come back with its sync.
+        // A cluster that is read anew has left the index, and nobody was told; endpoints come back when it was read.
         if (ReadsAnew(*client->second.istiod->istiod)) {
           for (Breach& breach : breaches) breach.known = "L7";
         }
@@ -82,7 +82,8 @@ class Twins final : public Checker {
     if (Mends(world(), pilot::Change::kGracefulSecretUpdate)) return false;
     const pilot::Registries& registries = istiod.registries();
     for (const pilot::SecretController::ClusterState& cluster : registries.secrets().Clusters()) {
-      if (!cluster.stopped && !registries.ClusterSynced(cluster.id)) return true;
+      if (!cluster.stopped && (registries.ClusterTimedOut(cluster.id) || !registries.ClusterSynced(cluster.id)))
+        return true;
     }
     return false;
   }

@@ -73,11 +73,13 @@ TEST_F(Swarm, NothingIsDemandedOfWhomNobodyTells) {
 }
 
 // More of the same: of a proxy whose line was cut as its stream opened, of a replica whose broken watch an API server
-// kept from coming back, of one that started with a broken remote Secret, of endpoints that are terminating (1.30).
+// kept from coming back, of one that started with a broken remote Secret, its proxies soon behind it or after a rest,
+// of endpoints that are terminating (1.30).
 TEST_F(Swarm, NothingIsDemandedOfWhomNobodyCanTell) {
   for (const char* arguments :
        {"--seeds 7000554 --buggify seed", "--seeds 7001598 --buggify seed", "--seeds 7002968 --buggify seed",
-        "--seeds 7000479 --profile istio-1.30", "--seeds 7001570 --buggify seed --profile istio-1.30"}) {
+        "--seeds 9002115 --buggify seed", "--seeds 7000479 --profile istio-1.30",
+        "--seeds 7001570 --buggify seed --profile istio-1.30"}) {
     const Ran ran = Call(std::string("swarm --invariants all --twice 0 ") + arguments);
     EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 2000);
   }
@@ -111,6 +113,10 @@ TEST_F(Swarm, BugsOfAReleaseAreKnownByTheirNames) {
   const Ran early = Call("swarm --seeds 7001127 --buggify seed --invariants replicas-agree --twice 0");
   EXPECT_EQ(early.code, 0) << early.output.substr(0, 2000);
   EXPECT_THAT(early.output, HasSubstr("expected: early-pod in 1 seed ("));
+  // Of a cluster that is read anew and whose API server was away until istiod waited no longer.
+  const Ran anew = Call("swarm --seeds 11002003 --invariants cache-changes-nothing --twice 0");
+  EXPECT_EQ(anew.code, 0) << anew.output.substr(0, 2000);
+  EXPECT_THAT(anew.output, HasSubstr("expected: L7 in 1 seed ("));
   const Ran swap = Call("swarm --profile istio-1.30 --seeds 7000863 --invariants no-blackout-on-rotation --twice 0");
   EXPECT_EQ(swap.code, 0) << swap.output.substr(0, 2000);
   EXPECT_THAT(swap.output, HasSubstr("expected: swap-loses-endpoints in 1 seed ("));
