@@ -160,7 +160,7 @@ std::optional<absl::int128> Nanos(std::string_view text) {
   }
   for (const auto& [name, two] : kBinary) {
     if (name != suffix) continue;
-    if (value > absl::int128(1) << (126 - two)) return std::nullopt;
+    if (value > absl::int128(1) << (124 - two)) return std::nullopt;
     value <<= two;
     power = 0;
   }
@@ -185,6 +185,14 @@ std::optional<absl::int128> OperandOf(const CelValue& value) {
   return quantity->nanos;
 }
 
+// Kubernetes knows larger ones; here those are a failure, and no sum of two that are none overflows.
+CelValue QuantityOf(absl::int128 nanos) {
+  constexpr int kBits = 125;
+  if (nanos >= absl::int128(1) << kBits || nanos <= -(absl::int128(1) << kBits))
+    return CelFailure("quantity out of range");
+  return ObjectOf(std::make_shared<Quantity>(nanos));
+}
+
 CelValue OfQuantity(CelFunction f, const Quantity& q, const std::vector<CelValue>& of) {
   const std::optional<absl::int128> other = of.size() > 1 ? OperandOf(of[1]) : std::nullopt;
   const absl::int128 whole = q.nanos / kUnit;
@@ -199,9 +207,9 @@ CelValue OfQuantity(CelFunction f, const Quantity& q, const std::vector<CelValue
     case CelFunction::kSignOf:
       return {int64_t{q.nanos < 0 ? -1 : q.nanos > 0 ? 1 : 0}};
     case CelFunction::kPlus:
-      return other ? ObjectOf(std::make_shared<Quantity>(q.nanos + *other)) : CelValue{};
+      return other ? QuantityOf(q.nanos + *other) : CelValue{};
     case CelFunction::kMinus:
-      return other ? ObjectOf(std::make_shared<Quantity>(q.nanos - *other)) : CelValue{};
+      return other ? QuantityOf(q.nanos - *other) : CelValue{};
     case CelFunction::kIsLess:
       return other ? CelValue{q.nanos < *other} : CelValue{};
     case CelFunction::kIsGreater:

@@ -184,6 +184,8 @@ TEST(CelExpressionTest, QuantitiesAddressesAndRangesAreObjectsWithFunctions) {
     EXPECT_TRUE(Holds(text, kKubernetesCel)) << text;
   }
   EXPECT_TRUE(Worth("quantity('50u').asInteger()", kKubernetesCel).failed());
+  EXPECT_TRUE(Worth("quantity('30000000000E').add(quantity('30000000000E'))", kKubernetesCel).failed())
+      << "larger than can be told";
   EXPECT_TRUE(Worth("ip('10.0.0.300').family()", kKubernetesCel).failed());
   EXPECT_TRUE(Worth("quantity('1').family()", kKubernetesCel).failed());
 }
