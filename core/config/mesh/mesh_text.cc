@@ -69,7 +69,7 @@ void KeepDefaultProviders(Json& mesh) {
   for (Json& provider : mesh["extensionProviders"]) {
     if (!provider.is_object()) continue;
     const auto same = std::find_if(all.begin(), all.end(), [&](const Json& other) {
-      return provider.contains("name") && other["name"] == provider["name"];
+      return provider.contains("name") && other.contains("name") && other["name"] == provider["name"];
     });
     if (same == all.end()) {
       all.push_back(std::move(provider));

@@ -1,5 +1,6 @@
 #include "core/config/mesh/mesh_config.h"
 
+#include "core/config/mesh/mesh_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -98,6 +99,12 @@ TEST(MeshConfigTest, LocalitySettingsThatContradictThemselvesAreRefused) {
   EXPECT_FALSE(accepted("{failover: [{from: a, to: a}]}"));
   EXPECT_FALSE(accepted("{failover: [{from: a/b, to: c}]}"));
   EXPECT_FALSE(accepted("{failover: [{from: '*', to: c}]}"));
+}
+
+TEST(MeshConfigTest, AProviderWithoutANameIsPrintedBesideTheOthers) {
+  const auto mesh = ApplyMeshConfigDefaults("extensionProviders: [{prometheus: {}}, {name: b, prometheus: {}}]");
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  EXPECT_EQ(MeshConfigJson(**mesh)["extensionProviders"].size(), 5u) << "beside three of the defaults";
 }
 
 }  // namespace
