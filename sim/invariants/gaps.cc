@@ -27,8 +27,8 @@ class Gaps : public Checker {
   virtual bool Watching() const = 0;
   virtual void EndWatch() = 0;
   virtual bool Over() const { return true; }  // at rest: nothing is to be waited for
-  // The bug by which the proxy loses something now; empty: none explains it.
-  virtual std::string_view Known(const std::string&) const { return {}; }
+  // The bug by which the proxy loses an address now; empty: none explains it.
+  virtual std::string_view Known(const std::string&, const IpAddress&) const { return {}; }
   // It was to be lost: whoever told of it was told to forget it.
   virtual bool Meant(const IpAddress&) const { return false; }
 
@@ -49,7 +49,7 @@ class Gaps : public Checker {
     for (const Assignment::Endpoint& e : before->endpoints) {
       if (now.Holds(e.address) || Meant(e.address.ip) || !Stands(world(), now.cluster, e.address.ip)) continue;
       const auto [loss, first] = lost_.try_emplace({proxy, now.cluster, e.address});
-      if (first) loss->second = {world().Now(), cause(), Known(proxy)};
+      if (first) loss->second = {world().Now(), cause(), Known(proxy, e.address.ip)};
     }
     for (const Assignment::Endpoint& e : now.endpoints) {
       const auto loss = lost_.find({proxy, now.cluster, e.address});
@@ -99,23 +99,27 @@ class Restarts final : public Gaps {
     // A replica that finds a Secret it cannot use has never known the cluster.
     if (event.record.kind == TraceKind::kClusterRejected)
       forgotten_.insert(world().kernel().names().Text(event.record.subject));
+    if (event.record.kind == TraceKind::kClusterAdded && event.record.a == 1 && LosesBySwap(world()))
+      swapped_.insert(world().kernel().names().Text(event.record.object));
   }
   bool Watching() const override { return !fresh_.empty(); }
   // A replica whose watches are not back yet knows less than the one before it.
   bool Concerns(const std::string& proxy) const override {
-    return fresh_.contains(proxy) && (!disturbances_.AnyRecent(world()) || !Known(proxy).empty());
+    return fresh_.contains(proxy) && (!disturbances_.AnyRecent(world()) || ServesWithoutACluster(proxy));
   }
   void EndWatch() override {
     fresh_.clear();
     // What an istiod still does not know is lost on purpose, however late its proxies come.
     absl::erase_if(forgotten_, [this](const std::string& cluster) { return AllKnow(cluster); });
   }
-  // Of a cluster whose remote Secret an istiod was told to forget, or a gateway of it or before it.
-  bool Meant(const IpAddress& ip) const override {
-    if (forgotten_.empty()) return false;
+  // Of a cluster whose remote Secret an istiod was told to forget.
+  bool Meant(const IpAddress& ip) const override { return OfAny(forgotten_, ip); }
+  // An address of a pod of these clusters, or of a gateway of them or before them.
+  bool OfAny(const absl::flat_hash_set<std::string>& names, const IpAddress& ip) const {
+    if (names.empty()) return false;
     const std::vector<WorldCluster>& clusters = world().options().clusters;
     for (const WorldCluster& cluster : clusters) {
-      if (AnyContains(PodRanges(cluster), ip)) return forgotten_.contains(cluster.name);
+      if (AnyContains(PodRanges(cluster), ip)) return names.contains(cluster.name);
     }
     bool is_gateway = false;
     for (const WorldCluster& cluster : clusters) {
@@ -126,9 +130,9 @@ class Restarts final : public Gaps {
         if (std::none_of(ingress.begin(), ingress.end(), [&](const auto& each) { return each.ip == ip.ToString(); }))
           continue;
         is_gateway = true;
-        if (forgotten_.contains(cluster.name)) return true;
+        if (names.contains(cluster.name)) return true;
         for (const WorldCluster& behind : clusters) {
-          if (behind.mesh_network() == network->second && forgotten_.contains(behind.name)) return true;
+          if (behind.mesh_network() == network->second && names.contains(behind.name)) return true;
         }
       }
     }
@@ -142,15 +146,20 @@ class Restarts final : public Gaps {
              std::any_of(known.begin(), known.end(), [&](const auto& each) { return each.id.str() == cluster; });
     });
   }
-  std::string_view Known(const std::string& proxy) const override {
+  std::string_view Known(const std::string& proxy, const IpAddress& ip) const override {
+    if (ServesWithoutACluster(proxy)) return "A34";
+    return OfAny(swapped_, ip) ? kSwapBug : std::string_view();
+  }
+  // The proxy's istiod does, and has perhaps given up waiting for it.
+  bool ServesWithoutACluster(const std::string& proxy) const {
     for (const ServingIstiod& istiod : ServingIstiods(world())) {
       if (!Connections(istiod).contains(proxy)) continue;
       const pilot::Registries& registries = istiod.istiod->registries();
       for (const pilot::SecretController::ClusterState& cluster : registries.secrets().Clusters()) {
-        if (registries.ClusterTimedOut(cluster.id) || !registries.ClusterSynced(cluster.id)) return "A34";
+        if (registries.ClusterTimedOut(cluster.id) || !registries.ClusterSynced(cluster.id)) return true;
       }
     }
-    return {};
+    return false;
   }
   Breach Describe(const std::string& proxy, const std::string& what) const override {
     Breach out;
@@ -159,6 +168,7 @@ class Restarts final : public Gaps {
     return out;
   }
   absl::flat_hash_set<std::string> fresh_, forgotten_;  // proxies, clusters
+  absl::flat_hash_set<std::string> swapped_;  // clusters that some istiod read anew, and lost a part of by that
   mutable Disturbances disturbances_;
 };
 

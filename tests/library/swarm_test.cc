@@ -120,6 +120,10 @@ TEST_F(Swarm, BugsOfAReleaseAreKnownByTheirNames) {
   const Ran swap = Call("swarm --profile istio-1.30 --seeds 7000863 --invariants no-blackout-on-rotation --twice 0");
   EXPECT_EQ(swap.code, 0) << swap.output.substr(0, 2000);
   EXPECT_THAT(swap.output, HasSubstr("expected: swap-loses-endpoints in 1 seed ("));
+  const Ran back = Call(
+      "swarm --profile istio-1.30 --seeds 11005608 --buggify seed --invariants reconnecting-loses-nothing --twice 0");
+  EXPECT_EQ(back.code, 0) << back.output.substr(0, 2000);
+  EXPECT_THAT(back.output, HasSubstr("expected: swap-loses-endpoints in 1 seed ("));
   const Ran ports =
       Call("swarm --profile istio-1.30 --seeds 7000128 --buggify seed --invariants no-foreign-pod-address --twice 0");
   EXPECT_EQ(ports.code, 0) << ports.output.substr(0, 2000);
