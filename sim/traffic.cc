@@ -54,6 +54,9 @@ envoysim::RequestSpec RequestOf(const TrafficSpec& spec) {
       say("grpc-timeout", fmt::format("{}m", std::min<int64_t>(std::max<int64_t>(spec.timeout / 1ms, 1), 99'999'999)));
   }
   if (spec.body_bytes > 0) out.headers.emplace_back("content-length", std::to_string(spec.body_bytes));
+  out.trailers = spec.trailers;
+  const bool chunks = !spec.trailers.empty() && spec.body_bytes == 0 && spec.http == envoysim::HttpProtocol::kHttp11;
+  if (chunks) out.headers.emplace_back("transfer-encoding", "chunked");
   out.pace = {spec.body_over, spec.body_over / std::max<int64_t>(spec.body_pieces, 1)};
   return out;
 }

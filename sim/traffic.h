@@ -20,7 +20,7 @@ struct TrafficSpec {
   std::string host;              // as the application writes it
   int port = 80;
   std::string path = "/", method = "GET";
-  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::vector<std::pair<std::string, std::string>> headers, trailers;  // names in lower case
   // Of each request's body, beside its content-length: half of it goes out with the head, the rest in so many pieces,
   // evenly, the last of them after `body_over`.
   int64_t body_bytes = 0, body_pieces = 1;

@@ -99,7 +99,7 @@ struct FlowSpec {
   std::string host;  // as the application writes it: "helloworld.sample"
   int port = 80;
   std::string path = "/", method = "GET";
-  std::map<std::string, std::string> headers;  // by name, in lower case
+  std::map<std::string, std::string> headers, trailers;  // by name, in lower case
   std::optional<TokenSpec> token;
   int64_t body_bytes = 0, body_pieces = 0;  // sim::TrafficSpec
   Duration body_over{};

@@ -87,6 +87,7 @@ sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::
   out.path = flow.path;
   out.method = flow.method;
   out.headers = flow.headers;
+  out.trailers = flow.trailers;
   out.body_bytes = flow.body_bytes;
   out.body_pieces = flow.body_pieces;
   out.body_over = flow.body_over;

@@ -149,7 +149,8 @@ void AddTraffic(std::vector<MappingRow>& all) {
        {row::Text("name", "Name").Required(), row::Mapping("from", "client", "").Required(),
         row::Text("to", "host:port as the application writes it").Required(),
         row::Text("path", "Request path; / if left out"), row::Text("method", "GET if left out, POST with a body"),
-        row::Other("headers", kTextMap, "Of each request"), row::Mapping("token", "token", ""),
+        row::Other("headers", kTextMap, "Of each request"),
+        row::Other("trailers", kTextMap, "Of each request, behind its body"), row::Mapping("token", "token", ""),
         row::Mapping("body", "body", "Of each request; none if left out"),
         row::Choice(
             "connections", {"new", "keep-alive"},

@@ -49,6 +49,16 @@ bool Streams(const Field& flow) {
   return protocol == "tcp" || protocol == "websocket";
 }
 
+void ReadTrailers(const Field& trailers, const Field& flow, FlowSpec* out) {
+  for (const auto& [name, value] : trailers.Entries()) out->trailers[absl::AsciiStrToLower(name)] = value.Text();
+  if (Streams(flow)) trailers.Fail("are of HTTP", "leave them out");
+  const std::string protocol = flow["protocol"].Text("http");
+  if (protocol == "http1.0") trailers.Fail("are nothing that HTTP/1.0 knows", "leave them out");
+  // In HTTP/1.1 a body in chunks alone has them.
+  if (out->body_bytes > 0 && protocol == "http")
+    trailers.Fail("come behind a body in chunks, and this one tells its length", "leave out body, or say http2");
+}
+
 void ReadBody(const Field& body, const Field& flow, FlowSpec* out) {
   CheckMapping(body, MappingNamed("body"), nullptr);
   out->body_bytes = body["bytes"].Integer(1, 1, kMostBodyBytes);
@@ -114,6 +124,7 @@ FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
   if (f["token"].present()) flow.token = ReadToken(f["token"], scenario);
   if (f["tls"].present()) flow.tls = ReadTls(f["tls"], flow);
   if (const Field body = f["body"]; body.present()) ReadBody(body, f, &flow);
+  if (const Field trailers = f["trailers"]; trailers.present()) ReadTrailers(trailers, f, &flow);
   const bool multiplexes = flow.http == "http2" || flow.http == "grpc";
   flow.keep_alive = f["connections"].Text(multiplexes ? "keep-alive" : "new") == "keep-alive";
   if (flow.keep_alive && flow.http == "http1.0")

@@ -7,6 +7,7 @@ namespace wavetank::sim {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 using testing::Pair;
 
 TEST(Traffic, AHostHeaderTakesThePlaceOfTheName) {
@@ -16,6 +17,17 @@ TEST(Traffic, AHostHeaderTakesThePlaceOfTheName) {
   spec.headers = {{"host", "shop.example"}, {"x-group", "a"}};
   EXPECT_EQ(RequestOf(spec).authority, "shop.example");
   EXPECT_THAT(RequestOf(spec).headers, ElementsAre(Pair("x-group", "a")));
+}
+
+TEST(Traffic, TrailersComeBehindABodyInChunksWhereHttpHasNoFrames) {
+  TrafficSpec spec;
+  spec.host = "shop.example";
+  spec.trailers = {{"x-sum", "abc"}};
+  EXPECT_THAT(RequestOf(spec).trailers, ElementsAre(Pair("x-sum", "abc")));
+  EXPECT_THAT(RequestOf(spec).headers, ElementsAre(Pair("transfer-encoding", "chunked")));
+  spec.http = envoysim::HttpProtocol::kHttp2;
+  EXPECT_THAT(RequestOf(spec).trailers, ElementsAre(Pair("x-sum", "abc")));
+  EXPECT_THAT(RequestOf(spec).headers, IsEmpty());
 }
 
 TEST(Traffic, LeavesOutThePortThatItsSchemeHasAnyway) {

@@ -74,6 +74,7 @@ void StartTraffic::Fields(FieldVisitor& visitor) {
   visitor.Visit("method", Need::kSparse, other);
   if (visitor.reading() && !other.empty()) method = other;
   visitor.Visit("headers", Need::kSparse, headers);
+  visitor.Visit("trailers", Need::kSparse, trailers);
   visitor.Visit("bodyBytes", Need::kSparse, body_bytes);
   visitor.Visit("bodyOverNs", Need::kSparse, body_over);
   visitor.Visit("bodyPieces", Need::kSparse, body_pieces);
@@ -110,6 +111,7 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
   spec.path = path;
   spec.method = method;
   spec.headers.assign(headers.begin(), headers.end());
+  spec.trailers.assign(trailers.begin(), trailers.end());
   spec.body_bytes = body_bytes;
   spec.body_pieces = std::clamp<int64_t>(body_pieces, 1, bounds::kRequests);
   spec.body_over = std::min(body_over, bounds::kInputDuration);

@@ -29,8 +29,8 @@ struct StartTraffic {
   std::string host;              // as the application writes it
   int64_t port = 80;
   std::string path = "/", method = "GET";
-  std::map<std::string, std::string> headers;  // names in lower case
-  int64_t body_bytes = 0, body_pieces = 0;     // TrafficSpec; no piece said: one
+  std::map<std::string, std::string> headers, trailers;  // names in lower case
+  int64_t body_bytes = 0, body_pieces = 0;               // TrafficSpec; no piece said: one
   Duration body_over{};
   bool keep_alive = false, tcp = false;
   std::string protocol;  // "http1.0", "http2", "grpc", "websocket"; empty: HTTP/1.1, or TCP

@@ -181,6 +181,19 @@ TEST(ParseScenario, AWorkloadIsScaledToAsManyReplicasAsAManifestMayHave) {
   EXPECT_THAT(scaled("20001"), AllOf(StartsWith("s.yaml:6:"), HasSubstr("replicas"), HasSubstr("20000")));
 }
 
+TEST(ParseScenario, TrailersOfAFlowNeedABodyInChunks) {
+  const auto flow = [](const std::string& more) {
+    return Replaced(kGood, R"(to: "h.ns:5000"})", R"(to: "h.ns:5000", trailers: {X-Sum: abc})" + more + "}");
+  };
+  const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", flow(""));
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_THAT(s->flows[0].trailers, testing::ElementsAre(testing::Pair("x-sum", "abc")));
+  EXPECT_TRUE(ParseScenario("s.yaml", flow(", protocol: http2, body: {bytes: 1}")).ok());
+  EXPECT_THAT(ErrorOf(flow(", body: {bytes: 1}")), HasSubstr("this one tells its length"));
+  EXPECT_THAT(ErrorOf(flow(", protocol: http1.0")), HasSubstr("HTTP/1.0"));
+  EXPECT_THAT(ErrorOf(flow(", protocol: tcp")), HasSubstr("are of HTTP"));
+}
+
 TEST(ParseScenario, AProfileThatNobodyKnowsIsToldWithItsPlace) {
   EXPECT_THAT(ErrorOf("name: n\nprofile: istio-9\nclusters: [{name: c1}]\n"),
               AllOf(StartsWith("s.yaml:2:"), HasSubstr("profile 'istio-9': unknown base")));
