@@ -160,14 +160,15 @@ absl::Status Cluster::GoLive() {
 
 bool Cluster::Settled() const {
   if (!live()) return observed_->Settled();
-  return kubelet_->Settled() && SettledButForPods();
+  return kubelet_->Settled() && deployments_->Settled() && stateful_sets_->Settled() && daemon_sets_->Settled() &&
+         SettledButForPods();
 }
 
 bool Cluster::SettledButForPods() const {
   if (!live()) return observed_->Settled();
   return load_balancers_->Settled() && endpoint_slices_->Settled() && kubelet_->Idle() && node_lifecycle_->Settled() &&
-         deployments_->Settled() && stateful_sets_->Settled() && daemon_sets_->Settled() &&
-         (tokens_ == nullptr || tokens_->Settled()) &&
+         deployments_->SettledButForPods() && stateful_sets_->SettledButForPods() &&
+         daemon_sets_->SettledButForPods() && (tokens_ == nullptr || tokens_->Settled()) &&
          std::all_of(housekeeping_.begin(), housekeeping_.end(), [](const auto& each) { return each->Settled(); });
 }
 

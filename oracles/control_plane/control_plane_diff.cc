@@ -71,7 +71,15 @@ std::map<std::string, std::string> Connected(sim::World& world) {
 void Restart(sim::World& world, HeldCollector& held) {
   for (const sim::WorldCluster& cluster : world.options().clusters) {
     sim::IstiodProcess* istiod = cluster.primary() ? world.IstiodOf(cluster.name) : nullptr;
-    if (istiod != nullptr) istiod->istiod().discovery().cache().ClearAll(world.Now());
+    if (istiod == nullptr) continue;
+    pilot::DiscoveryServer& discovery = istiod->istiod().discovery();
+    discovery.cache().ClearAll(world.Now());
+    // What one push context leaves to the next (access logs of a provider whose Service came later, say) goes with a
+    // push that names nothing.
+    pilot::PushRequest everything;
+    everything.full = true;
+    everything.reasons = pilot::Reason(pilot::TriggerReason::kGlobal);
+    discovery.ConfigUpdate(std::move(everything));
   }
   held.Forget();
   world.MoveAds(nullptr);

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/gen/nds/name_table.h"
@@ -38,12 +42,32 @@ void ForgetVersions(json& value) {
   }
 }
 
+// Why a parent refuses a route is told of its listeners in the order of a Go map, and so are parents that came together
+// (istiod: pilot/pkg/config/kube/gateway/conversion.go, extractParentReferenceInfo; conditions.go, createRouteStatus).
+void SortWhatIsOpen(json& status) {
+  for (const char* list : {"parents", "ancestors"}) {
+    if (const auto it = status.find(list); it != status.end() && it->is_array())
+      std::sort(it->begin(), it->end(), [](const json& a, const json& b) { return JsonText(a) < JsonText(b); });
+  }
+  if (const auto it = status.find("message"); it != status.end() && it->is_string()) {
+    std::vector<std::string> reasons = absl::StrSplit(it->get<std::string>(), "; ");
+    std::sort(reasons.begin(), reasons.end());
+    *it = absl::StrJoin(reasons, "; ");
+  }
+}
+void SortAllThatIsOpen(json& value) {
+  for (json& each : value) {
+    if (each.is_structured()) SortAllThatIsOpen(each);
+  }
+  if (value.is_object()) SortWhatIsOpen(value);
+}
+
 // A resource that cannot be read as JSON stands there as what is wrong with it.
 json ToArray(const std::string& kind, const XdsSnapshot::Resources& resources) {
   json out = json::array();
   for (const auto& [name, bytes] : resources) {
     if (kind == "status") {
-      out.push_back(json::parse(*bytes));
+      SortAllThatIsOpen(out.emplace_back(json::parse(*bytes)));
       continue;
     }
     if (kind == "nds") {

@@ -21,6 +21,8 @@ class PendingWork {
   ~PendingWork() { *count_ = -1; }
 
   bool idle() const { return *count_ == 0; }
+  // The same, but for what is tried again in vain: only others can change what comes of that.
+  bool idle_but_for_vain() const { return *count_ == *vain_; }
 
   template <class Fn>
   void After(Duration delay, Fn fn) {
@@ -35,9 +37,20 @@ class PendingWork {
     });
   }
 
+  // Of what has failed so often that it is tried as seldom as it ever will be.
+  template <class Fn>
+  void InVain(Duration delay, Fn fn) {
+    ++*vain_;
+    After(delay, [vain = vain_, fn = std::move(fn)]() mutable {
+      --*vain;
+      fn();
+    });
+  }
+
  private:
   Host& host_;
   std::shared_ptr<int64_t> count_;
+  std::shared_ptr<int64_t> vain_ = std::make_shared<int64_t>(0);  // of them
 };
 
 // A controller's objects that have to be looked at: each once, however often it is asked for until then.

@@ -101,12 +101,14 @@ void PodMaker::Store(absl::StatusOr<json> admitted, Order order, int attempt) {
   if (passed && admission_ != nullptr) admission_->NotStored(order.pod, status);
   // As Kubernetes' controllers: again, after 5 ms doubling up to 82 s (the default rate limiter's steps, capped).
   WAVETANK_ASSERT(attempt >= 0, attempt);
-  const Duration delay = Duration(5ms) * (int64_t{1} << std::min(attempt, 14));
-  pending_.After(delay, [this, order = std::move(order), attempt]() mutable {
+  constexpr int kMost = 14;
+  const Duration delay = Duration(5ms) * (int64_t{1} << std::min(attempt, kMost));
+  auto again = [this, order = std::move(order), attempt]() mutable {
     const ObjectRef owner = OwnerOf(order);
     if (owner == nullptr || !order.wanted(*owner)) return order.done(false);
     Attempt(std::move(order), attempt + 1);
-  });
+  };
+  attempt < kMost ? pending_.After(delay, std::move(again)) : pending_.InVain(delay, std::move(again));
 }
 
 }  // namespace wavetank::fakekube

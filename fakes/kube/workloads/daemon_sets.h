@@ -22,6 +22,7 @@ class DaemonSetController {
   DaemonSetController(ApiServer& api, const ClusterOptions& options, PodAdmission* admission);
 
   bool Settled() const { return pending_.idle(); }
+  bool SettledButForPods() const { return pending_.idle_but_for_vain(); }  // but for those that nobody admits
 
  private:
   struct NodePods {

@@ -21,6 +21,7 @@ class DeploymentController {
   DeploymentController(ApiServer& api, const ClusterOptions& options, PodAdmission* admission);
 
   bool Settled() const { return pending_.idle(); }
+  bool SettledButForPods() const { return pending_.idle_but_for_vain(); }  // but for those that nobody admits
 
  private:
   struct Rollout;

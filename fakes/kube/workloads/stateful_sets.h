@@ -22,6 +22,7 @@ class StatefulSetController {
   StatefulSetController(ApiServer& api, PodAdmission* admission);
 
   bool Settled() const { return pending_.idle(); }
+  bool SettledButForPods() const { return pending_.idle_but_for_vain(); }  // but for those that nobody admits
 
  private:
   using Pods = std::map<int64_t, ObjectRef>;  // by ordinal

@@ -82,6 +82,20 @@ TEST_F(MeshComparisonTest, VersionsOfObjectsAreEachApiServersOwn) {
       1u);
 }
 
+TEST_F(MeshComparisonTest, ReasonsAndParentsOfAStatusAreComparedAndTheirOrderIsNot) {
+  const auto status = [](const std::string& text) {
+    return HeldMesh{{"statuses of c1", {{"status", {{"r", pilot::Resource{"r", text}.bytes}}}}}};
+  };
+  const HeldMesh real =
+      status(R"({"name": "r", "status": {"parents": [{"at": "a", "message": "x; y"}, {"at": "b"}]}})");
+  EXPECT_TRUE(
+      Compare(real, status(R"({"name": "r", "status": {"parents": [{"at": "b"}, {"at": "a", "message": "y; x"}]}})"))
+          .differences.empty());
+  EXPECT_FALSE(
+      Compare(real, status(R"({"name": "r", "status": {"parents": [{"at": "b"}, {"at": "a", "message": "y"}]}})"))
+          .differences.empty());
+}
+
 TEST_F(MeshComparisonTest, AProxyOfOneSideAloneDiffers) {
   const StepDifferences found = Compare({{"p", {}}}, {{"q", {}}});
   ASSERT_EQ(found.differences.size(), 2u);

@@ -48,6 +48,26 @@ class DeploymentsTest : public ClusterTest {
   bool mixed_ = false;
 };
 
+class AdmitsNobody final : public PodAdmission {
+ public:
+  void Review(json, const kube::Labels&, absl::AnyInvocable<void(absl::StatusOr<json>)> done) override {
+    done(absl::UnavailableError("no endpoints available"));
+  }
+};
+
+// The harness beside a real istiod would wait for ever for a cluster whose injector is gone.
+TEST_F(DeploymentsTest, APodThatNobodyAdmitsKeepsAClusterFromSettlingButForPodsUntilItIsTriedAsSeldomAsEver) {
+  AdmitsNobody admission;
+  cluster_ = std::make_unique<Cluster>(host_, options_, &admission, nullptr);
+  ApplyText(kWeb);
+  kernel_.RunUntil(kernel_.Now() + 60s);
+  EXPECT_FALSE(cluster_->SettledButForPods());
+  kernel_.RunUntil(kernel_.Now() + 60s);
+  EXPECT_TRUE(cluster_->SettledButForPods());
+  EXPECT_FALSE(cluster_->Settled());
+  cluster_.reset();
+}
+
 TEST_F(DeploymentsTest, SurgeAloneKeepsAllReadyAndAddsNoMoreThanItMay) {
   Roll(4, {{"rollingUpdate", {{"maxSurge", 1}, {"maxUnavailable", 0}}}}, kV2);
   EXPECT_EQ(OfVersion("v2"), 4u);
