@@ -15,6 +15,8 @@
 #include "core/debug/registry.h"
 #include "core/istiod/istiod.h"
 #include "core/profile/changes.h"
+#include "core/push/push_context.h"
+#include "core/registry/multicluster/registries.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 
@@ -196,7 +198,25 @@ Reply TelemetryzPage(const Istiod& istiod, const Request& request) {
   return connection == nullptr ? NotConnected() : WriteJson(TelemetryzOf(istiod, *connection), request);
 }
 
-Reply KrtzPage(const Istiod&, const Request&) {
+// What it would print is internal to istiod. In most meshes it prints nothing: what it meets on the way cannot be
+// written as JSON. istiod: pilot/pkg/xds/debug.go, writeJSON; pkg/config/mesh/meshwatcher/collection.go,
+// NewNetworksCollection (no meshNetworks: a nil message); pkg/kube/multicluster/cluster.go, SyncedCh (a channel, of
+// each remote cluster). Seen with a real 1.30.3.
+Reply KrtzPage(const Istiod& istiod, const Request&) {
+  const auto fails = [](std::string_view why) {
+    return Reply{500, "application/json",
+                 fmt::format("json: error calling MarshalJSON for type *krt.DebugHandler: json: error calling "
+                             "MarshalJSON for type krt.DebugCollection: json: {}",
+                             why)};
+  };
+  if (istiod.Ready()) {
+    const pilot::PushContextRef& push = istiod.discovery().last_push_context();
+    if (push != nullptr && push->env().networks == nullptr)
+      return fails("error calling MarshalJSON for type meshwatcher.MeshNetworksResource: Marshal called with nil");
+    if (istiod.options().profile.Has(Change::kGracefulSecretUpdate) &&
+        !istiod.registries().secrets().Clusters().empty())
+      return fails("unsupported type: chan struct {}");
+  }
   return Plain(501,
                "krtz is not available: a simulated istiod computes without krt collections. What they hold is at "
                "/debug/configz (configurations), /debug/registryz (services), /debug/endpointShardz (endpoints), "

@@ -26,6 +26,7 @@
 #include "fakes/kube/client/client.h"
 #include "fakes/kube/cluster.h"
 #include "fakes/kube/objects/manifest.h"
+#include "fmt/format.h"
 #include "sim/kernel/kernel.h"
 #include "sim/timing.h"
 
@@ -461,6 +462,36 @@ TEST_F(IstiodTest, EveryDebugPageOfItsListAnswersAndChangesNothing) {
   Run(0s);
   EXPECT_EQ(istiod_->discovery().cache().size(), entries);
   EXPECT_EQ(kernel_.digest().Hex(), digest);
+}
+
+// What a real 1.30.3 answered, with and without meshNetworks and a remote cluster.
+TEST_F(IstiodTest, CollectionsCannotBePrintedWithoutMeshNetworksOrWithARemoteCluster) {
+  const auto krtz = [&](bool remote, bool networks, const char* profile) {
+    istiod_.reset();
+    if (remote) ApplyRemoteSecret();
+    if (networks) {
+      EXPECT_TRUE(clusters_["cluster1"]
+                      ->api()
+                      .Apply({{"apiVersion", "v1"},
+                              {"kind", "ConfigMap"},
+                              {"metadata", {{"name", "istio"}, {"namespace", "istio-system"}}},
+                              {"data", {{"mesh", "{}"}, {"meshNetworks", "networks: {}"}}}})
+                      .ok());
+    }
+    IstiodOptions options;
+    options.profile = *ParseProfile(profile);
+    MakeIstiod(std::move(options));
+    Run(3s);
+    const debug::Reply reply = debug::Page(*istiod_, "/debug/krtz");
+    EXPECT_EQ(reply.content_type == "application/json", reply.status == 500);
+    return fmt::format("{} {}", reply.status, reply.body.substr(reply.body.rfind("json: ") + 6));
+  };
+  EXPECT_EQ(krtz(false, false, "istio-1.30"),
+            "500 error calling MarshalJSON for type meshwatcher.MeshNetworksResource: Marshal called with nil");
+  EXPECT_THAT(krtz(false, true, "istio-1.30"), testing::StartsWith("501 ")) << "it would be printed";
+  EXPECT_EQ(krtz(true, true, "istio-1.30"), "500 unsupported type: chan struct {}");
+  EXPECT_THAT(krtz(true, true, "istio-1.30-graceful-secret-update"), testing::StartsWith("501 "))
+      << "the channel came with the swap";
 }
 
 // istiod: pilot/pkg/model/telemetry.go, applicableTelemetries()
