@@ -377,7 +377,8 @@ void Istiod::Impl::StartControllers() {
   if (config::IngressModeOf(*mesh->mesh()) != config::IngressMode::kOff) {
     ingresses = std::make_unique<config::IngressController>(
         client, host, configs, discovery, [this] { return mesh->mesh(); },
-        config::IngressController::Options{.domain_suffix = options.domain_suffix});
+        config::IngressController::Options{.domain_suffix = options.domain_suffix,
+                                           .names_all_hosts = options.profile.Has(Change::kIngressOfAllHostsNamed)});
     mesh->AddMeshHandler([this] { ingresses->OnMeshConfigChanged(); });
     elections->Join(
         election::kIngressController,

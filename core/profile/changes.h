@@ -172,6 +172,7 @@ enum class Change : uint8_t {
   kRulesMergedByExport,
   kDeltasOfScopes,
   kHostsInSmallLetters,
+  kIngressOfAllHostsNamed,
   kGatewaysConcernClusters,
   kPassthroughTargetPorts,
   kStackdriverGone,

@@ -504,6 +504,10 @@ const std::vector<ProfileRow>& ProfileRows() {
       {Change::kHostsInSmallLetters, "hosts-in-small-letters",
        "hosts of services and VirtualServices are small letters in routes of sidecars, however they are written",
        "1.27", "", ""},
+      {Change::kIngressOfAllHostsNamed, "ingress-of-all-hosts-named",
+       "routes of an Ingress's rules without a host name the VirtualService \"*-NAME-...\" in their metadata; before, "
+       "\"-NAME-...\"",
+       "1.27", "", ""},
       {Change::kGatewaysConcernClusters, "gateways-concern-clusters",
        "a changed Gateway is a push of clusters to gateways, which have those of AUTO_PASSTHROUGH by it", "1.30", "",
        ""},

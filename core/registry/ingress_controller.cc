@@ -147,7 +147,7 @@ void IngressController::Refresh() {
   for (const kube::ObjectRef& ingress : InOrder(ingresses_->List())) {
     if (!IsOwn(*ingress)) continue;
     show(GatewayOfIngress(*ingress, *mesh_()));
-    AddRulesOfIngress(*ingress, options_.domain_suffix, named, &by_host);
+    AddRulesOfIngress(*ingress, options_.domain_suffix, options_.names_all_hosts, named, &by_host);
   }
   for (auto& [host, service] : by_host) show(std::make_shared<const TypedConfig<VirtualService>>(std::move(service)));
 }

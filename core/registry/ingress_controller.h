@@ -28,6 +28,7 @@ class IngressController {
  public:
   struct Options {
     std::string domain_suffix = "cluster.local";
+    bool names_all_hosts = false;  // Change::kIngressOfAllHostsNamed
   };
 
   // All must outlive it. `mesh` gives what holds now.

@@ -131,13 +131,16 @@ GatewayRef GatewayOfIngress(const kube::Object& ingress, const MeshConfig& mesh)
   return out;
 }
 
-void AddRulesOfIngress(const kube::Object& ingress, const std::string& domain_suffix, const NamedPort& named_port,
-                       std::map<std::string, TypedConfig<VirtualService>>* by_host) {
+void AddRulesOfIngress(const kube::Object& ingress, const std::string& domain_suffix, bool names_all_hosts,
+                       const NamedPort& named_port, std::map<std::string, TypedConfig<VirtualService>>* by_host) {
   for (const json& rule : Items(At(ingress.body, {"spec", "rules"}))) {
     if (!At(rule, "http").is_object()) continue;
     std::string host = Text(rule, "host");
-    const std::string prefix = absl::StrReplaceAll(host, {{".", "-"}});
-    if (host.empty()) host = "*";
+    std::string prefix = absl::StrReplaceAll(host, {{".", "-"}});
+    if (host.empty()) {
+      host = "*";
+      if (names_all_hosts) prefix = host;
+    }
     const auto [at, first] = by_host->try_emplace(host);
     TypedConfig<VirtualService>& service = at->second;
     if (first) {

@@ -35,8 +35,9 @@ GatewayRef GatewayOfIngress(const kube::Object& ingress, const MeshConfig& mesh)
 // The number of a Service's port by its name; nothing: there is none.
 using NamedPort =
     std::function<std::optional<int64_t>(const std::string& ns, const std::string& service, const std::string& port)>;
-// Adds the rules of one more Ingress to the VirtualServices by their host.
-void AddRulesOfIngress(const kube::Object& ingress, const std::string& domain_suffix, const NamedPort& named_port,
-                       std::map<std::string, TypedConfig<VirtualService>>* by_host);
+// Adds the rules of one more Ingress to the VirtualServices by their host. `names_all_hosts`: that of no host is called
+// by "*" (istiod: conversion.go, ConvertIngressVirtualService; since 1.27 virtualservices.go, VirtualServices).
+void AddRulesOfIngress(const kube::Object& ingress, const std::string& domain_suffix, bool names_all_hosts,
+                       const NamedPort& named_port, std::map<std::string, TypedConfig<VirtualService>>* by_host);
 
 }  // namespace wavetank::config
