@@ -1,5 +1,11 @@
 #include "core/gen/lds/http_connection_manager.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/base/ip.h"
+#include "core/config/mesh/mesh_networks.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/authz/authz_filters.h"
 #include "core/gen/authz/jwt_filters.h"
@@ -56,35 +62,72 @@ void SetGatewayTopology(const Proxy& proxy, const config::MeshConfig& mesh, HcmP
   }
 }
 
-void SetClientCertDetails(bool whole_certificate, HcmPb& out) {
+void SetClientCertDetails(const ProxyHeaders::Details& of, HcmPb& out) {
   auto* details = out.mutable_set_current_client_cert_details();
-  details->mutable_subject()->set_value(true);
-  details->set_cert(whole_certificate);
-  details->set_uri(true);
-  details->set_dns(true);
+  details->mutable_subject()->set_value(of.subject);
+  details->set_cert(of.cert);
+  details->set_chain(of.chain);
+  details->set_uri(of.uri);
+  details->set_dns(of.dns);
 }
 
-void SetDownstream(const Proxy& proxy, const PushContext& push, ListenerClass listener_class, bool http2, HcmPb& out) {
+void SetServer(const ProxyHeaders& headers, std::string_view usual, HcmPb& out) {
+  out.set_server_name(headers.server.value_or(std::string(usual)));
+  if (headers.server && headers.server->empty()) out.set_server_header_transformation(HcmPb::PASS_THROUGH);
+}
+
+// The ranges of meshNetworks, in order (istiod: util.go, MeshNetworksToEnvoyInternalAddressConfig).
+void SetInternalAddresses(const config::MeshNetworks& networks, HcmPb& out) {
+  std::vector<std::pair<IpAddress, uint32_t>> ranges;
+  for (const auto& [name, network] : networks.networks) {
+    for (const config::MeshNetworks::Endpoint& endpoint : network.endpoints) {
+      const std::optional<CidrRange> range = ParseCidrRange(endpoint.from_cidr);
+      if (!range || !endpoint.from_registry.empty()) continue;
+      if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(range->address_prefix); ip.ok())
+        ranges.emplace_back(*ip, range->prefix_len);
+    }
+  }
+  std::sort(ranges.begin(), ranges.end());
+  for (const auto& [ip, length] : ranges) {
+    auto* range = out.mutable_internal_address_config()->add_cidr_ranges();
+    range->set_address_prefix(ip.ToString());
+    range->mutable_prefix_len()->set_value(length);
+  }
+}
+
+void SetDownstream(const Proxy& proxy, const PushContext& push, const ProxyHeaders& headers,
+                   ListenerClass listener_class, bool http2, HcmPb& out) {
   switch (listener_class) {
     case ListenerClass::kSidecarOutbound:
+      SetServer(headers, "", out);
       break;
-    case ListenerClass::kSidecarInbound:
-      out.set_forward_client_cert_details(HcmPb::APPEND_FORWARD);
-      SetClientCertDetails(false, out);
-      out.set_server_name(std::string(kEnvoyServerName));
+    case ListenerClass::kSidecarInbound: {
+      HcmPb::ForwardClientCertDetails forwarded;
+      const bool said = HcmPb::ForwardClientCertDetails_Parse(headers.forwarded_client_cert, &forwarded);
+      out.set_forward_client_cert_details(said ? forwarded : HcmPb::APPEND_FORWARD);
+      SetClientCertDetails(headers.details, out);
+      SetServer(headers, kEnvoyServerName, out);
       if (http2) out.mutable_http2_protocol_options();
       break;
+    }
     case ListenerClass::kGateway:
       SetGatewayTopology(proxy, push.mesh(), out);
-      SetClientCertDetails(true, out);
-      out.set_server_name(std::string(kEnvoyServerName));
+      if (const auto forwards = out.forward_client_cert_details(); forwards == HcmPb::APPEND_FORWARD ||
+                                                                   forwards == HcmPb::SANITIZE_SET ||
+                                                                   !push.profile().Has(Change::kCertDetailsIfForwarded))
+        SetClientCertDetails({.cert = true}, out);
+      SetServer(headers, kEnvoyServerName, out);
       out.mutable_http_protocol_options();
       break;
   }
+  if (!headers.request_id) out.mutable_generate_request_id()->set_value(false);
+  out.set_append_x_forwarded_port(headers.forwarded_port);
   if (AcceptsHttp10(proxy, push)) out.mutable_http_protocol_options()->set_accept_http_10(true);
   const bool remote = listener_class == ListenerClass::kGateway ||
                       (listener_class == ListenerClass::kSidecarOutbound && push.env().features.sidecar_remote_address);
   out.mutable_use_remote_address()->set_value(remote);
+  if (remote && push.env().networks != nullptr && push.profile().Has(Change::kInternalAddressesOfNetworks))
+    SetInternalAddresses(*push.env().networks, out);
 }
 
 const std::string& FromAds() {
@@ -122,7 +165,10 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracin
   const Features& features = push_.env().features;
   const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
   // Before anything that may reject a request, so that rejections are attributed too.
-  if (istio) add(HttpMetadataExchange(proxy_, push_, listener_class == ListenerClass::kSidecarInbound));
+  const ExchangeSide side = listener_class == ListenerClass::kSidecarInbound ? ExchangeSide::kInbound
+                            : headers_.exchange_outside || absolute_urls     ? ExchangeSide::kOutbound
+                                                                             : ExchangeSide::kOutboundWithin;
+  if (istio) add(HttpMetadataExchange(proxy_, push_, side));
   if (inbound_or_gateway) w.Append(authz_.CustomHttp());
   w.Append(wasm_.Of(wasm, Phase::kAuthn));
   if (inbound_or_gateway) {
@@ -140,7 +186,7 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracin
   add(HttpCors());
   w.Append(telemetry_.HttpFilters(listener_class));
   if (!dns_cache.empty()) add(HttpDynamicForward(dns_cache));
-  add(tracing.start_child_span ? HttpRouterWithChildSpans() : HttpRouter());
+  add(HttpRouter({.child_spans = tracing.start_child_span, .debug_headers = headers_.debug_headers}));
 }
 
 std::string HttpConnectionManagers::Common(const Kind& kind) {
@@ -153,7 +199,7 @@ std::string HttpConnectionManagers::Common(const Kind& kind) {
     SetDuration(*idle, out.mutable_common_http_protocol_options()->mutable_idle_timeout());
   }
   out.mutable_stream_idle_timeout();
-  SetDownstream(proxy_, push_, listener_class, http2, out);
+  SetDownstream(proxy_, push_, headers_, listener_class, http2, out);
   out.set_proxy_100_continue(push_.profile().Has(Change::kProxies100Continue));
   if (absolute_urls) out.mutable_http_protocol_options()->mutable_allow_absolute_url()->set_value(true);
   std::string bytes;

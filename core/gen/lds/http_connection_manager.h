@@ -10,6 +10,7 @@
 
 #include "core/gen/extensions/wasm_filters.h"
 #include "core/gen/view/listener_types.h"
+#include "core/gen/view/proxy_headers.h"
 #include "core/model/proxy.h"
 
 namespace wavetank::pilot {
@@ -36,7 +37,12 @@ class HttpConnectionManagers {
  public:
   // All must outlive the object.
   HttpConnectionManagers(const Proxy& proxy, const PushContext& push, AuthzFilters& authz, ProxyTelemetry& telemetry)
-      : proxy_(proxy), push_(push), authz_(authz), telemetry_(telemetry), wasm_(proxy, push) {}
+      : proxy_(proxy),
+        push_(push),
+        authz_(authz),
+        telemetry_(telemetry),
+        wasm_(proxy, push),
+        headers_(ProxyHeadersOf(proxy, push)) {}
 
   // An encoded FilterChain.filters field. `port`: what WasmPlugins choose by, the listener's or, inbound, the target's.
   std::string Filter(const HttpOptions& options, int port, std::string_view default_stat_prefix);
@@ -52,6 +58,7 @@ class HttpConnectionManagers {
   AuthzFilters& authz_;
   ProxyTelemetry& telemetry_;
   WasmFilters wasm_;
+  const ProxyHeaders headers_;
   std::optional<std::string> jwt_;  // made when first asked for
   std::map<Kind, std::string> common_;
 };

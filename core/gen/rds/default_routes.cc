@@ -183,7 +183,7 @@ std::string DefaultOutboundRoute(std::string_view hostname, int port, std::strin
   return out;
 }
 
-std::string PassthroughVirtualHost(std::string_view cluster) {
+std::string PassthroughVirtualHost(std::string_view cluster, const ProxyHeaders& headers) {
   return wire::Encode([&](wire::Writer& w) {
     w.Bytes(HostPb::kNameFieldNumber, "allow_any");
     w.Bytes(HostPb::kDomainsFieldNumber, "*");
@@ -194,13 +194,14 @@ std::string PassthroughVirtualHost(std::string_view cluster) {
         w.Bytes(ActionPb::kClusterFieldNumber, cluster);
         w.Duration(ActionPb::kTimeoutFieldNumber, 0);
         w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, 0);
+        if (headers.forwarded_host) w.Bool(ActionPb::kAppendXForwardedHostFieldNumber, true);
       });
     });
-    w.Bool(HostPb::kIncludeRequestAttemptCountFieldNumber, true);
+    if (headers.attempt_count) w.Bool(HostPb::kIncludeRequestAttemptCountFieldNumber, true);
   });
 }
 
-std::string BlackHoleVirtualHost() {
+std::string BlackHoleVirtualHost(const ProxyHeaders& headers) {
   return wire::Encode([&](wire::Writer& w) {
     w.Bytes(HostPb::kNameFieldNumber, "block_all");
     w.Bytes(HostPb::kDomainsFieldNumber, "*");
@@ -210,7 +211,7 @@ std::string BlackHoleVirtualHost() {
       w.Message(RoutePb::kDirectResponseFieldNumber,
                 [&] { w.Varint(route_v3::DirectResponseAction::kStatusFieldNumber, 502); });
     });
-    w.Bool(HostPb::kIncludeRequestAttemptCountFieldNumber, true);
+    if (headers.attempt_count) w.Bool(HostPb::kIncludeRequestAttemptCountFieldNumber, true);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/config/kinds/virtual_service.h"
+#include "core/gen/view/proxy_headers.h"
 
 namespace wavetank::pilot {
 
@@ -23,8 +24,8 @@ std::string DefaultOutboundRoute(std::string_view hostname, int port, std::strin
                                  std::string_view hash_policy, Duration timeout);
 
 // What unknown hosts get: through ("allow_any", to `cluster`), or a 502 ("block_all").
-std::string PassthroughVirtualHost(std::string_view cluster);
-std::string BlackHoleVirtualHost();
+std::string PassthroughVirtualHost(std::string_view cluster, const ProxyHeaders& headers);
+std::string BlackHoleVirtualHost(const ProxyHeaders& headers);
 
 // Encoded RetryPolicy; empty: none. Without a policy istiod's default holds. `same_host`: the destination is chosen by
 // a hash, which a retry keeps to, too. istiod: route/retry/retry.go.

@@ -28,7 +28,10 @@ using Rule = config::TypedConfig<config::VirtualService>;
 class GatewayRoutes {
  public:
   GatewayRoutes(const Proxy& proxy, const PushContext& push)
-      : proxy_(proxy), push_(push), retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy, push)) {}
+      : proxy_(proxy),
+        push_(push),
+        headers_(ProxyHeadersOf(proxy, push)),
+        retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy, push)) {}
 
   // `encoded` is emptied first.
   void Encode(const std::string& route_name, std::string* encoded) {
@@ -53,7 +56,7 @@ class GatewayRoutes {
         if (!std::is_partitioned(routes.begin(), routes.end(), is_first)) {
           std::stable_partition(routes.begin(), routes.end(), is_first);
         }
-        out.Add({host.name, host.domains, routes, hosts_[host.host].require_tls});
+        out.Add({host.name, host.domains, routes, hosts_[host.host].require_tls, headers_.attempt_count});
       }
     }
     out.Finish();
@@ -135,7 +138,7 @@ class GatewayRoutes {
     const auto [at, added] = rules_.try_emplace(absl::string_view(gateway.data(), gateway.size()));
     if (added) {
       for (config::VirtualServiceRef& rule : push_.VirtualServicesForGateway(proxy_.config_namespace, gateway)) {
-        at->second.push_back({std::move(rule)});
+        at->second.emplace_back().rule = std::move(rule);
       }
     }
     return at->second;
@@ -259,6 +262,7 @@ class GatewayRoutes {
 
   const Proxy& proxy_;
   const PushContext& push_;
+  const ProxyHeaders headers_;
   const std::string retry_policy_;
   absl::flat_hash_map<absl::string_view, RulesAtGateway> rules_;  // by gateway's name, which its servers share
   size_t configuration_ = 0;                                      // counts them

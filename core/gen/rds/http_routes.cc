@@ -570,7 +570,11 @@ class Translator {
       } else {
         w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, timeout);
       }
-      if (in.rewrite) WriteRewrite(*in.rewrite, in, w);
+      if (in.rewrite) {
+        WriteRewrite(*in.rewrite, in, w);
+        if (ProxyHeadersOf(scope_.proxy, scope_.push).forwarded_host)
+          w.Bool(ActionPb::kAppendXForwardedHostFieldNumber, true);
+      }
       w.NonEmpty(ActionPb::kHostRewriteLiteralFieldNumber, authority);
     });
   }

@@ -191,6 +191,7 @@ class HostBuilder {
         // gRPC clients match a whole Host header, port included. istiod: SidecarIgnorePort.
         ignores_port_(inputs.listen_port != 0 && !IsProxylessGrpc(proxy) && push.env().features.ignores_ports),
         retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy, push)),
+        attempt_count_(ProxyHeadersOf(proxy, push).attempt_count),
         by_place_(inputs.services.size()) {
     for (const auto& [host, routed] : inputs.services) by_place_[routed.place] = &routed;
   }
@@ -325,6 +326,7 @@ class HostBuilder {
     if (!names_.emplace(hostname, group.port).second) return;  // Envoy refuses two of one name
     VirtualHost host;
     host.name = JoinHostPort(hostname, group.port);
+    host.include_attempt_count = attempt_count_;
     std::vector<std::string> short_names;
     if (routed == nullptr) {
       host.domains = {InBrackets(hostname)};
@@ -400,6 +402,7 @@ class HostBuilder {
   const Inputs& inputs_;
   const bool ignores_port_;
   const std::string retry_policy_;
+  const bool attempt_count_;
   // The first to claim a domain has it. istiod asks a Go map for the order: of few services (eight, in one bucket)
   // their own order, begun anywhere, which most often gives the domain to the first; of more any order.
   std::vector<const RoutedService*> by_place_;
@@ -431,6 +434,7 @@ SidecarRoutes::SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCac
                              SharedRoutes* shared, const EnvoyPatches* patches)
     : proxy_(proxy),
       push_(push),
+      headers_(ProxyHeadersOf(proxy, push)),
       cache_(cache),
       push_start_(push_start),
       shared_(shared),
@@ -582,8 +586,9 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
     SortByName(out.virtual_hosts);
   } else {
     out.shared_hosts = hosts;
-    out.last_virtual_host =
-        IsAllowAnyOutbound(proxy_) ? PassthroughVirtualHost(OutboundCatchAllCluster(proxy_)) : BlackHoleVirtualHost();
+    out.last_virtual_host = IsAllowAnyOutbound(proxy_)
+                                ? PassthroughVirtualHost(OutboundCatchAllCluster(proxy_), headers_)
+                                : BlackHoleVirtualHost(headers_);
   }
   Resource resource = patches_ == nullptr ? encode() : Patched(out, *hosts, wanted_port, known_hosts);
   if (question.cache_key.empty()) return resource;

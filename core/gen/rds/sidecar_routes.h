@@ -14,6 +14,7 @@
 #include "core/gen/rds/patch_routes.h"
 #include "core/gen/rds/route_cache.h"
 #include "core/gen/rds/virtual_hosts.h"
+#include "core/gen/view/proxy_headers.h"
 #include "core/push/sidecar_scope.h"
 #include "core/xds/generator.h"
 
@@ -69,6 +70,7 @@ class SidecarRoutes {
 
   const Proxy& proxy_;
   const PushContext& push_;
+  const ProxyHeaders headers_;
   XdsCache* cache_;
   Time push_start_;
   SharedRoutes* shared_;

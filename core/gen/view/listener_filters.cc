@@ -1,5 +1,7 @@
 #include "core/gen/view/listener_filters.h"
 
+#include <array>
+
 #include "core/envoyapi/any.h"
 #include "core/gen/wire/wire.h"
 #include "envoy/config/listener/v3/listener_components.pb.h"
@@ -192,13 +194,18 @@ const std::string& HttpRouter() {
 // The field is deprecated in today's Envoy API, and has no other name in that of 1.18.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-const std::string& HttpRouterWithChildSpans() {
-  static const auto& bytes = *[] {
-    ext::filters::http::router::v3::Router router;
-    router.set_start_child_span(true);
-    return MakeHttpFilter("envoy.filters.http.router", router);
+const std::string& HttpRouter(const RouterOptions& options) {
+  static const auto& all = *[] {
+    auto* const out = new std::array<const std::string*, 4>();
+    for (size_t i = 0; i < out->size(); ++i) {
+      ext::filters::http::router::v3::Router router;
+      router.set_start_child_span((i & 1) != 0);
+      router.set_suppress_envoy_headers((i & 2) != 0);
+      (*out)[i] = MakeHttpFilter("envoy.filters.http.router", router);
+    }
+    return out;
   }();
-  return bytes;
+  return *all[(options.child_spans ? 1 : 0) + (options.debug_headers ? 0 : 2)];
 }
 #pragma GCC diagnostic pop
 

@@ -50,11 +50,17 @@ void AddMethods(const std::string& field, std::initializer_list<const char*> met
   }
 }
 
-const std::string* MakePeerMetadataFilter(const std::string& side) {
+const std::string* MakePeerMetadataFilter(const std::string& side, bool within = false) {
   TypedStruct config;
   config.set_type_url("type.googleapis.com/io.istio.http.peer_metadata.Config");
   AddMethods(side + "_discovery", {"istio_headers", "workload_discovery"}, config);
   AddMethods(side + "_propagation", {"istio_headers"}, config);
+  if (within) {
+    auto& propagation = (*config.mutable_value()->mutable_fields())[side + "_propagation"];
+    auto* method = propagation.mutable_list_value()->mutable_values(0)->mutable_struct_value();
+    auto* headers = (*method->mutable_fields())["istio_headers"].mutable_struct_value();
+    (*headers->mutable_fields())["skip_external_clusters"].set_bool_value(true);
+  }
   return MakeHttpFilter(config);
 }
 
@@ -78,12 +84,14 @@ const std::string& MetadataExchangeFilter(const PushContext& push) {
   return push.profile().Has(Change::kMetadataDiscovery) ? *kDiscovery : *kPlain;
 }
 
-const std::string& HttpMetadataExchange(const Proxy& proxy, const PushContext& push, bool inbound) {
+const std::string& HttpMetadataExchange(const Proxy& proxy, const PushContext& push, ExchangeSide side) {
   static const std::string* const kWasm = MakeWasmFilter();
   static const std::string* const kInbound = MakePeerMetadataFilter("downstream");
   static const std::string* const kOutbound = MakePeerMetadataFilter("upstream");
   if (!DoneFor(proxy, push.profile(), Change::kPeerMetadataFilter)) return *kWasm;
-  return inbound ? *kInbound : *kOutbound;
+  static const std::string* const kWithin = MakePeerMetadataFilter("upstream", true);
+  if (side == ExchangeSide::kOutboundWithin) return *kWithin;
+  return side == ExchangeSide::kInbound ? *kInbound : *kOutbound;
 }
 
 }  // namespace wavetank::pilot

@@ -20,6 +20,7 @@ google::protobuf::Any MetadataExchangeConfig(bool discovery);
 const std::string& MetadataExchangeFilter(const PushContext& push);
 
 // The HttpFilter message of a listener that takes (`inbound`) or makes connections.
-const std::string& HttpMetadataExchange(const Proxy& proxy, const PushContext& push, bool inbound);
+enum class ExchangeSide { kInbound, kOutbound, kOutboundWithin };  // the last tells nothing to clusters outside
+const std::string& HttpMetadataExchange(const Proxy& proxy, const PushContext& push, ExchangeSide side);
 
 }  // namespace wavetank::pilot

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/config/mesh/mesh_config.h"
+#include "core/config/mesh/mesh_networks.h"
 #include "core/config/store/store.h"
 #include "core/model/endpoint_index.h"
 #include "core/profile/profile.h"
@@ -24,6 +25,7 @@ struct GenWorld {
   config::MeshConfig mesh = *config::DefaultMeshConfig();
   Profile profile;
   std::vector<NetworkGateway> gateways;
+  std::shared_ptr<const config::MeshNetworks> networks;
 
   static std::string Host(const std::string& name, const std::string& ns = "shop") {
     return name + "." + ns + ".svc.cluster.local";
@@ -133,6 +135,7 @@ struct GenWorld {
     env.configs = &configs;
     env.endpoints = &endpoints;
     env.mesh = std::make_shared<const config::MeshConfig>(mesh);
+    env.networks = networks;
     env.gateways = MakeNetworkGateways(gateways, !gateways.empty());
     env.profile = &profile;
     env.cluster_id = ClusterId("c1");

@@ -202,6 +202,36 @@ TEST_F(LdsGateway, PoliciesOfConnectionsStandBeforeWhatMeasuresThemSince120) {
   EXPECT_THAT(names(), ElementsAre("envoy.filters.network.rbac", "istio.stats", "envoy.filters.network.tcp_proxy"));
 }
 
+// istiod: gateway.go, buildGatewayConnectionManager; listener_builder.go, buildHTTPConnectionManager.
+TEST_F(LdsGateway, WhatItTellsAndBelievesOfClientsFollowsFromTheMesh) {
+  AddGateway({Server("http", 80, "HTTP", {"*"})});
+  const auto manager = [&] {
+    HttpConnectionManager out;
+    const Listener listener = Generate().at(0);
+    const auto& filters = listener.filter_chains(0).filters();
+    EXPECT_TRUE(filters.at(filters.size() - 1).typed_config().UnpackTo(&out));
+    return out;
+  };
+  world_.mesh = **config::ApplyMeshConfigDefaults(
+      "defaultConfig: {gatewayTopology: {forwardClientCertDetails: FORWARD_ONLY}, proxyHeaders: {server: {value: "
+      "me}}}");
+  EXPECT_TRUE(manager().has_set_current_client_cert_details());
+  EXPECT_EQ(manager().server_name(), "istio-envoy") << "of releases before 1.20";
+  for (const Change change : {Change::kProxyHeaders, Change::kCertDetailsIfForwarded}) world_.profile.Set(change);
+  EXPECT_FALSE(manager().has_set_current_client_cert_details()) << "nothing is added to what is forwarded alone";
+  EXPECT_EQ(manager().server_name(), "me");
+  world_.networks = std::make_shared<const config::MeshNetworks>(*config::ParseMeshNetworks(
+      "networks: {n2: {endpoints: [{fromCidr: 10.2.0.0/16}, {fromRegistry: c2}]}, n1: {endpoints: [{fromCidr: "
+      "10.10.0.0/16}, {fromCidr: 10.1.0.0/16}]}}"));
+  EXPECT_FALSE(manager().has_internal_address_config());
+  world_.profile.Set(Change::kInternalAddressesOfNetworks);
+  std::vector<std::string> ranges;
+  const HttpConnectionManager with_ranges = manager();
+  for (const auto& range : with_ranges.internal_address_config().cidr_ranges())
+    ranges.push_back(range.address_prefix() + "/" + std::to_string(range.prefix_len().value()));
+  EXPECT_THAT(ranges, ElementsAre("10.1.0.0/16", "10.2.0.0/16", "10.10.0.0/16"));
+}
+
 TEST_F(LdsGateway, PassthroughServerRoutesBySniAndTakesEachNameOnce) {
   world_.AddService("web");
   AddGateway({Server("tls", 8443, "TLS", {"*"}, ServerTlsMode::kPassthrough)});

@@ -62,6 +62,34 @@ TEST_F(LdsOutbound, AnAliasHasNoListenerAndIsMatchedByItsNameInTheOneOfItsTarget
   EXPECT_THAT(names, ::testing::IsSupersetOf({GenWorld::Host("web"), GenWorld::Host("old")}));
 }
 
+// istiod: proxy_headers.go, GetProxyHeaders. As a real 1.30.3 wrote them.
+TEST_F(LdsOutbound, ProxyHeadersSayWhatAProxyAddsToMessages) {
+  Add("a", Protocol::kHttp, 80, "240.0.0.1");
+  world_.mesh = **config::ApplyMeshConfigDefaults(
+      "defaultConfig: {proxyHeaders: {server: {disabled: true}, requestId: {disabled: true}, envoyDebugHeaders: "
+      "{disabled: true}, metadataExchangeHeaders: {mode: IN_MESH}, xForwardedPort: {enabled: true}}}");
+  const auto manager = [&] {
+    HttpConnectionManager out;
+    const Listener listener = Generate().at("0.0.0.0_80");
+    const auto& filters = listener.filter_chains(0).filters();
+    EXPECT_TRUE(filters.at(filters.size() - 1).typed_config().UnpackTo(&out));
+    return out;
+  };
+  EXPECT_FALSE(manager().has_generate_request_id()) << "of releases before 1.20";
+  for (const Change change : {Change::kProxyHeaders, Change::kPeerMetadataFilter}) world_.profile.Set(change);
+  const HttpConnectionManager out = manager();
+  EXPECT_FALSE(out.generate_request_id().value());
+  EXPECT_TRUE(out.has_generate_request_id());
+  EXPECT_EQ(out.server_header_transformation(), HttpConnectionManager::PASS_THROUGH);
+  EXPECT_THAT(out.http_filters(0).typed_config().value(), ::testing::HasSubstr("skip_external_clusters"));
+  EXPECT_THAT(out.http_filters(out.http_filters_size() - 1).typed_config().value(),
+              ::testing::Not(::testing::IsEmpty()))
+      << "the router's own headers are left out";
+  EXPECT_FALSE(out.append_x_forwarded_port());
+  world_.profile.Set(Change::kForwardedHostAndPort);
+  EXPECT_TRUE(manager().append_x_forwarded_port());
+}
+
 TEST_F(LdsOutbound, HttpServicesOfAPortShareOneWildcardListener) {
   Add("a", Protocol::kHttp, 80, "240.0.0.1");
   Add("b", Protocol::kGrpc, 80, "240.0.0.2");

@@ -696,6 +696,25 @@ TEST_F(Rds, AGatewayApiRouteOfAThirdNamespaceHoldsForAllOrByProfileForItsOwnClie
   EXPECT_EQ(cluster(), "outbound|80|own|web.other.svc.cluster.local");
 }
 
+// istiod: httproute.go, buildCatchAllVirtualHost; route.go, applyHTTPRouteDestination.
+TEST_F(Rds, AttemptsAreCountedAndRewrittenHostsToldOnAsProxyHeadersSay) {
+  world_.AddService("web");
+  config::VirtualService rule = To("elsewhere.example");
+  rule.http[0].route[0].destination = {GenWorld::Host("web"), "", 80};
+  rule.http[0].rewrite.emplace().authority = "other.example";
+  AddVirtualService(rule);
+  world_.mesh = **config::ApplyMeshConfigDefaults(
+      "defaultConfig: {proxyHeaders: {attemptCount: {disabled: true}, xForwardedHost: {enabled: true}}}");
+  EXPECT_TRUE(Find(Generate("80"), "elsewhere.example:80").include_request_attempt_count());
+  Since({Change::kProxyHeaders});
+  const Routes counted = Generate("80");
+  for (const auto& host : counted.virtual_hosts()) EXPECT_FALSE(host.include_request_attempt_count()) << host.name();
+  EXPECT_FALSE(Find(counted, "elsewhere.example:80").routes(0).route().append_x_forwarded_host());
+  Since({Change::kForwardedHostAndPort});
+  EXPECT_TRUE(Find(Generate("80"), "elsewhere.example:80").routes(0).route().append_x_forwarded_host());
+  EXPECT_TRUE(Find(Generate("80"), "allow_any").routes(0).route().append_x_forwarded_host());
+}
+
 TEST_F(Rds, HostsAreSmallLettersByProfile) {
   world_.AddService("web")->hostname = "Web.example";
   config::VirtualService rule = To("WEB.Example");
