@@ -178,6 +178,7 @@ enum class Change : uint8_t {
   kForwardedHostAndPort,
   kCertDetailsIfForwarded,
   kInternalAddressesOfNetworks,
+  kDefaultExportsNameNamespaces,
   kGatewaysConcernClusters,
   kPassthroughTargetPorts,
   kStackdriverGone,

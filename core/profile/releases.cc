@@ -521,6 +521,10 @@ const std::vector<ProfileRow>& ProfileRows() {
        "", ""},
       {Change::kInternalAddressesOfNetworks, "internal-addresses-of-networks",
        "gateways take the ranges of meshNetworks (fromCidr) for addresses within", "1.24", "", ""},
+      {Change::kDefaultExportsNameNamespaces, "default-exports-name-namespaces",
+       "defaultVirtualServiceExportTo may name namespaces, or nobody (~); before, what was neither . nor * showed a "
+       "VirtualService to nobody",
+       "1.30.3", "", ""},
       {Change::kGatewaysConcernClusters, "gateways-concern-clusters",
        "a changed Gateway is a push of clusters to gateways, which have those of AUTO_PASSTHROUGH by it", "1.30", "",
        ""},

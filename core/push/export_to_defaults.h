@@ -12,6 +12,8 @@ namespace wavetank::pilot {
 // What holds where nothing is said. An empty list in the mesh config means public.
 struct ExportToDefaults {
   ExportTo service, virtual_service, destination_rule;
+  // Of VirtualServices: not "." and "*" alone, and "*" before "." (Change::kDefaultExportsNameNamespaces).
+  bool virtual_services_as_said = false;
   friend bool operator==(const ExportToDefaults&, const ExportToDefaults&) = default;
 
   static ExportToDefaults Of(const config::MeshConfig& mesh) {

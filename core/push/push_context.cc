@@ -112,6 +112,7 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
   if (env.profile != nullptr) now.profile = *env.profile;
   const config::MeshConfig& mesh = *now.env.mesh;
   now.defaults = ExportToDefaults::Of(mesh);
+  now.defaults.virtual_services_as_said = now.profile.Has(Change::kDefaultExportsNameNamespaces);
   static const config::ConfigStore* const no_configs = new config::ConfigStore();
   const config::ConfigStore& configs = env.configs == nullptr ? *no_configs : *env.configs;
 

@@ -150,7 +150,8 @@ void VirtualServiceIndex::Add(const config::VirtualServiceRef& vs, const ExportT
     for (const std::string& gateway : vs->spec.gateways) index[gateway].push_back(vs);
   };
   const std::string& ns = vs->meta.ns;
-  if (vs->spec.export_to.empty()) {
+  const bool silent = vs->spec.export_to.empty();
+  if (silent && !defaults.virtual_services_as_said) {
     if (defaults.virtual_service.is_private) {
       bind(private_by_namespace_[ns]);
     } else if (defaults.virtual_service.is_public) {
@@ -158,12 +159,13 @@ void VirtualServiceIndex::Add(const config::VirtualServiceRef& vs, const ExportT
     }
     return;
   }
-  const ExportTo to = ParseExportTo(vs->spec.export_to);
+  const ExportTo to = silent ? defaults.virtual_service : ParseExportTo(vs->spec.export_to);
   if (to.is_public) {
     bind(public_by_gateway_);
   } else if (!to.is_none) {
     if (to.is_private) bind(private_by_namespace_[ns]);
     for (const std::string& target : to.namespaces) {
+      if (target == ns && to.is_private && silent) continue;  // it is there already
       bind(target == ns ? private_by_namespace_[ns] : exported_to_namespace_[target]);
     }
   }

@@ -39,6 +39,26 @@ TEST_F(VirtualServicesTest, ExportToDecidesWhoSeesThem) {
   EXPECT_THAT(ConfigNames(push->VirtualServicesForGateway("y", "mesh")), ElementsAre("ns/all"));
 }
 
+// istiod: push_context.go, initVirtualServices. A real 1.30.3 gave the route to the namespace that the mesh names.
+TEST_F(VirtualServicesTest, ADefaultExportThatNamesNamespacesCountsSince1303) {
+  Put("VirtualService", "ns", "silent", "hosts: [a]");
+  Put("VirtualService", "ns", "said", "hosts: [a]\nexportTo: [\".\"]");
+  Profile profile;
+  env.profile = &profile;
+  const auto seen = [&](const char* defaults, const char* from) {
+    Mesh(defaults);
+    return ConfigNames(Push()->VirtualServicesForGateway(from, "mesh"));
+  };
+  EXPECT_THAT(seen("defaultVirtualServiceExportTo: [x]", "x"), ElementsAre());
+  profile.Set(Change::kDefaultExportsNameNamespaces);
+  EXPECT_THAT(seen("defaultVirtualServiceExportTo: [x]", "x"), ElementsAre("ns/silent"));
+  EXPECT_THAT(seen("defaultVirtualServiceExportTo: [x]", "ns"), ElementsAre("ns/said"));
+  EXPECT_THAT(seen("defaultVirtualServiceExportTo: [\".\", ns]", "ns"), ElementsAre("ns/said", "ns/silent"))
+      << "its own namespace, once";
+  EXPECT_THAT(seen("defaultVirtualServiceExportTo: [\"~\"]", "ns"), ElementsAre("ns/said"));
+  EXPECT_THAT(seen("{}", "x"), ElementsAre("ns/silent"));
+}
+
 // istiod: push_context.go, VirtualServicesForGateway ("consumer override"); virtualservice.go, SelectVirtualServices.
 TEST_F(VirtualServicesTest, OwnRoutesOfTheGatewayApiComeFirstForSidecarsWithASidecarSince124) {
   AddService("a", "b");
