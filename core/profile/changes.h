@@ -179,6 +179,7 @@ enum class Change : uint8_t {
   kCertDetailsIfForwarded,
   kInternalAddressesOfNetworks,
   kDefaultExportsNameNamespaces,
+  kInstancesOfIndex,
   kGatewaysConcernClusters,
   kPassthroughTargetPorts,
   kStackdriverGone,

@@ -525,6 +525,10 @@ const std::vector<ProfileRow>& ProfileRows() {
        "defaultVirtualServiceExportTo may name namespaces, or nobody (~); before, what was neither . nor * showed a "
        "VirtualService to nobody",
        "1.30.3", "", ""},
+      {Change::kInstancesOfIndex, "instances-of-index",
+       "listeners of headless Services' pods, and clusters and name tables with endpoints, follow from the index that "
+       "endpoints are pushed from, not from the registries: what a swap of registries loses there is lost here, too",
+       "1.20", "", ""},
       {Change::kGatewaysConcernClusters, "gateways-concern-clusters",
        "a changed Gateway is a push of clusters to gateways, which have those of AUTO_PASSTHROUGH by it", "1.30", "",
        ""},

@@ -46,6 +46,7 @@ std::vector<std::string> ExpandWithTrustDomains(const std::set<std::string>& ide
 ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defaults,
                            const std::vector<std::string>& trust_aliases)
     : discovery_(env.discovery),
+      index_(env.profile != nullptr && env.profile->Has(Change::kInstancesOfIndex) ? env.endpoints : nullptr),
       oldest_stays_(env.profile != nullptr && env.profile->Has(Change::kOldestServiceStays)) {
   if (discovery_ == nullptr) return;
   std::vector<ServiceRef> services = discovery_->Services();
@@ -92,7 +93,7 @@ ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defau
       // istiod takes the instances of every port here. Those of a service that the client balances are read only when
       // a DestinationRule makes it a pass-through one; they are taken at that time.
       if (service->resolution != Resolution::kClientSideLb) {
-        instances_[service.get()][port.port] = discovery_->InstancesByPort(*service, port.port);
+        instances_[service.get()][port.port] = InstancesOf(service, port.port);
       }
     }
 
@@ -200,43 +201,61 @@ const std::map<std::string, ServiceRef, std::less<>>* ServiceIndex::ByNamespace(
   return it == by_hostname_.end() ? nullptr : &it->second;
 }
 
-const Service* ServiceIndex::Find(std::string_view hostname, std::string_view ns) const {
+ServiceRef ServiceIndex::Find(std::string_view hostname, std::string_view ns) const {
   const auto* by_namespace = ByNamespace(hostname);
   if (by_namespace == nullptr) return nullptr;
   const auto it = by_namespace->find(ns);
-  return it == by_namespace->end() ? nullptr : it->second.get();
+  return it == by_namespace->end() ? nullptr : it->second;
 }
 
-const Service* ServiceIndex::LatestWith(std::string_view hostname, std::string_view ns,
-                                        absl::FunctionRef<bool(const Service&)> has_port) const {
-  const Service* known = Find(hostname, ns);
-  const auto several = known == nullptr ? several_.end() : several_.find(known);
+ServiceRef ServiceIndex::LatestWith(std::string_view hostname, std::string_view ns,
+                                    absl::FunctionRef<bool(const Service&)> has_port) const {
+  const ServiceRef known = Find(hostname, ns);
+  const auto several = known == nullptr ? several_.end() : several_.find(known.get());
   if (several == several_.end()) return known == nullptr || has_port(*known) ? known : nullptr;
   const auto found =
       std::find_if(several->second.begin(), several->second.end(), [&](const ServiceRef& s) { return has_port(*s); });
-  return found == several->second.end() ? nullptr : found->get();
+  return found == several->second.end() ? nullptr : *found;
 }
 
 const std::vector<ServiceInstance>& ServiceIndex::Instances(const Service& service, int port) const {
   static const std::vector<ServiceInstance>* const none = new std::vector<ServiceInstance>();
-  const Service* known = LatestWith(service.hostname, service.attributes.ns,
-                                    [&](const Service& s) { return s.FindPort(port) != nullptr; });
+  const ServiceRef known = LatestWith(service.hostname, service.attributes.ns,
+                                      [&](const Service& s) { return s.FindPort(port) != nullptr; });
   if (known == nullptr) return *none;
-  Instances_& by_port = instances_[known];
+  Instances_& by_port = instances_[known.get()];
   if (const auto it = by_port.find(port); it != by_port.end()) return it->second;
-  return by_port[port] = discovery_->InstancesByPort(*known, port);
+  return by_port[port] = InstancesOf(known, port);
+}
+
+// istiod: push_context.go, initServiceRegistry; endpointshards.go, CopyEndpoints: before 1.20 env.InstancesByPort. The
+// order of shards is a Go map's there.
+std::vector<ServiceInstance> ServiceIndex::InstancesOf(const ServiceRef& service, int port) const {
+  if (index_ == nullptr) return discovery_->InstancesByPort(*service, port);
+  std::vector<ServiceInstance> out;
+  const EndpointShards* const shards = index_->Find(service->hostname, service->attributes.ns);
+  const Port* const wanted = service->FindPort(port);
+  if (shards == nullptr || wanted == nullptr) return out;
+  for (const auto& [key, list] : shards->shards) {
+    for (const IstioEndpoint& endpoint : *list) {
+      const int entry_port = endpoint.p().entry_port;
+      if (entry_port != 0 ? entry_port == port : endpoint.p().service_port_name == wanted->name)
+        out.push_back({service, *wanted, endpoint});
+    }
+  }
+  return out;
 }
 
 const std::vector<std::string>& ServiceIndex::ServiceAccounts(std::string_view hostname, std::string_view ns,
                                                               int port) const {
   static const std::vector<std::string>* const none = new std::vector<std::string>();
   // Since the oldest stays, accounts are kept by host and namespace alone.
-  const Service* known = LatestWith(hostname, ns, [&](const Service& s) {
+  const ServiceRef known = LatestWith(hostname, ns, [&](const Service& s) {
     if (oldest_stays_) return true;
     const std::vector<int>& ports = accounts_.find(&s)->second.ports;
     return std::find(ports.begin(), ports.end(), port) != ports.end();
   });
-  return known == nullptr ? *none : accounts_.find(known)->second.accounts;
+  return known == nullptr ? *none : accounts_.find(known.get())->second.accounts;
 }
 
 }  // namespace wavetank::pilot

@@ -44,11 +44,11 @@ class ServiceIndex {
     std::vector<std::string> accounts;  // sorted
     std::vector<int> ports;             // all but UDP ones
   };
-  const Service* Find(std::string_view hostname, std::string_view ns) const;  // null if there is none
+  ServiceRef Find(std::string_view hostname, std::string_view ns) const;  // null if there is none
   // Of the services of one host and namespace the latest that `has_port`; null if none has. istiod keeps instances and
   // accounts by host, namespace and port, so a ServiceEntry hides a Kubernetes Service at their common ports only.
-  const Service* LatestWith(std::string_view hostname, std::string_view ns,
-                            absl::FunctionRef<bool(const Service&)> has_port) const;
+  ServiceRef LatestWith(std::string_view hostname, std::string_view ns,
+                        absl::FunctionRef<bool(const Service&)> has_port) const;
 
   using Instances_ = std::map<int, std::vector<ServiceInstance>>;
   static std::shared_ptr<const ServiceView> MakeView(std::vector<ServiceRef> services);
@@ -56,7 +56,10 @@ class ServiceIndex {
   // Tells services the names under which they are known besides.
   void ResolveAliases(std::vector<ServiceRef>& services);
 
+  std::vector<ServiceInstance> InstancesOf(const ServiceRef& service, int port) const;
+
   const ServiceDiscovery* discovery_;
+  const EndpointIndex* index_;                                // null: instances are the registries'
   const bool oldest_stays_;                                   // in by_hostname_; else the latest does
   std::vector<std::pair<ConfigKey, ConfigKey>> concrete_of_;  // by alias
   std::vector<ServiceRef> public_, all_;
