@@ -23,8 +23,8 @@ const std::vector<std::string>& Corpus() {
 // What only later releases know: for istio-1.30 and a pilot-discovery of it.
 const std::vector<std::string>& LaterCorpus() {
   static const auto* const names =
-      new std::vector<std::string>{"allowed", "asked",   "gateway-api", "hosts", "newer",  "observed",
-                                   "outside", "patched", "scoped",      "tls",   "traffic"};
+      new std::vector<std::string>{"allowed",  "asked",   "gateway-api", "headers", "hosts", "newer",
+                                   "observed", "outside", "patched",     "scoped",  "tls",   "traffic"};
   return *names;
 }
 
