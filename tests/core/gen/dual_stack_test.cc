@@ -40,6 +40,15 @@ class DualStack : public ::testing::Test {
     return GenWorld::Endpoint(v4, std::move(profile));
   }
 
+  // Known to the registry and to the index of endpoints.
+  void AddPod(const ServiceRef& service, IstioEndpoint endpoint) {
+    EndpointProfile profile = endpoint.p();
+    profile.service_port_name = service->ports[0].name;
+    endpoint.profile = std::make_shared<const EndpointProfile>(std::move(profile));
+    world_.discovery.instances.push_back({service, service->ports[0], endpoint});
+    world_.SetEndpoints("c1", service->attributes.name, {endpoint});
+  }
+
   Proxy Connect(NodeType type = NodeType::kSidecarProxy) {
     push_ = world_.Push();
     Proxy proxy = GenWorld::Connect(*push_, "c1", type);
@@ -125,7 +134,7 @@ TEST_F(DualStack, AServiceEntryWithoutAddressesIsListenedForAtBothWildcardsSince
 TEST_F(DualStack, AHeadlessServicesListenerStandsAtAllAddressesOfItsPod) {
   const auto headless = Add("db", Protocol::kTcp, 5432, {"0.0.0.0"});
   headless->resolution = Resolution::kPassthrough;
-  world_.discovery.instances.push_back({headless, headless->ports[0], PodOfBoth("10.1.0.5", "fd00:1::5")});
+  AddPod(headless, PodOfBoth("10.1.0.5", "fd00:1::5"));
   Release("istio-1.30+dual-stack");
   EXPECT_THAT(MoreAddresses().at("10.1.0.5_5432"), ElementsAre("fd00:1::5"));
 }
@@ -135,8 +144,7 @@ TEST_F(DualStack, Before121AHeadlessPodsListenerTakesTheAddressOfTheServiceBefor
   Add("a", Protocol::kTcp, 5432, {"10.96.0.8", "fd00:96::8"});
   const auto headless = Add("b", Protocol::kTcp, 5433, {"0.0.0.0"});
   headless->resolution = Resolution::kPassthrough;
-  world_.discovery.instances.push_back(
-      {headless, headless->ports[0], GenWorld::Endpoint("10.1.0.5", GenWorld::Workload("c1"))});
+  AddPod(headless, GenWorld::Endpoint("10.1.0.5", GenWorld::Workload("c1")));
   Release("istio-1.18+dual-stack");
   EXPECT_THAT(MoreAddresses().at("10.1.0.5_5433"), ElementsAre("fd00:96::8"));
   Release("istio-1.24+dual-stack");
@@ -187,7 +195,7 @@ TEST_F(DualStack, NameTablesKnowTheOtherFamilyWithTheFlagSince123) {
 TEST_F(DualStack, AHeadlessServicesNamesLeadToAllAddressesOfItsPods) {
   const auto headless = Add("db", Protocol::kTcp, 5432, {"0.0.0.0"});
   headless->resolution = Resolution::kPassthrough;
-  world_.discovery.instances.push_back({headless, headless->ports[0], PodOfBoth("10.1.0.5", "fd00:1::5")});
+  AddPod(headless, PodOfBoth("10.1.0.5", "fd00:1::5"));
   Release("istio-1.30+dual-stack");
   const Proxy proxy = Connect();
   EXPECT_THAT(BuildNameTable(proxy, *push_).hosts.at(GenWorld::Host("db")).ips, ElementsAre("10.1.0.5", "fd00:1::5"));

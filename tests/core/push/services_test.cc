@@ -23,6 +23,36 @@ TEST_F(ServicesTest, ExportToDecidesWhoSeesAService) {
   EXPECT_FALSE(push->IsServiceVisible(*discovery.services[3], "a"));
 }
 
+// istiod: push_context.go, initServiceRegistry; endpointshards.go, CopyEndpoints. After a swap of registries a real
+// 1.30.3 had no endpoints of the remote cluster there, though the registry knew them.
+TEST_F(ServicesTest, InstancesAreTheRegistriesAndSince120ThoseOfTheEndpointIndex) {
+  const auto service = AddService("db", "ns", {80});
+  service->resolution = Resolution::kPassthrough;
+  const auto endpoint = [&](const char* address, const char* port_name, int entry_port) {
+    EndpointProfile profile;
+    profile.service_port_name = port_name;
+    profile.entry_port = entry_port;
+    return IstioEndpoint{address, 80, 0, HealthStatus::kHealthy, std::make_shared<const EndpointProfile>(profile)};
+  };
+  discovery.instances.push_back({service, service->ports[0], endpoint("10.0.0.1", "http-80", 0)});
+  endpoints.UpdateServiceEndpoints(
+      {ClusterId("c2"), Provider::kKubernetes}, service->hostname, "ns",
+      {endpoint("10.0.0.2", "http-80", 0), endpoint("10.0.0.3", "other", 0), endpoint("10.0.0.4", "other", 80)});
+  Profile profile;
+  env.profile = &profile;
+  const auto addresses = [&] {
+    std::vector<std::string> out;
+    for (const ServiceInstance& instance : Push()->ServiceInstancesByPort(*service, 80, {}))
+      out.push_back(instance.endpoint.address);
+    return out;
+  };
+  EXPECT_THAT(addresses(), ElementsAre("10.0.0.1"));
+  profile.Set(Change::kInstancesOfIndex);
+  EXPECT_THAT(addresses(), ElementsAre("10.0.0.2", "10.0.0.4")) << "by the port's name, a ServiceEntry's by its number";
+  endpoints.DeleteShard({ClusterId("c2"), Provider::kKubernetes});
+  EXPECT_THAT(addresses(), IsEmpty());
+}
+
 TEST_F(ServicesTest, OlderServicesComeFirstAndNamesDecideTies) {
   AddService("z", "a", {80}, {}, 1);
   AddService("b", "x", {80}, {}, 5);
