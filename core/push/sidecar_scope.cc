@@ -278,22 +278,6 @@ std::vector<ServiceRef> SidecarScopeBuilder::Destinations(const EgressListener& 
   return out;
 }
 
-void SidecarScopeBuilder::ImportDestinations(SidecarScope& scope, const EgressListener& listener) const {
-  std::vector<ServiceRef> missing;
-  for (ServiceRef& service : Destinations(listener, scope.ns)) {
-    if (service != nullptr && !scope.view_->by_hostname.contains(service->hostname)) missing.push_back(service);
-  }
-  if (missing.empty()) return;
-  auto view = std::make_shared<ServiceView>(*scope.view_);
-  for (const ServiceRef& service : missing) {
-    if (!view->by_hostname.try_emplace(service->hostname, service).second) continue;
-    view->services.push_back(service);
-    view->Count(*service);
-  }
-  scope.view_ = std::move(view);
-  AddDestinationRules(scope, missing);
-}
-
 SidecarScopeRef SidecarScopeBuilder::Default(const std::string& ns, bool router) const {
   std::shared_ptr<SidecarScope> scope = New(ns);
   scope->name = std::string(kDefaultSidecar);
@@ -378,6 +362,23 @@ class SidecarScopeBuilder::Import {
   std::shared_ptr<ServiceView> view = std::make_shared<ServiceView>();
   absl::flat_hash_map<std::string, size_t> index_;
 };
+
+void SidecarScopeBuilder::ImportDestinations(SidecarScope& scope, const EgressListener& listener) const {
+  Import missing(profile_.Has(Change::kServicesOfHostMerged));
+  for (const ServiceRef& service : Destinations(listener, scope.ns)) {
+    if (service != nullptr && !scope.view_->by_hostname.contains(service->hostname)) missing.Add(service);
+  }
+  const std::shared_ptr<const ServiceView> imported = missing.Take();
+  if (imported->services.empty()) return;
+  auto view = std::make_shared<ServiceView>(*scope.view_);
+  for (const ServiceRef& service : imported->services) {
+    view->by_hostname[service->hostname] = service;
+    view->services.push_back(service);
+    view->Count(*service);
+  }
+  scope.view_ = std::move(view);
+  AddDestinationRules(scope, imported->services);
+}
 
 std::shared_ptr<const ServiceView> SidecarScopeBuilder::Merged(const std::vector<ServiceRef>& services) const {
   Import import(true);

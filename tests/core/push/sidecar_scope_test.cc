@@ -90,6 +90,21 @@ http: [{route: [{destination: {host: back.y.svc.cluster.local, port: {number: 81
   EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kVirtualService, "vs", "x"}));
 }
 
+// istiod: sidecar.go, collectImportedServices; a real 1.30.3 had both ports. The service shows itself to others alone,
+// and is the client namespace's own.
+TEST_F(SidecarScopeTest, WithoutSidecarPortsThatSeveralRulesLeadToAddUp) {
+  AddService("own", "x", {80, 81, 82}, To("y"));
+  Put("VirtualService", "x", "one",
+      "hosts: [one]\nhttp: [{route: [{destination: {host: own.x.svc.cluster.local, port: {number: 81}}}]}]");
+  Put("VirtualService", "x", "two",
+      "hosts: [two]\nhttp: [{route: [{destination: {host: own.x.svc.cluster.local, port: {number: 80}}}]}]");
+  Profile profile;
+  env.profile = &profile;
+  EXPECT_THAT(Names(Scope("x")->services()), IsEmpty());
+  profile.Set(Change::kDestinationsImported);
+  EXPECT_THAT(Names(Scope("x")->services()), ElementsAre("own.x:81,80"));
+}
+
 TEST_F(SidecarScopeTest, SelectorsComeBeforeTheNamespacesSidecarAndThatBeforeTheMeshs) {
   Put("Sidecar", "istio-system", "mesh", "egress: [{hosts: [\"./*\"]}]");
   EXPECT_EQ(Scope("x")->name, "mesh");
