@@ -35,10 +35,6 @@ inline constexpr int kLogFormat = 1;
 // alone, and nothing that followed from them.
 inline constexpr std::string_view kRecordingKey = "recording", kRealIstiodKey = "realIstiod";
 
-// Annotation of an object in a log that nobody saw: `wavetank import` made it up of lines that name it, and what they
-// do not tell (ports, selectors, certificates) says nothing of the real one.
-inline constexpr const char* kMadeUp = "wavetank.io/made-up";
-
 struct LogHeader {
   uint64_t seed = 0;
   std::string program_version;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/profile/releases.h"
+#include "fakes/kube/objects/dumped.h"
 #include "fmt/format.h"
-#include "replay/event_log.h"
 
 namespace wavetank::check {
 
@@ -17,7 +17,7 @@ std::string Finding::Fingerprint() const { return fmt::format("{}|{}|{}|{}", rul
 
 void Findings::Add(const MeshCluster& cluster, const kube::Object& object, std::string message) {
   Add(cluster.name, NameOf(object), mesh_.Where(cluster.name, object), std::move(message));
-  out_.back().made_up = object.meta.annotations.contains(replay::kMadeUp);
+  out_.back().made_up = object.meta.annotations.contains(fakekube::kMadeUp);
 }
 
 void Findings::Add(const MeshCluster& cluster, const kube::ObjectRef& object, std::string message) {

@@ -46,7 +46,7 @@ struct Finding {
   Place place;
   std::string message;        // what is wrong here
   std::string cause, remedy;  // of this one, where the rule's would mislead
-  bool made_up = false;       // of an object that `import` made up (replay::kMadeUp)
+  bool made_up = false;       // of an object that `import` made up (fakekube::kMadeUp)
   std::string_view Cause() const { return cause.empty() ? rule->cause : std::string_view(cause); }
   std::string_view Remedy() const { return remedy.empty() ? rule->remedy : std::string_view(remedy); }
   // The same finding in another run, whatever line it has moved to.

@@ -4,8 +4,8 @@
 
 #include "absl/strings/escaping.h"
 #include "core/kube/credentials/kubeconfig.h"
+#include "fakes/kube/objects/dumped.h"
 #include "fmt/format.h"
-#include "replay/event_log.h"
 
 namespace wavetank::importing {
 namespace {
@@ -18,7 +18,7 @@ json Object(std::string_view version, std::string_view kind, const std::string& 
   json out = {{"apiVersion", version}, {"kind", kind}, {"metadata", {{"name", name}}}};
   if (!ns.empty()) out["metadata"]["namespace"] = ns;
   // Of a pod its proxy tells istiod the annotations.
-  if (kind != "Pod") out["metadata"]["annotations"] = {{replay::kMadeUp, "by wavetank import"}};
+  if (kind != "Pod") out["metadata"]["annotations"] = {{fakekube::kMadeUp, "by wavetank import"}};
   return out;
 }
 

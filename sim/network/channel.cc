@@ -349,8 +349,10 @@ ChannelRef Channels::Dial(Dialling dialling, std::function<void(absl::Status)> o
     by_flight_[channel->flight_.get()] = channel;
     fabric_.SetFlight(channel->connections_[0], channel->flight_);
   }
-  world_.RunAfter(dialling.timeout, [channel] {
-    if (channel->open_ || channel->closed_) return;
+  // While it dials it is held; one that has closed by then is not kept for its timeout.
+  world_.RunAfter(dialling.timeout, [weak = channel->weak_from_this()] {
+    const ChannelRef channel = weak.lock();
+    if (channel == nullptr || channel->open_ || channel->closed_) return;
     auto on_open_now = std::exchange(channel->on_open_, nullptr);
     channel->Close(Channel::End::kClient);
     if (on_open_now != nullptr) on_open_now(absl::DeadlineExceededError(GrpcDialFailure(channel->to_, "i/o timeout")));

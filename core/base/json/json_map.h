@@ -2,8 +2,8 @@
 // half of its memory (docs/performance.md). nlohmann::json has it by cmake/overlay/nlohmann/json_fwd.hpp.
 //
 // A world is mostly JSON objects of few members whose names recur a million times. So a name is kept once for all, a
-// member is its name's address and its value, and an object is a sorted list of its members' addresses. A member stays
-// where it is until it is erased; iterators last until a member comes or goes, where std::map's outlast that.
+// member is its name's address and its value, and an object is a sorted list of its members' addresses. Members and
+// iterators stay good until their member is erased, as std::map's do.
 #pragma once
 
 #include <algorithm>
@@ -98,37 +98,45 @@ class JsonMap {
   template <bool kConst>
   class Iterator {
    public:
-    using iterator_category = std::random_access_iterator_tag;
+    using iterator_category = std::bidirectional_iterator_tag;
     using value_type = JsonMember<Value>;
     using difference_type = ptrdiff_t;
     using pointer = std::conditional_t<kConst, const value_type*, value_type*>;
     using reference = std::conditional_t<kConst, const value_type&, value_type&>;
 
     Iterator() = default;
-    explicit Iterator(value_type** at) : at_(at) {}
-    operator Iterator<true>() const { return Iterator<true>(at_); }  // NOLINT(google-explicit-constructor): as std's
-    reference operator*() const { return **at_; }
-    pointer operator->() const { return *at_; }
-    reference operator[](difference_type n) const { return *at_[n]; }
-    Iterator& operator+=(difference_type n) {
-      at_ += n;
-      return *this;
+    operator Iterator<true>() const {  // NOLINT(google-explicit-constructor): as std's
+      Iterator<true> out;
+      out.map_ = map_;
+      out.member_ = member_;
+      out.index_ = index_;
+      return out;
     }
-    Iterator& operator-=(difference_type n) { return *this += -n; }
-    Iterator& operator++() { return *this += 1; }
-    Iterator& operator--() { return *this -= 1; }
-    Iterator operator++(int) { return Iterator(at_++); }
-    Iterator operator--(int) { return Iterator(at_--); }
-    friend Iterator operator+(Iterator a, difference_type n) { return a += n; }
-    friend Iterator operator+(difference_type n, Iterator a) { return a += n; }
-    friend Iterator operator-(Iterator a, difference_type n) { return a -= n; }
-    friend difference_type operator-(Iterator a, Iterator b) { return a.at_ - b.at_; }
-    friend bool operator==(Iterator a, Iterator b) { return a.at_ == b.at_; }
-    friend auto operator<=>(Iterator a, Iterator b) { return a.at_ <=> b.at_; }
+    reference operator*() const { return *member_; }
+    pointer operator->() const { return member_; }
+    Iterator& operator++() { return *this = Iterator(map_, Index() + 1); }
+    Iterator& operator--() { return *this = Iterator(map_, Index() - 1); }
+    Iterator operator++(int) { return std::exchange(*this, Iterator(map_, Index() + 1)); }
+    Iterator operator--(int) { return std::exchange(*this, Iterator(map_, Index() - 1)); }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.map_ == b.map_ && a.member_ == b.member_; }
 
    private:
     friend class JsonMap;
-    value_type** at_ = nullptr;
+    template <bool>
+    friend class Iterator;
+    Iterator(const JsonMap* map, size_t index)
+        : map_(map), member_(index < map->size_ ? map->members_[index] : nullptr), index_(index) {}
+
+    // Others may have come or gone before it.
+    size_t Index() const {
+      if (member_ == nullptr) return map_->size_;
+      if (index_ < map_->size_ && map_->members_[index_] == member_) return index_;
+      return map_->LowerBound(member_->first);
+    }
+
+    const JsonMap* map_ = nullptr;
+    value_type* member_ = nullptr;  // null: the end
+    size_t index_ = 0;              // where it was
   };
   using iterator = Iterator<false>;
   using const_iterator = Iterator<true>;
@@ -156,10 +164,10 @@ class JsonMap {
     std::swap(capacity_, other.capacity_);
   }
 
-  iterator begin() { return iterator(members_.get()); }
-  iterator end() { return iterator(End()); }
-  const_iterator begin() const { return const_iterator(members_.get()); }
-  const_iterator end() const { return const_iterator(End()); }
+  iterator begin() { return iterator(this, 0); }
+  iterator end() { return iterator(this, size_); }
+  const_iterator begin() const { return const_iterator(this, 0); }
+  const_iterator end() const { return const_iterator(this, size_); }
   const_iterator cbegin() const { return begin(); }
   const_iterator cend() const { return end(); }
   bool empty() const { return size_ == 0; }
@@ -171,27 +179,26 @@ class JsonMap {
   }
 
   // O(log n) comparisons of names; of few members one look at each.
-  iterator find(std::string_view name) { return iterator(Find(name)); }
-  const_iterator find(std::string_view name) const { return const_iterator(Find(name)); }
-  size_type count(std::string_view name) const { return Find(name) != End() ? 1 : 0; }
-  bool contains(std::string_view name) const { return Find(name) != End(); }
+  iterator find(std::string_view name) { return iterator(this, Find(name)); }
+  const_iterator find(std::string_view name) const { return const_iterator(this, Find(name)); }
+  size_type count(std::string_view name) const { return Find(name) < size_ ? 1 : 0; }
+  bool contains(std::string_view name) const { return Find(name) < size_; }
 
   // O(n) moves of addresses, unless it is the last by name.
   template <class V>
   std::pair<iterator, bool> emplace(std::string_view name, V&& value) {
-    value_type** const at = LowerBound(name);
-    if (at != End() && (*at)->first == name) return {iterator(at), false};
-    const ptrdiff_t index = at - members_.get();
+    const size_t at = LowerBound(name);
+    if (at < size_ && members_[at]->first == name) return {iterator(this, at), false};
     Append(std::make_unique<value_type>(name, std::forward<V>(value)));
-    std::rotate(members_.get() + index, End() - 1, End());
-    return {iterator(members_.get() + index), true};
+    std::rotate(members_.get() + at, members_.get() + size_ - 1, members_.get() + size_);
+    return {iterator(this, at), true};
   }
   template <class V>
   iterator emplace_hint(const_iterator hint, std::string_view name, V&& value) {
     if (hint != end() || (size_ > 0 && !(members_[size_ - 1]->first < name)))
       return emplace(name, std::forward<V>(value)).first;
     Append(std::make_unique<value_type>(name, std::forward<V>(value)));
-    return iterator(End() - 1);
+    return iterator(this, size_ - 1);
   }
   std::pair<iterator, bool> insert(const value_type& member) { return emplace(member.first, member.second); }
   template <class Input>
@@ -200,17 +207,12 @@ class JsonMap {
   }
   mapped_type& operator[](std::string_view name) { return emplace(name, nullptr).first->second; }
 
-  iterator erase(const_iterator at) { return erase(at, at + 1); }
-  iterator erase(const_iterator first, const_iterator last) {
-    std::for_each(first.at_, last.at_, std::default_delete<value_type>());
-    std::copy(last.at_, End(), first.at_);
-    size_ -= static_cast<uint32_t>(last - first);
-    return iterator(first.at_);
-  }
+  iterator erase(const_iterator at) { return Erase(at.Index(), at.Index() + 1); }
+  iterator erase(const_iterator first, const_iterator last) { return Erase(first.Index(), last.Index()); }
   size_type erase(std::string_view name) {
-    value_type** const at = Find(name);
-    if (at == End()) return 0;
-    erase(const_iterator(at));
+    const size_t at = Find(name);
+    if (at == size_) return 0;
+    Erase(at, at + 1);
     return 1;
   }
 
@@ -226,17 +228,28 @@ class JsonMap {
  private:
   static constexpr uint32_t kFew = 8;
 
-  value_type** End() const { return members_.get() + size_; }
-  value_type** Find(std::string_view name) const {
-    if (size_ <= kFew) {
-      return std::find_if(members_.get(), End(), [&](const value_type* member) { return member->first == name; });
+  // Where it is, or size_.
+  size_t Find(std::string_view name) const {
+    if (size_ > kFew) {
+      const size_t at = LowerBound(name);
+      return at < size_ && members_[at]->first == name ? at : size_;
     }
-    value_type** const at = LowerBound(name);
-    return at != End() && (*at)->first == name ? at : End();
+    size_t at = 0;
+    while (at < size_ && members_[at]->first != name) ++at;
+    return at;
   }
-  value_type** LowerBound(std::string_view name) const {
-    return std::lower_bound(members_.get(), End(), name,
-                            [](const value_type* member, std::string_view of) { return member->first < of; });
+  size_t LowerBound(std::string_view name) const {
+    value_type** const begin = members_.get();
+    return static_cast<size_t>(
+        std::lower_bound(begin, begin + size_, name,
+                         [](const value_type* member, std::string_view of) { return member->first < of; }) -
+        begin);
+  }
+  iterator Erase(size_t begin, size_t end) {
+    std::for_each(members_.get() + begin, members_.get() + end, std::default_delete<value_type>());
+    std::copy(members_.get() + end, members_.get() + size_, members_.get() + begin);
+    size_ -= static_cast<uint32_t>(end - begin);
+    return iterator(this, begin);
   }
   void Append(std::unique_ptr<value_type> member) {
     if (size_ == capacity_) Grow(capacity_ == 0 ? 2 : 2 * capacity_);
@@ -245,7 +258,7 @@ class JsonMap {
   void Grow(uint32_t capacity) {
     if (capacity <= capacity_) return;
     std::unique_ptr<value_type*[]> more(new value_type*[capacity]);
-    std::copy(members_.get(), End(), more.get());
+    std::copy(members_.get(), members_.get() + size_, more.get());
     members_ = std::move(more);
     capacity_ = capacity;
   }

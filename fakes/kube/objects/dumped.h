@@ -13,6 +13,10 @@ bool IsDumped(const nlohmann::json& object);
 
 inline constexpr const char* kCutOut = "wavetank/cut-out";  // an annotation
 
+// Annotation of an object that nobody saw: `wavetank import` made it up of lines that name it, and what they do not
+// tell (ports, selectors, certificates) says nothing of the real one.
+inline constexpr const char* kMadeUp = "wavetank.io/made-up";
+
 // Of dumped objects alone; what a person wrote stays as it is.
 // - What another dumped object's controller makes again goes: pods of a ReplicaSet that is there, slices of a Service,
 //   tokens, the root certificates' ConfigMaps; and what is no wish at all: Events, Leases, Nodes.

@@ -707,15 +707,15 @@ TEST(RouteTest, FaultsAreInjectedAndFlagged) {
 }
 
 TEST(RouteTest, ShareOfFaultsThatARequestAsksForIsOfTheConfigurationsDenominatorAndNoMoreThanItsOwn) {
-  Plain p;
-  p.client.ads->world[XdsType::kLds]["l"] =
-      HttpListenerWith("l", kFront, R"([{"name": "v", "domains": ["*"], "routes": [
+  const auto aborted = [&](const char* share) {
+    Plain p;
+    p.client.ads->world[XdsType::kLds]["l"] =
+        HttpListenerWith("l", kFront, R"([{"name": "v", "domains": ["*"], "routes": [
         {"match": {"prefix": "/"}, "route": {"cluster": "c"}}]}])",
-                       R"({"name": "envoy.filters.http.fault", "typed_config": {
+                         R"({"name": "envoy.filters.http.fault", "typed_config": {
     "@type": "type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault",
     "abort": {"header_abort": {}, "percentage": {"numerator": 500000, "denominator": "MILLION"}}}},)");
-  p.Start();
-  const auto aborted = [&](const char* share) {
+    p.Start();
     p.spec.headers = {{"x-envoy-fault-abort-request", "418"}, {"x-envoy-fault-abort-request-percentage", share}};
     int out = 0;
     for (int i = 0; i < 400; ++i) out += p.Ask().record.code == 418;

@@ -82,6 +82,20 @@ TEST(JsonMapTest, AMemberStaysWhereItIsWhileOthersComeAndGo) {
   EXPECT_EQ(object["metadata"]["name"], "db");
 }
 
+TEST(JsonMapTest, AnIteratorOutlastsOthersThatComeAndGo) {
+  json object = {{"b", "of b"}, {"d", "of d"}};
+  const auto at = object.find("d"), first = object.find("b");
+  object["a"] = object["c"] = "new";
+  for (int i = 0; i < 20; ++i) object["b" + std::to_string(i)] = i;
+  EXPECT_EQ(*at, "of d");
+  EXPECT_EQ(std::next(at), object.end());
+  EXPECT_EQ(std::prev(at).key(), "c");
+  EXPECT_EQ(std::next(first).key(), "b0");
+  object.erase("c");
+  EXPECT_EQ(*at, "of d");
+  EXPECT_EQ(object.erase(at), object.end());
+}
+
 TEST(JsonMapTest, ARangeIsErasedAndTheNextMemberReturned) {
   Map map;
   for (const char* name : {"a", "b", "c", "d", "e"}) map.emplace(name, name);
