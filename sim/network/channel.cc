@@ -351,11 +351,11 @@ ChannelRef Channels::Dial(Dialling dialling, std::function<void(absl::Status)> o
   }
   // While it dials it is held; one that has closed by then is not kept for its timeout.
   world_.RunAfter(dialling.timeout, [weak = channel->weak_from_this()] {
-    const ChannelRef channel = weak.lock();
-    if (channel == nullptr || channel->open_ || channel->closed_) return;
-    auto on_open_now = std::exchange(channel->on_open_, nullptr);
-    channel->Close(Channel::End::kClient);
-    if (on_open_now != nullptr) on_open_now(absl::DeadlineExceededError(GrpcDialFailure(channel->to_, "i/o timeout")));
+    const ChannelRef late = weak.lock();
+    if (late == nullptr || late->open_ || late->closed_) return;
+    auto on_open_now = std::exchange(late->on_open_, nullptr);
+    late->Close(Channel::End::kClient);
+    if (on_open_now != nullptr) on_open_now(absl::DeadlineExceededError(GrpcDialFailure(late->to_, "i/o timeout")));
   });
   return channel;
 }
