@@ -311,7 +311,8 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"import/access", {"core/base", "core/kube", "import/evidence"}},
       {"import/envoy", {"core/base", "import/access", "import/evidence"}},
       {"import/metrics", {"core/base", "import/evidence"}},
-      {"import/skeleton", {"core", "sim", "replay", "record", "import/evidence", "import/kube", "import/report"}},
+      {"import/skeleton",
+       {"core", "fakes/kube/objects", "sim", "replay", "record", "import/evidence", "import/kube", "import/report"}},
       {"import/judge", {"core/base", "replay", "import/envoy", "import/evidence", "import/metrics"}},
       {"import", {"core", "fakes/kube", "sim", "replay", "record"}},
       {"library/include", {}},  // its headers name one another as those who install them do
