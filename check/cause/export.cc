@@ -362,7 +362,9 @@ class Export {
                  {"to", fmt::format("{}:{}", Text(b, "host"), Number(b, "port", 80))}};
     if (Text(b, "path") != "/" && !Text(b, "path").empty()) flow["path"] = Text(b, "path");
     if (b.contains("method")) flow["method"] = Text(b, "method");
-    if (b.contains("headers")) flow["headers"] = Ordered(b["headers"]);
+    for (const char* of_request : {"headers", "trailers"}) {
+      if (b.contains(of_request)) flow[of_request] = Ordered(b[of_request]);
+    }
     if (At(b, "keepAlive") == true) flow["connections"] = "keep-alive";
     if (At(b, "tcp") == true) flow["protocol"] = "tcp";
     if (b.contains("protocol")) {

@@ -228,6 +228,8 @@ class ScenarioRun final : public WorldView {
 
   RunResult Finish() {
     CloseConvergence("the run ended before the world was at rest");
+    // What the first step would tell.
+    if (result_.steps.empty()) result_.notes.insert(result_.notes.end(), start_notes_.begin(), start_notes_.end());
     CloseTrafficOfLog();
     result_.interrupted = options_.interrupted != nullptr && *options_.interrupted;
     result_.scenario = scenario_.name;

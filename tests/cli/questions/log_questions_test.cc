@@ -195,6 +195,8 @@ TEST_F(LogQuestions, ExportKeepsTrafficThatGoesOnAndWhatItCarries) {
               "  - {name: gone, at: 2s, settle: 0s, do: [{kill: {cluster: cluster2, namespace: "
               "istio-system, app: istio-eastwestgateway}}]}\n  - {name: the end, at: 6s, settle: 0s}\n");
   EXPECT_THAT(gone, testing::AllOf(HasSubstr("throughout:"), HasSubstr("failed: "), Not(HasSubstr("kind: traffic"))));
+  digests("trailers", ", trailers: {x-sum: abc}",
+          "throughout: {traffic: [{flow: f}]}\nsteps: [{name: the end, at: 6s, settle: 0s}]\n");
   digests("body", ", body: {bytes: 200000, over: 1s, pieces: 4}",
           "steps:\n  - {name: fed, then: [{flow: f, requests: 20}]}\n");
 }

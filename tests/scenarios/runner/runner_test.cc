@@ -97,6 +97,13 @@ TEST(Runner, WhatEnvoysTakeWithoutEffectIsNamedWithItsProxies) {
   EXPECT_THAT(result->without_effect[0].proxies, testing::Contains("sleep@cluster1"));
 }
 
+TEST(Runner, AScenarioWithoutStepsTellsWhatItsStartNoted) {
+  const absl::StatusOr<RunResult> result = RunText(R"(clusters: [{name: east, manifests: [{objects: [{apiVersion: v1,
+      kind: Namespace, metadata: {name: istio-system, labels: {topology.istio.io/network: vpc-7}}}]}]}])");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->notes, testing::Contains(HasSubstr("label istio-system with network vpc-7")));
+}
+
 TEST(Runner, AnExpectationThatDoesNotHoldSaysWhatWasFound) {
   const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
   - name: at rest
