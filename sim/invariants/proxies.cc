@@ -35,7 +35,8 @@ class Warming final : public Checker {
         break;
     }
   }
-  void End(const Key& key) {
+  // By value: callers name the entry that goes.
+  void End(Key key) {
     if (waiting_.erase(key) > 0) Holds(Scope(key));
   }
   std::string Scope(const Key& key) const {
@@ -53,7 +54,7 @@ class Warming final : public Checker {
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       auto& [key, since] = *it++;
       if (!alive.contains(names.Text(key.first))) {
-        End(Key(key));
+        End(key);
       } else if (world().Now() - since.first > kLimit) {
         if (!reached) reached = Reached();
         if (!reached->contains(names.Text(key.first))) {
