@@ -139,8 +139,11 @@ absl::StatusOr<std::string> FindOnePod(std::string_view what, std::string_view s
   if (found.size() == 1) return found.front().Full();
   if (all.empty())
     return absl::InvalidArgumentError(fmt::format("no {} is named '{}': there is none at all", what, said));
+  const std::vector<PodName>& there = found.empty() ? all : found;
+  constexpr size_t kMost = 20;  // a mesh has thousands
   std::vector<std::string> names;
-  for (const PodName& pod : found.empty() ? all : found) names.push_back(pod.Full());
+  for (size_t i = 0; i < std::min(kMost, there.size()); ++i) names.push_back(there[i].Full());
+  if (there.size() > kMost) names.push_back(fmt::format("... ({} in all)", there.size()));
   return absl::InvalidArgumentError(fmt::format("{} {} is named '{}'; take one of: {}",
                                                 found.empty() ? "no" : "more than one", what, said,
                                                 fmt::join(names, ", ")));

@@ -65,5 +65,12 @@ TEST_F(PodNamesTest, WhatIsNotOneIsRefusedWithWhatThereIs) {
   EXPECT_THAT(Found("-0"), IsEmpty());
 }
 
+TEST_F(PodNamesTest, OfManyTwentyAreNamed) {
+  std::vector<PodName> many;
+  for (int i = 0; i < 500; ++i) many.push_back(PodNameOf("api-" + std::to_string(i) + ".sample@cluster1"));
+  const std::string said(FindOnePod("proxy", "nobody", many).status().message());
+  EXPECT_THAT(said, AllOf(HasSubstr("api-19.sample@cluster1, ... (500 in all)"), testing::Not(HasSubstr("api-20."))));
+}
+
 }  // namespace
 }  // namespace wavetank::scenario
