@@ -133,10 +133,12 @@ TrafficSource::TrafficSource(Commons& commons, TrafficSpec spec, const Credentia
   } else if (!credential.token.empty()) {
     request_.headers.emplace_back("authorization", "Bearer " + credential.token);
   }
-  handshake_ = request_;
-  handshake_.TakeNewId();
-  handshake_.headers.emplace_back("connection", "Upgrade");
-  handshake_.headers.emplace_back("upgrade", "websocket");
+  if (spec_.websocket) {
+    handshake_ = request_;
+    handshake_.TakeNewId();
+    handshake_.headers.emplace_back("connection", "Upgrade");
+    handshake_.headers.emplace_back("upgrade", "websocket");
+  }
   commons_.host->Post([this, weak = std::weak_ptr<int>(alive_)] {
     if (weak.expired()) return;
     if (spec_.users == 0) return Tick();

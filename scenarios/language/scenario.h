@@ -42,7 +42,7 @@ struct ManifestSpec {
 struct ClusterSpec {
   std::string name;             // the API server's name and the cluster ID
   std::string network;          // the network its pods are attached to in the modelled world
-  bool network_untold = false;  // nobody says which: the first one's
+  bool network_untold = false;  // nobody says which, and it is network1
   // The cluster whose istiod serves this one's proxies; its own name for a primary.
   std::string control_plane;
   // What its installation says where that is wrong or otherwise; empty: as `name` and `network`.

@@ -10,13 +10,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <sstream>
 #include <thread>
 #include <vector>
 
+#include "core/base/containers/memo.h"
+#include "core/base/json_text.h"
 #include "fmt/format.h"
 
 extern char** environ;
@@ -156,17 +156,12 @@ absl::StatusOr<Rendered> GenerateManifestsBy(const std::string& istioctl, const 
 
 absl::StatusOr<Rendered> GenerateManifests(const std::string& istioctl, const std::string& istio_operator,
                                            const std::vector<std::string>& set) {
+  // A command asks for the same installation several times: for its objects, their places, the ranges of addresses.
+  thread_local Memo<Rendered> known(64);  // each some 200 KB, and `serve` reads files as often as they change
   std::error_code error;
   const auto made = fs::last_write_time(istioctl, error).time_since_epoch().count();
-  std::vector<std::string> asked{istioctl, fmt::format("{}", made), ChartsFolder(), istio_operator};
-  asked.insert(asked.end(), set.begin(), set.end());
-  // A command asks for the same installation several times: for its objects, their places, the ranges of addresses.
-  static std::mutex mutex;
-  static std::map<std::vector<std::string>, Rendered>& known = *new std::map<std::vector<std::string>, Rendered>;
-  {
-    const std::lock_guard lock(mutex);
-    if (const auto it = known.find(asked); it != known.end()) return it->second;
-  }
+  std::string asked = JsonText(nlohmann::json::array({istioctl, made, ChartsFolder(), set, istio_operator}));
+  if (const Rendered* const rendered = known.Find(asked); rendered != nullptr) return *rendered;
   const Scratch scratch;
   if (scratch.path.empty()) return absl::UnavailableError("no folder for istioctl's input could be made");
   const fs::path in = scratch.path / "operator.yaml";
@@ -174,10 +169,7 @@ absl::StatusOr<Rendered> GenerateManifests(const std::string& istioctl, const st
   std::vector<std::string> options{"-f", in.string()};
   for (const std::string& setting : set) options.insert(options.end(), {"--set", setting});
   absl::StatusOr<Rendered> out = GenerateManifestsBy(istioctl, options);
-  constexpr size_t kKept = 64;  // each some 200 KB, and `serve` reads files as often as they change
-  const std::lock_guard lock(mutex);
-  if (known.size() >= kKept) known.clear();
-  if (out.ok()) known.emplace(std::move(asked), *out);
+  if (out.ok()) known.Keep(std::move(asked), *out);
   return out;
 }
 

@@ -16,8 +16,8 @@ struct Rendered {
   std::vector<std::string> warnings;  // what it said beside them, a line each
 };
 // What `istioctl manifest generate -f` prints of an IstioOperator, each of `set` as an option --set after it.
-// InvalidArgument: istioctl refused it, in its words. One that this process has asked for is not asked for again: a
-// `serve` that is to see other charts starts anew. Any thread may call.
+// InvalidArgument: istioctl refused it, in its words. One that this thread has asked for is not asked for again: a
+// `serve` that is to see other charts starts anew.
 absl::StatusOr<Rendered> GenerateManifests(const std::string& istioctl, const std::string& istio_operator,
                                            const std::vector<std::string>& set = {});
 // What `istioctl manifest generate OPTIONS` prints, `input` at its standard input. As above.

@@ -186,11 +186,6 @@ const std::string& HttpCors() {
   return bytes;
 }
 
-const std::string& HttpRouter() {
-  static const auto& bytes = *MakeHttpFilter("envoy.filters.http.router", ext::filters::http::router::v3::Router());
-  return bytes;
-}
-
 // The field is deprecated in today's Envoy API, and has no other name in that of 1.18.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

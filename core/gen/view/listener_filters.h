@@ -26,12 +26,11 @@ const std::string& HttpGrpcStats();
 const std::string& HttpAlpn();  // istio.alpn: offers "istio-http/1.1" and friends upstream by protocol
 const std::string& HttpFault();
 const std::string& HttpCors();
-const std::string& HttpRouter();
 struct RouterOptions {
   bool child_spans = false;   // each attempt is a span of its own
   bool debug_headers = true;  // x-envoy-... of the router
 };
-const std::string& HttpRouter(const RouterOptions& options);
+const std::string& HttpRouter(const RouterOptions& options = {});
 
 // One HTTP filter as an encoded HttpConnectionManager.http_filters field.
 std::string HttpFilterField(std::string_view name, std::string_view type_url, std::string_view config);

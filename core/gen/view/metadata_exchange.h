@@ -19,8 +19,9 @@ google::protobuf::Any MetadataExchangeConfig(bool discovery);
 // The network filter as an encoded FilterChain.filters field.
 const std::string& MetadataExchangeFilter(const PushContext& push);
 
-// The HttpFilter message of a listener that takes (`inbound`) or makes connections.
-enum class ExchangeSide { kInbound, kOutbound, kOutboundWithin };  // the last tells nothing to clusters outside
+// Of a listener that takes or makes connections; the last tells nothing to clusters outside the mesh.
+enum class ExchangeSide { kInbound, kOutbound, kOutboundWithin };
+// Its HttpFilter message.
 const std::string& HttpMetadataExchange(const Proxy& proxy, const PushContext& push, ExchangeSide side);
 
 }  // namespace wavetank::pilot

@@ -56,7 +56,8 @@ struct RequestLog {
 
 // A request that its connection become something else than HTTP, which it may.
 struct Upgrade {
-  bool timed = false;   // until it is answered, it has the times of its route and of its tries
+  // Until it is answered, it has the times of its route and of its tries, and answers from 400 on go back as others do.
+  bool timed = false;
   bool judged = false;  // of WebSocket: an answer that is no 101 is a failure of its own kind
   bool stands = false;  // it is answered, and its connection carries bytes both ways
   uint64_t received = 0, sent = 0;

@@ -53,7 +53,7 @@ bool Router::Timed(const Stream& s) { return s.upgrade == nullptr || s.upgrade->
 bool Router::FailsHandshake(const Stream& s, uint16_t code) {
   if (s.upgrade == nullptr || !s.upgrade->judged || s.upstream == nullptr || s.upstream->multiplexes()) return false;
   if (code == 101) return false;
-  return code < 400 || !s.envoy->release().Has(EnvoyChange::kHandshakesAreTimed);
+  return code < 400 || !s.upgrade->timed;
 }
 
 // Its head goes back, and nothing of its body. Envoy: upstream_codec_filter.cc, decodeHeaders
