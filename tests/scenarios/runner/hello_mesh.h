@@ -65,8 +65,8 @@ inline absl::StatusOr<Scenario> HelloScenario(const HelloMesh& mesh, const std::
 }
 
 // What became of one step's requests.
-inline absl::StatusOr<TrafficResult> Send(const HelloMesh& mesh, const std::string& flow,
-                                          const std::string& step = "{name: s, then: [{flow: f, requests: 40}]}") {
+inline absl::StatusOr<TrafficResult> AskHello(const HelloMesh& mesh, const std::string& flow,
+                                              const std::string& step = "{name: s, then: [{flow: f, requests: 40}]}") {
   const absl::StatusOr<Scenario> scenario = HelloScenario(mesh, flow, step);
   if (!scenario.ok()) return scenario.status();
   const absl::StatusOr<RunResult> result = Run(*scenario, {});

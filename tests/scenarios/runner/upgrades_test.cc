@@ -20,30 +20,31 @@ constexpr const char* kLog =
     "%TRAILER(X-SUM)%\\n\"}\n";
 
 TEST(WebSocket, AConnectionPerMessageIsBalancedByConnection) {
-  const auto result = Send({.port = kHttp}, "protocol: websocket", "{name: s, then: [{flow: f, requests: 40}]}");
+  const auto result = AskHello({.port = kHttp}, "protocol: websocket", "{name: s, then: [{flow: f, requests: 40}]}");
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->failed, 0);
   EXPECT_THAT(result->by_pod, SizeIs(2));
 }
 
 TEST(WebSocket, AStreamStaysWithThePodThatAnsweredItsHandshake) {
-  const auto result = Send({.port = kHttp}, "protocol: websocket, connections: keep-alive",
-                           "{name: s, then: [{flow: f, requests: 40}]}");
+  const auto result = AskHello({.port = kHttp}, "protocol: websocket, connections: keep-alive",
+                               "{name: s, then: [{flow: f, requests: 40}]}");
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->failed, 0);
   EXPECT_THAT(result->by_pod, SizeIs(1));
 }
 
 TEST(WebSocket, AnApplicationThatDoesNotUpgradeIsAFailedHandshake) {
-  const auto result = Send({.port = kHttp}, "protocol: websocket",
-                           "{name: s, do: [{behaviour: {app: hello, namespace: sample, answers: [{code: 404, share: "
-                           "100%}]}}], then: [{flow: f, requests: 10}]}");
+  const auto result =
+      AskHello({.port = kHttp}, "protocol: websocket",
+               "{name: s, do: [{behaviour: {app: hello, namespace: sample, answers: [{code: 404, share: "
+               "100%}]}}], then: [{flow: f, requests: 10}]}");
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->by_code, (std::map<int, int64_t>{{404, 10}}));
 }
 
 TEST(WebSocket, WhatAPolicyDeniesIsNoStream) {
-  const auto result = Send(
+  const auto result = AskHello(
       {.port = kHttp,
        .objects = "          - {apiVersion: security.istio.io/v1beta1, kind: AuthorizationPolicy, metadata: {name: "
                   "none, namespace: sample}, spec: {}}\n"},
@@ -77,7 +78,7 @@ TEST(WebSocket, AConnectionIsOneLineOfTheLogWhenItsClientHasLeft) {
 
 TEST(WebSocket, HasNoPatienceOfHttp) {
   const auto result =
-      Send({.port = kHttp}, "protocol: websocket, timeout: 1s", "{name: s, then: [{flow: f, requests: 1}]}");
+      AskHello({.port = kHttp}, "protocol: websocket, timeout: 1s", "{name: s, then: [{flow: f, requests: 1}]}");
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("is of HTTP"));
 }
 
