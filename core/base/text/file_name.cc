@@ -2,9 +2,19 @@
 
 #include <fmt/format.h>
 
-#include "core/base/random.h"
+#include <cstdint>
 
 namespace wavetank {
+namespace {
+
+// FNV-1a.
+uint64_t Digest(std::string_view text) {
+  uint64_t out = 0xcbf29ce484222325;
+  for (const char c : text) out = (out ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return out;
+}
+
+}  // namespace
 
 std::string FileName(std::string_view name) {
   // NAME_MAX of Linux is 255 bytes, some of which are the ending's.
@@ -23,7 +33,7 @@ std::string FileName(std::string_view name) {
   if (out.size() <= kLongest) return out;
   size_t kept = kKept;
   while ((static_cast<unsigned char>(out[kept]) & 0xc0) == 0x80) --kept;  // within a letter of several bytes
-  return fmt::format("{}%{:016x}", out.substr(0, kept), HashName(name));
+  return fmt::format("{}%{:016x}", out.substr(0, kept), Digest(name));
 }
 
 }  // namespace wavetank
