@@ -32,12 +32,12 @@ char* WriteText(char* to, std::string_view text) {
   return std::copy(text.begin(), text.end(), to);
 }
 
-// Into `out` from its beginning; returns what of it is the record's.
-std::string_view Encode(std::string& out, Time time, const TraceRecord& record, std::string_view subject,
+// Into `out` from `at` on; returns what of it is the record's.
+std::string_view Encode(std::string& out, size_t at, Time time, const TraceRecord& record, std::string_view subject,
                         std::string_view object, const std::vector<uint64_t>& inputs) {
   const size_t size = 8 * (4 + 3 + 1 + inputs.size()) + subject.size() + object.size() + record.detail.size();
-  if (out.size() < size) out.resize(2 * size);
-  char* to = out.data();
+  if (out.size() < at + size) out.resize(2 * (at + size));
+  char* to = out.data() + at;
   to = Write64(to, static_cast<uint64_t>(time.time_since_epoch().count()));
   to = Write64(to, static_cast<uint64_t>(record.kind));
   to = Write64(to, static_cast<uint64_t>(record.a));
@@ -47,15 +47,25 @@ std::string_view Encode(std::string& out, Time time, const TraceRecord& record, 
   to = WriteText(to, record.detail);
   to = Write64(to, inputs.size());
   WriteAll(to, inputs);
-  return {out.data(), size};
+  return {out.data() + at, size};
 }
+
+// Records are digested so many bytes at a time: one by one each would be copied once more.
+constexpr size_t kBatch = 4096;
 
 }  // namespace
 
 struct TraceDigest::State {
   XXH3_state_t* xxh = XXH3_createState();
+  std::string batch;  // encoded records, of which `waiting` bytes are not in `xxh` yet
+  size_t waiting = 0;
   std::string_view last;  // the last record, encoded
   ~State() { XXH3_freeState(xxh); }
+
+  void Digest() {
+    XXH3_128bits_update(xxh, batch.data(), waiting);
+    waiting = 0;
+  }
 };
 
 TraceDigest::TraceDigest() : state_(std::make_unique<State>()) { XXH3_128bits_reset(state_->xxh); }
@@ -63,8 +73,9 @@ TraceDigest::~TraceDigest() = default;
 
 void TraceDigest::Add(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
                       const std::vector<uint64_t>& inputs) {
-  const std::string_view last = state_->last = Encode(buffer_, time, record, subject, object, inputs);
-  XXH3_128bits_update(state_->xxh, last.data(), last.size());
+  if (state_->waiting >= kBatch) state_->Digest();
+  state_->last = Encode(state_->batch, state_->waiting, time, record, subject, object, inputs);
+  state_->waiting += state_->last.size();
   ++records_;
 }
 
@@ -73,11 +84,12 @@ uint64_t TraceDigest::LastHash() const { return XXH3_64bits(state_->last.data(),
 uint64_t TraceDigest::Hash(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
                            const std::vector<uint64_t>& inputs) {
   std::string buffer;
-  const std::string_view bytes = Encode(buffer, time, record, subject, object, inputs);
+  const std::string_view bytes = Encode(buffer, 0, time, record, subject, object, inputs);
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
 std::string TraceDigest::Hex() const {
+  state_->Digest();
   const XXH128_hash_t hash = XXH3_128bits_digest(state_->xxh);
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }

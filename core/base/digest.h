@@ -35,7 +35,6 @@ class TraceDigest {
   struct State;
   std::unique_ptr<State> state_;
   uint64_t records_ = 0;
-  std::string buffer_;
 };
 
 }  // namespace wavetank
