@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "core/kube/time_format.h"
 #include "core/xds/debouncer.h"

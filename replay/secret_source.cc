@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
-#include <utility>
 
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"

@@ -2,7 +2,6 @@
 
 #include <deque>
 #include <utility>
-#include <variant>
 
 #include "core/base/json_access.h"
 #include "core/base/status.h"

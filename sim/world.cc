@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/status.h"
 #include "core/profile/releases.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/rest.h"

@@ -1,7 +1,6 @@
 #include "core/agent/dns_message.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"

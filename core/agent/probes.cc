@@ -1,7 +1,6 @@
 #include "core/agent/probes.h"
 
 #include <charconv>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"

@@ -1,7 +1,6 @@
 #include "core/election/record.h"
 
 #include <chrono>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "core/base/json_access.h"

@@ -1,7 +1,6 @@
 #include "core/gateway_api/listeners.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 

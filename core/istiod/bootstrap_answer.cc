@@ -3,7 +3,6 @@
 #include <google/protobuf/message.h>
 
 #include <memory>
-#include <utility>
 
 #include "core/agent/bootstrap.h"
 #include "core/base/json_access.h"

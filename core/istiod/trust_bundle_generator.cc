@@ -1,7 +1,5 @@
 #include "core/istiod/trust_bundle_generator.h"
 
-#include <utility>
-
 #include "core/gen/wire/wire.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/wire_format_lite.h"

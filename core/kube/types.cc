@@ -1,7 +1,6 @@
 #include "core/kube/types.h"
 
 #include <array>
-#include <charconv>
 #include <memory>
 #include <utility>
 

@@ -1,7 +1,5 @@
 #include "core/push/host_match.h"
 
-#include <fmt/format.h>
-
 #include "core/base/ip.h"
 
 namespace wavetank::pilot {

@@ -1,8 +1,6 @@
 #include "core/base/cel/cel_expression.h"
 
 #include <algorithm>
-#include <iterator>
-#include <optional>
 #include <utility>
 
 #include "core/base/cel/cel_functions.h"

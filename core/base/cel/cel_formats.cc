@@ -2,7 +2,6 @@
 
 #include <iterator>
 #include <memory>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"

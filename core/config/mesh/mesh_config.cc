@@ -1,7 +1,5 @@
 #include "core/config/mesh/mesh_config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/config/kinds/read_message.h"

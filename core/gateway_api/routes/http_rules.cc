@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/base/json_access.h"
 #include "core/config/schema/proto_json.h"

@@ -1,8 +1,6 @@
 #include "core/gen/cds/cluster_policy.h"
 
 #include <limits>
-#include <string_view>
-#include <utility>
 
 #include "core/envoyapi/any.h"
 #include "core/gen/view/traffic_policy.h"

@@ -1,8 +1,5 @@
 #include "core/gen/cds/cluster_tls.h"
 
-#include <span>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/view/common_tls.h"

@@ -1,7 +1,6 @@
 #include "core/gen/extensions/ecds.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "core/envoyapi/any.h"

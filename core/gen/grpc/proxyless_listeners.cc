@@ -1,6 +1,5 @@
 #include <charconv>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/envoyapi/any.h"

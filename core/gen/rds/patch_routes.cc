@@ -1,7 +1,6 @@
 #include "core/gen/rds/patch_routes.h"
 
 #include <charconv>
-#include <optional>
 #include <set>
 #include <utility>
 

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <deque>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/container/btree_map.h"

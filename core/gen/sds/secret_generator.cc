@@ -1,7 +1,6 @@
 #include "core/gen/sds/secret_generator.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "core/base/status.h"

@@ -1,7 +1,5 @@
 #include "core/gen/view/metadata_exchange.h"
 
-#include <string_view>
-
 #include "core/envoyapi/any.h"
 #include "core/gen/view/done_for.h"
 #include "core/gen/view/listener_filters.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "core/base/ip.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <optional>
 #include <utility>
 
 #include "fmt/format.h"

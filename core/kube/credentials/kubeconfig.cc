@@ -1,7 +1,6 @@
 #include "core/kube/credentials/kubeconfig.h"
 
 #include <map>
-#include <optional>
 #include <regex>
 #include <utility>
 #include <vector>

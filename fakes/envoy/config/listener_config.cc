@@ -1,7 +1,6 @@
 #include "fakes/envoy/config/listener_config.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"

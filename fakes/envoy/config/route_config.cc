@@ -1,8 +1,6 @@
 #include "fakes/envoy/config/route_config.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <utility>
 
 #include "absl/strings/ascii.h"

@@ -1,8 +1,5 @@
 #include "fakes/envoy/config/tcp_proxy.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "envoy/config/accesslog/v3/accesslog.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
 #include "fakes/envoy/match/proto_time.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <string>
-#include <tuple>
 
 #include "fakes/envoy/lb/load_balancer.h"
 #include "fmt/format.h"

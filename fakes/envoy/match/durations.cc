@@ -1,6 +1,5 @@
 #include "fakes/envoy/match/durations.h"
 
-#include <string>
 #include <vector>
 
 #include "fakes/envoy/match/proto_time.h"

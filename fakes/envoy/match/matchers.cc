@@ -1,7 +1,6 @@
 #include "fakes/envoy/match/matchers.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "absl/strings/ascii.h"

@@ -1,7 +1,6 @@
 // How long an accepted connection may last, be silent, and how many requests it may carry.
 // Envoy: source/common/tcp_proxy/tcp_proxy.cc (onMaxDownstreamConnectionDuration, onIdleTimeout),
 // source/common/http/conn_manager_impl.cc (onConnectionDurationTimeout, onIdleTimeout)
-#include <algorithm>
 #include <utility>
 
 #include "core/base/assert.h"

@@ -1,6 +1,5 @@
 // A connection's way through the network filters of its chain.
 // Envoy: source/common/network/filter_manager_impl.cc
-#include <string>
 #include <utility>
 
 #include "fakes/envoy/proxy/data_plane_view.h"

@@ -1,7 +1,6 @@
 #include "fakes/envoy/tcp/response_flags.h"
 
 #include <string_view>
-#include <utility>
 
 namespace wavetank::envoysim {
 

@@ -1,7 +1,5 @@
 #include "fakes/envoy/tls/session_cache.h"
 
-#include <utility>
-
 #include "fakes/envoy/tls/tls.h"
 
 namespace wavetank::envoysim {

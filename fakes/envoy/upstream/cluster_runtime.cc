@@ -1,7 +1,6 @@
 #include "fakes/envoy/upstream/cluster_runtime.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <utility>
 

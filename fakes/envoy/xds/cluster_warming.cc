@@ -2,7 +2,6 @@
 // Envoy: source/common/upstream/{cluster_manager_impl,cds_api_helper}.cc; the order of things as measured in
 // docs/real-envoy.md 7.
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "core/base/assert.h"

@@ -1,7 +1,5 @@
 #include "fakes/kube/client/client.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <deque>
 #include <utility>

@@ -12,7 +12,6 @@
 
 #include "absl/numeric/int128.h"
 #include "core/base/json_access.h"
-#include "core/base/json_text.h"
 #include "core/kube/quantity.h"
 
 namespace wavetank::fakekube {

@@ -7,12 +7,10 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/numeric/int128.h"
 #include "core/base/json_access.h"
-#include "core/base/json_text.h"
 #include "core/kube/quantity.h"
 #include "fakes/kube/control/pod_template.h"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"

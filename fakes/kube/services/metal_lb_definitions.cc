@@ -1,7 +1,6 @@
 #include "fakes/kube/services/metal_lb_definitions.h"
 
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"

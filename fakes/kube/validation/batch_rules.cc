@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/base/json_access.h"
-#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fakes/kube/objects/cron_schedule.h"
 

@@ -8,7 +8,6 @@
 
 #include "core/base/ip.h"
 #include "core/base/json_access.h"
-#include "core/base/json_text.h"
 #include "core/kube/quantity.h"
 
 namespace wavetank::fakekube {

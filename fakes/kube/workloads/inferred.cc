@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <tuple>
 #include <utility>
 
 #include "core/base/json_access.h"

@@ -1,6 +1,5 @@
 // Who gets the next request.
 #include <set>
-#include <vector>
 
 #include "fmt/format.h"
 #include "oracles/envoy/generate/kinds.h"

@@ -1,6 +1,5 @@
 // Listeners: which chain takes a connection, and TCP.
 #include <set>
-#include <vector>
 
 #include "fmt/format.h"
 #include "oracles/envoy/generate/kinds.h"

@@ -1,7 +1,6 @@
 #include "oracles/envoy/generate/shrink.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 

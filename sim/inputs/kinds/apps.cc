@@ -1,7 +1,5 @@
 #include "sim/inputs/kinds/apps.h"
 
-#include <algorithm>
-
 #include "absl/strings/numbers.h"
 #include "sim/inputs/fields.h"
 #include "sim/world_inputs.h"

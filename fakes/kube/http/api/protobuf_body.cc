@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "core/base/json_text.h"

@@ -1,6 +1,5 @@
 #include "fakes/kube/http/message/event_views.h"
 
-#include <string>
 #include <utility>
 
 namespace wavetank::fakekube::http {

@@ -1,6 +1,5 @@
 #include "fakes/kube/http/message/message.h"
 
-#include <cctype>
 #include <utility>
 
 #include "core/base/text/percent.h"

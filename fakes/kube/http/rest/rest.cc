@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"

@@ -10,7 +10,6 @@
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
-#include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kube/label_selector.h"
 #include "fakes/kube/http/api/api_types.h"

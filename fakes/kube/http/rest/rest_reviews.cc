@@ -2,12 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <set>
-#include <utility>
 
 #include "absl/strings/escaping.h"
-#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/kube/time_format.h"
 #include "core/kube/yaml.h"

@@ -11,7 +11,6 @@
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
-#include "core/base/random.h"
 #include "core/base/status.h"
 #include "fakes/kube/http/api/api_types.h"
 #include "fakes/kube/http/api/go_words.h"
