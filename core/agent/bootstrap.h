@@ -25,8 +25,7 @@ struct EnvoyBootstrapOptions {
   std::string outlier_log_path;                           // --outlierLogPath
   uint16_t status_port = 15021, prometheus_port = 15090;  // ENVOY_STATUS_PORT, ENVOY_PROMETHEUS_PORT
   bool exit_on_zero_active_connections = false;
-  std::string host_ip;         // HOST_IP, for a tracer at "$(HOST_IP):8126"
-  std::string statsd_address;  // statsdUdpAddress, resolved; empty: as it is written
+  std::string host_ip;  // HOST_IP, for a tracer at "$(HOST_IP):8126"
 };
 
 // InvalidArgument: an address that is none, or a tracer that this bootstrap cannot have.

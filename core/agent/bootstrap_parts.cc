@@ -232,9 +232,7 @@ absl::StatusOr<BootstrapParts> MakeBootstrapParts(const pilot::ProxyBootstrap& p
                                  {"transport_api_version", "V3"},
                                  {"grpc_service", {{"envoy_grpc", {{"cluster_name", "envoy_metrics_service"}}}}}}}});
   }
-  std::string statsd = options.statsd_address;
-  if (statsd.empty()) statsd = Text(config, "statsdUdpAddress");
-  if (!statsd.empty()) {
+  if (const std::string statsd = Text(config, "statsdUdpAddress"); !statsd.empty()) {
     const absl::StatusOr<Json> address = PlainAddress(statsd, "statsd", options.host_ip);
     if (!address.ok()) return address.status();
     out.stats_sinks.push_back({{"name", "envoy.stat_sinks.statsd"},

@@ -83,7 +83,6 @@ SecretManager::SecretManager(Host& host, security::CaClient& client, SecretOptio
       options_(std::move(options)),
       parser_(options_.parser != nullptr ? options_.parser : std::make_shared<security::CertificateParser>()),
       random_(options_.seed, fmt::format("agent/{}", options_.name)),
-      config_roots_pem_(options_.extra_roots_pem),
       warm_backoff_(kWarmUpFirst) {}
 
 SecretManager::~SecretManager() { Stop(); }
@@ -209,7 +208,7 @@ void SecretManager::Generate() {
   WAVETANK_ASSERT(!generating_);  // one CSR is under way at most
   WAVETANK_ASSERT(!options_.file_mounted_certs);
   generating_ = true;
-  After(options_.key_generation, [this] {
+  After(Duration::zero(), [this] {  // not within the call that asks
     absl::StatusOr<x509::KeyPairRef> made =
         options_.make_key
             ? options_.make_key(csr_count_)

@@ -49,10 +49,8 @@ struct SecretOptions {
   Duration secret_ttl = 24h;             // SECRET_TTL
   int64_t rotation_grace_ppm = 500'000;  // SECRET_GRACE_PERIOD_RATIO
   int64_t rotation_jitter_ppm = 0;
-  bool pkcs8_keys = true;                      // PKCS8_KEY; keys of files are always in that form
-  Duration key_generation = Duration::zero();  // RSA 2048 keys take a real agent some 100 ms
-  std::string extra_roots_pem;                 // ProxyConfig's caCertificatesPem
-  Duration file_debounce = 100ms;              // FILE_DEBOUNCE_DURATION
+  bool pkcs8_keys = true;          // PKCS8_KEY; keys of files are always in that form
+  Duration file_debounce = 100ms;  // FILE_DEBOUNCE_DURATION
   // Of a workload whose certificates others mount (FILE_MOUNTED_CERTS): no CSR is ever sent.
   bool file_mounted_certs = false;
   std::string cert_chain_path = "./etc/certs/cert-chain.pem";

@@ -883,9 +883,6 @@ void Istiod::CreateCertificate(security::PeerCredentials peer, security::Certifi
 const security::ServingCertificate* Istiod::serving_certificate() const { return impl_->security_server->serving(); }
 const std::string& Istiod::ca_bundle_pem() const { return impl_->security_server->bundle_pem(); }
 absl::Status Istiod::mesh_problem() const { return impl_->mesh == nullptr ? absl::OkStatus() : impl_->mesh->status(); }
-absl::Status Istiod::trust_bundle_trouble() const {
-  return impl_->spiffe_endpoints == nullptr ? absl::OkStatus() : impl_->spiffe_endpoints->trouble();
-}
 
 void Istiod::Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done) {
   impl_->Admit(std::move(path), std::move(review), std::move(done));

@@ -162,10 +162,10 @@ class Istiod {
   // Nothing is queued, debounced, pushed or under way: what will come next needs a new event (or an hour).
   bool Idle() const;
 
-  // Port 15012, ADS. `peer` is authenticated first; a refusal closes the stream. `stream` must outlive the connection.
   // Whether a client's certificate is believed, by the roots of its trust domain: its own, those of its CA and RA; of
   // others, what SPIFFE_BUNDLE_ENDPOINTS gave. No chain is believed.
   absl::Status VerifyClient(const std::vector<x509::CertificateRef>& chain) const;
+  // Port 15012, ADS. `peer` is authenticated first; a refusal closes the stream. `stream` must outlive the connection.
   std::unique_ptr<AdsConnection> OpenAds(security::PeerCredentials peer, std::string address, AdsStream& stream);
   // Port 15012, IstioCertificateService.
   void CreateCertificate(security::PeerCredentials peer, security::CertificateRequestMessage request,
@@ -179,8 +179,6 @@ class Istiod {
   const std::string& ca_bundle_pem() const;
   // Why the mesh's ConfigMap was refused, wholly or partly, when it was last read; OK if it was not.
   absl::Status mesh_problem() const;
-  // What went wrong last with an endpoint of SPIFFE bundles; OK if nothing did.
-  absl::Status trust_bundle_trouble() const;
 
   // For debug pages (core/debug/pages.h). What follows only after Start.
   const IstiodOptions& options() const;

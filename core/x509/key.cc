@@ -189,8 +189,7 @@ class RsaKeyPair final : public KeyPair {
 
 }  // namespace
 
-KeyPair::KeyPair(std::string public_key)
-    : public_key_(std::move(public_key)), public_fingerprint_(FingerprintOf(public_key_)) {}
+KeyPair::KeyPair(std::string public_key) : public_key_(std::move(public_key)) {}
 
 KeyPairRef KeyPair::Derive(uint64_t seed, std::string_view name) {
   const Curve& curve = P256();

@@ -55,7 +55,6 @@ class KeyPair {
 
   // SubjectPublicKeyInfo, DER.
   const std::string& public_key() const { return public_key_; }
-  Fingerprint public_fingerprint() const { return public_fingerprint_; }
 
   // The signature's AlgorithmIdentifier, DER: ecdsa-with-SHA256/384 or sha256WithRSAEncryption.
   virtual std::string_view signature_algorithm() const = 0;
@@ -70,7 +69,6 @@ class KeyPair {
 
  private:
   std::string public_key_;
-  Fingerprint public_fingerprint_;
 };
 
 struct Subject {

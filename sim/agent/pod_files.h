@@ -1,7 +1,7 @@
 // The files of a container of a pod, the proxy's if nothing is said: entries of the Secrets and ConfigMaps that are
 // mounted there, as the API server has them, and what its agent wrote into folders of its own (emptyDir).
 //
-// Fault model: the disk may be full; then nothing is written any more, and what was written before stays.
+// Fault model: what is mounted may not be there, or no longer; the disk is never full, so Write never fails.
 #pragma once
 
 #include <map>
@@ -25,8 +25,6 @@ class PodFiles final : public agent::Files {
   std::vector<std::string> List(std::string_view folder) override;
   absl::Status Write(std::string_view path, std::string_view bytes) override;
 
-  void set_disk_full(bool full) { full_ = full; }
-
  private:
   // A folder of the container and the Secret or ConfigMap that it shows. All of it stands in the pod's body.
   struct Mount {
@@ -43,7 +41,6 @@ class PodFiles final : public agent::Files {
   const std::string container_;
   std::optional<std::vector<Mount>> mounts_;  // once they were asked for: a pod's never change
   std::map<std::string, std::string, std::less<>> written_;
-  bool full_ = false;
 };
 
 }  // namespace wavetank::sim

@@ -1,8 +1,6 @@
 #include "core/kube/credentials/sealing.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "core/base/json_access.h"
@@ -287,7 +285,5 @@ json Sealed(json value) {
   Seal(value, What::kAnything);
   return value;
 }
-
-bool HoldsCredential(std::string_view text) { return SealedText(text) != text; }
 
 }  // namespace wavetank::kube

@@ -27,7 +27,4 @@ std::string SealedText(std::string_view text);
 // The same for a JSON value: an object of Kubernetes, a patch of one, an input of a world, or anything that holds such.
 nlohmann::json Sealed(nlohmann::json value);
 
-// What `text` holds of credentials by their place, for tests: true if SealedText() would change it.
-bool HoldsCredential(std::string_view text);
-
 }  // namespace wavetank::kube

@@ -59,7 +59,6 @@ class Registries final : public ClusterHandler {
   const NetworkManager& networks() const { return *networks_; }
   const SecretController& secrets() const { return *secrets_; }
   KubeController* Find(const ClusterId& cluster);
-  ServiceEntryController& service_entries() { return service_entries_; }
 
   // meshNetworks has changed: every registry and the network manager look again.
   void OnMeshNetworksChanged();

@@ -48,8 +48,6 @@ class StringMatch {
 
 struct RequestSpec;
 
-using HeaderList = std::vector<std::pair<std::string, std::string>>;  // names in lower case
-
 // envoy.config.route.v3.HeaderMatcher
 class HeaderMatch {
  public:

@@ -79,8 +79,6 @@ class TlsSessions {
   // server's clock shows; the client has its own (FirstFlight::client).
   HandshakeResult Handshake(const FirstFlight& hello, const TlsServer& server, Time now);
 
-  size_t verifications() const { return cache_.misses(); }
-
  private:
   x509::VerificationCache cache_;
 };

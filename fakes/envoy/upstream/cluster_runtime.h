@@ -174,7 +174,6 @@ class ClusterRuntime {
 
   void Count(ClusterStat stat, int64_t delta = 1) { stats_[static_cast<size_t>(stat)] += static_cast<uint64_t>(delta); }
   const ClusterStats& stats() const { return stats_; }
-  void set_stats(const ClusterStats& stats) { stats_ = stats; }
   // What was counted is kept elsewhere.
   void ForgetCounts();
 

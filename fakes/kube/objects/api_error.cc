@@ -98,14 +98,4 @@ absl::Status InvalidObject(const GroupKind& kind, std::string_view name, const s
 
 absl::Status BadRequest(std::string message) { return MakeApiError({400, "BadRequest", std::move(message), nullptr}); }
 
-absl::Status ConflictError(std::string_view resource, std::string_view group, std::string_view name,
-                           std::string_view why) {
-  json details = {{"name", name}, {"kind", resource}};
-  if (!group.empty()) details["group"] = group;
-  return MakeApiError({409, "Conflict",
-                       fmt::format("Operation cannot be fulfilled on {}{}{} \"{}\": {}", resource,
-                                   group.empty() ? "" : ".", group, name, why),
-                       details});
-}
-
 }  // namespace wavetank::fakekube

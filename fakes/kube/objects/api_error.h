@@ -45,8 +45,5 @@ FieldError TooLongField(std::string field, int64_t most_bytes);
 // core group read "Deployment.apps". `errors` must not be empty.
 absl::Status InvalidObject(const GroupKind& kind, std::string_view name, const std::vector<FieldError>& errors);
 absl::Status BadRequest(std::string message);
-// 409 Conflict: `Operation cannot be fulfilled on services "web": WHY`. `resource` is plural, with its group if any.
-absl::Status ConflictError(std::string_view resource, std::string_view group, std::string_view name,
-                           std::string_view why);
 
 }  // namespace wavetank::fakekube

@@ -231,14 +231,6 @@ const Resource* ResourceTable::Find(std::string_view group, std::string_view ver
   return nullptr;
 }
 
-const Resource* ResourceTable::FindPlural(std::string_view group, std::string_view plural) const {
-  for (const Resource& resource : own_) {
-    if (resource.plural == plural && resource.group == group) return &resource;
-  }
-  const auto it = custom_.find(std::string(plural) + "." + std::string(group));
-  return it == custom_.end() || it->second.empty() ? nullptr : &it->second.front();
-}
-
 const Resource* ResourceTable::FindKind(std::string_view api_version, std::string_view kind) const {
   const Resource* found = nullptr;
   ForEach([&](const Resource& resource) {

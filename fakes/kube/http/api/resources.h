@@ -44,8 +44,6 @@ class ResourceTable {
   void Remove(std::string_view definition_name);
 
   const Resource* Find(std::string_view group, std::string_view version, std::string_view plural) const;
-  // In some version.
-  const Resource* FindPlural(std::string_view group, std::string_view plural) const;
   const Resource* FindKind(std::string_view api_version, std::string_view kind) const;
 
   // Groups in the order in which kubectl prefers them: core first, then Kubernetes' own, then the others by name. Each
