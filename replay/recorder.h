@@ -32,6 +32,7 @@ class Recorder {
   // To be called before the input has any effect. Fills in the time. Errors are the writer's.
   absl::Status Input(uint64_t seq, std::string kind, nlohmann::json body);
   // Everything so far is in the file, and stays there (LogWriterOptions::durable_commits). One sync for all of it.
+  // Errors are the writer's.
   absl::Status Commit();
   // Whether there is anything that Commit() would bring there.
   bool uncommitted() const { return writer_->uncommitted(); }

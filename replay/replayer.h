@@ -23,7 +23,7 @@ class ReplayTarget {
   virtual ~ReplayTarget() = default;
 
   // Builds the world at time 0. `sink` is to be called for every derived event, in order, until the target is gone;
-  // events of Start itself included.
+  // events of Start itself included. An error ends the replay: no world can be made of that header.
   using Sink = std::function<void(const LoggedEvent&)>;
   virtual absl::Status Start(const LogHeader& header, Sink sink) = 0;
   // Runs everything due until `time`, included.

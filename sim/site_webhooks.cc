@@ -114,7 +114,7 @@ absl::Status World::Site::ReachIstio(const json& webhook) const {
 
 void World::Site::Review(json pod, const kube::Labels& namespace_labels,
                          absl::AnyInvocable<void(absl::StatusOr<json>)> done) {
-  // Templates of a record's workloads are its pods, who have passed their webhooks (fakes/kube/workloads/inferred.h).
+  // Templates of a record's workloads are its pods, which have passed their webhooks (fakes/kube/workloads/inferred.h).
   if (config_.observed && pilot::HasProxy(pod)) return done(std::move(pod));
   kube::Labels ns_labels = namespace_labels;
   ns_labels.emplace("kubernetes.io/metadata.name", Text(At(pod, "metadata"), "namespace"));

@@ -152,7 +152,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   uint64_t pods_version_ = 0;
   bool more_than_one_ = false;               // istiod has run here at a time, or one was killed
   std::vector<nlohmann::json> left_behind_;  // by istiods that were killed: their locks, as nobody has written them
-  int64_t reviews_ = 0, review_count_ = 0;
+  int64_t reviews_ = 0, review_count_ = 0;   // under way; all that were asked for, which numbers them
   AdmissionLog admissions_;
   std::unique_ptr<ForeignWebhooks> foreign_webhooks_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);

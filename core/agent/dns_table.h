@@ -56,8 +56,8 @@ class DnsTable {
   // Whether there is one (the agent's readiness depends on it).
   bool ready() const { return ready_; }
 
-  // One question. `name` may end with a dot; letters of both cases are one. Addresses are in the table's order: who
-  // answers shuffles them (Shuffle), as every lookup of a headless Service goes to another pod.
+  // One question. `name` may end with a dot; letters of both cases are one. Addresses are in the table's order: the
+  // server shuffles them (Shuffle), as every lookup of a headless Service goes to another pod.
   DnsDecision Lookup(std::string_view name, uint16_t type) const;
   static void Shuffle(std::vector<DnsRecord>& records, RandomStream& random);
 

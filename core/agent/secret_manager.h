@@ -89,7 +89,7 @@ class SecretManager {
 
   // Reads the files behind the subscription again, as its file watcher would.
   void OnFileChanged(std::string_view path);
-  // Every file that is behind a subscription, for who watches them.
+  // Every file that is behind a subscription, for the driver, which watches them.
   std::vector<std::string> WatchedFiles() const;
   // Roots that istiod or the operator adds (ISTIO_MULTIROOT_MESH).
   void UpdateConfigTrustBundle(std::string pem);

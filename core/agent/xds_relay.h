@@ -44,7 +44,7 @@ struct OwnRequest {
 enum class Verdict : uint8_t {
   kForward,  // to the Envoy
   kKeep,     // it was the agent's; `reply` may have to be sent
-  kTap,      // it answers who asks the agent for istiod's debug pages
+  kTap,      // it answers a client of the agent's that asks for istiod's debug pages
   kDrop,     // of no type that an Envoy takes
 };
 

@@ -15,7 +15,7 @@ namespace wavetank::debug {
 
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarn, kError, kFatal, kNone };
 std::string_view LogLevelName(LogLevel level);
-std::optional<LogLevel> ParseLogLevel(std::string_view text);
+std::optional<LogLevel> ParseLogLevel(std::string_view text);  // nullopt: it names none
 
 struct LogScope {
   std::string_view name, description;

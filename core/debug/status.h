@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<StatusResource>> StatusResources(const pilot::Istiod&
                                                             const std::vector<std::string>& names,
                                                             std::string_view identity);
 
-// Whether who asks for it is told of later events, too: istio.io/connect, /disconnect, /nack.
+// Whether a client that asks for it is told of later events, too: istio.io/connect, /disconnect, /nack.
 bool IsEventType(std::string_view type_url);
 // What subscribers of `type_url` are told of `event`; nullopt: nothing. istio.io/connect and /disconnect: the proxy's
 // node; /nack: the request that refused, of which the node is the proxy's ID alone.

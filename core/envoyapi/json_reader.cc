@@ -130,7 +130,7 @@ std::optional<T> Number(const json& value) {
   }
 }
 
-// Words of whom.
+// Whose words errors are in.
 enum class Voice { kOurs, kGo };
 
 class Reader {

@@ -37,7 +37,8 @@ class InjectionWebhook {
   nlohmann::json Admit(const nlohmann::json& review, std::string_view path = "/inject",
                        NativeSidecar native = NativeSidecar::kUnknown) const;
 
-  // The injected pod. Its metadata.namespace must be set.
+  // The injected pod. Its metadata.namespace must be set. InvalidArgument, in istiod's words: an annotation is wrong,
+  // or the templates cannot be applied to this pod.
   absl::StatusOr<nlohmann::json> Inject(const nlohmann::json& pod, std::string_view path = "/inject",
                                         NativeSidecar native = NativeSidecar::kUnknown) const;
 

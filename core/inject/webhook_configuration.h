@@ -51,7 +51,7 @@ absl::StatusOr<std::optional<WebhookTarget>> TargetOfWebhook(const nlohmann::jso
                                                              const kube::Labels& namespace_labels,
                                                              const kube::Labels& pod_labels, bool rules = true);
 
-// The first of istiod's webhooks of a configuration that selects them.
+// The first of istiod's webhooks of a configuration that selects them; nullopt and InvalidArgument as above.
 absl::StatusOr<std::optional<WebhookTarget>> SelectWebhook(const nlohmann::json& configuration,
                                                            const kube::Labels& namespace_labels,
                                                            const kube::Labels& pod_labels, bool rules = true);

@@ -67,9 +67,11 @@ class SecurityServer : public std::enable_shared_from_this<SecurityServer> {
   StartLines::Signer signer() const;
   const security::ServingCertificate* serving() const;  // null: none (yet)
   const std::string& bundle_pem() const;
-  // Of who signs, to the roots that agents shall trust. Later ones are not added (istiod: initWorkloadTrustBundle).
+  // The signer's roots, to those that agents shall trust. Later ones are not added (istiod: initWorkloadTrustBundle).
+  // InvalidArgument: one of them is no CA certificate.
   absl::Status AddRoots(security::TrustBundleSources& to) const;
 
+  // As Istiod::VerifyClient().
   absl::Status VerifyClient(const std::vector<x509::CertificateRef>& chain) const;
   void Authenticate(security::PeerCredentials peer, security::AuthenticateCallback done);
   void CreateCertificate(security::PeerCredentials peer, security::CertificateRequestMessage request,

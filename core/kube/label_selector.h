@@ -17,7 +17,8 @@ class LabelSelector {
 
   // null and {} select everything. InvalidArgument names the path and what is wrong.
   static absl::StatusOr<LabelSelector> FromJson(const nlohmann::json& selector);
-  // The expressions of a node selector's term, which also compare numbers ("Gt", "Lt").
+  // The expressions of a node selector's term, which also compare numbers ("Gt", "Lt"); null selects everything.
+  // InvalidArgument as of FromJson().
   static absl::StatusOr<LabelSelector> FromNodeExpressions(const nlohmann::json& expressions);
   // kubectl's and the API's syntax; empty text selects everything. InvalidArgument names the part that cannot be read.
   static absl::StatusOr<LabelSelector> Parse(std::string_view text);

@@ -30,18 +30,18 @@ using EndpointListRef = std::shared_ptr<const EndpointList>;
 // All shards of one service. Read by generators, changed by EndpointIndex only.
 struct EndpointShards {
   std::map<ShardKey, EndpointListRef> shards;           // in key order
-  std::set<std::string, std::less<>> service_accounts;  // union over healthy endpoints; survives scaling to zero
+  std::set<std::string, std::less<>> service_accounts;  // of all endpoints; survive scaling to zero
   uint64_t version = 0;                                 // grows with every change of this service
 };
 
-// Complexity: an update costs O(endpoints of that shard), independent of the number of services.
+// Complexity: an update costs O(endpoints of that service), independent of the number of services.
 class EndpointIndex {
  public:
   // What a change of a shard asks for (istiod: PushType).
   enum class PushType : uint8_t { kNone, kIncremental, kFull };
 
-  // Replaces one shard. Reasons are appended as istiod does (endpoint, service account change => full).
-  // istiod: pilot/pkg/xds/eds.go, edsCacheUpdate.
+  // Replaces one shard; without endpoints it goes. A service that was not known, or whose service accounts change, asks
+  // for a full push. istiod: pilot/pkg/xds/eds.go, edsCacheUpdate.
   PushType UpdateServiceEndpoints(const ShardKey& shard, std::string_view hostname, std::string_view ns,
                                   EndpointList endpoints);
 

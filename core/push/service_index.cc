@@ -223,7 +223,7 @@ const std::vector<ServiceInstance>& ServiceIndex::Instances(const Service& servi
   const ServiceRef known = LatestWith(service.hostname, service.attributes.ns,
                                       [&](const Service& s) { return s.FindPort(port) != nullptr; });
   if (known == nullptr) return *none;
-  Instances_& by_port = instances_[known.get()];
+  InstancesByPort& by_port = instances_[known.get()];
   if (const auto it = by_port.find(port); it != by_port.end()) return it->second;
   return by_port[port] = InstancesOf(known, port);
 }

@@ -50,7 +50,7 @@ class ServiceIndex {
   ServiceRef LatestWith(std::string_view hostname, std::string_view ns,
                         absl::FunctionRef<bool(const Service&)> has_port) const;
 
-  using Instances_ = std::map<int, std::vector<ServiceInstance>>;
+  using InstancesByPort = std::map<int, std::vector<ServiceInstance>>;
   static std::shared_ptr<const ServiceView> MakeView(std::vector<ServiceRef> services);
 
   // Tells services the names under which they are known besides.
@@ -69,7 +69,7 @@ class ServiceIndex {
   absl::flat_hash_map<const Service*, std::vector<ServiceRef>> several_;
   // Order: these are only searched.
   absl::flat_hash_map<const Service*, Accounts> accounts_;
-  mutable absl::flat_hash_map<const Service*, Instances_> instances_;
+  mutable absl::flat_hash_map<const Service*, InstancesByPort> instances_;
   mutable std::shared_ptr<const ServiceView> public_view_;
   mutable std::map<std::string, std::shared_ptr<const ServiceView>, std::less<>> views_;
 };

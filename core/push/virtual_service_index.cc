@@ -205,7 +205,7 @@ VirtualServiceIndex::List VirtualServiceIndex::Select(
     for (const std::string_view where : {std::string_view(vs->meta.ns), std::string_view("*")}) {
       const auto imported = hosts.find(where);
       if (imported == hosts.end() || seen.contains(key)) continue;
-      // Routes of the Gateway API match as services do: one of *.com is none of who imports a.com.
+      // Routes of the Gateway API match as services do: one of *.com does not come with an import of a.com.
       const bool exact = OfGatewayApi(*vs);
       const bool match = std::any_of(imported->second.begin(), imported->second.end(), [&](const std::string& wanted) {
         return std::any_of(vs->spec.hosts.begin(), vs->spec.hosts.end(), [&](const std::string& host) {

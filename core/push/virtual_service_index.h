@@ -21,7 +21,7 @@ class VirtualServiceIndex {
  public:
   using List = std::vector<config::VirtualServiceRef>;
 
-  // Where a namespace's own routes of the Gateway API come first ("consumer override"): among all who are public, and
+  // Where a namespace's own routes of the Gateway API come first ("consumer override"): among all that are public, and
   // for all sidecars (before, only for those without a Sidecar).
   struct OwnFirst {
     bool in_public = false, for_sidecars = false;

@@ -116,7 +116,7 @@ void AuthenticationManager::Next(std::shared_ptr<Attempt> attempt) {
   authenticator.Authenticate(peer, [attempt, &authenticator](absl::StatusOr<Caller> caller) {
     if (caller.ok() && !caller->identities.empty()) return attempt->done(std::move(caller));
     if (!attempt->failures.empty()) attempt->failures += "; ";
-    // Who had nothing to say of the caller is told as Go tells it.
+    // An authenticator that had nothing to say of the caller is told as Go tells it.
     attempt->failures += fmt::format("Authenticator {}: {}", authenticator.type(),
                                      caller.ok() ? std::string_view("<nil>") : Message(caller.status()));
     Next(attempt);

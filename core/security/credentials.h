@@ -63,12 +63,12 @@ class CredentialsController {
   absl::Status Authorize(std::string_view service_account, std::string_view ns);
 
  private:
-  // What Secrets hold, read once: every push asks for every router's.
   // What a Secret holds, else why it cannot be used. Not a StatusOr: GCC 12 at -O3 warns of those in a flat_hash_map.
   struct Reading {
     CertInfoRef info;
     absl::Status error;
   };
+  // Of Secrets, read once: every push asks for every router's.
   using Read = absl::flat_hash_map<kube::ObjectRef, Reading>;
 
   kube::ObjectRef Find(std::string_view ns, std::string_view name) const;

@@ -259,7 +259,7 @@ void IstiodCa::ScheduleRootCheck(Duration delay) {
 
 void IstiodCa::CheckRoot() {
   WAVETANK_ASSERT(ca_ != nullptr);
-  WAVETANK_ASSERT(!plugged_in_);  // who brought a root renews it himself
+  WAVETANK_ASSERT(!plugged_in_);  // a plugged-in root is renewed by its operator
   Fetch(kSelfSignedCaSecret, [this](absl::StatusOr<kube::SecretData> data) {
     const std::string what = fmt::format("Secret {}/{}", options_.system_namespace, kSelfSignedCaSecret);
     last_reload_ = data.status();

@@ -70,7 +70,7 @@ std::optional<std::string> JwksCache::KeySet(const std::string& issuer, const st
     return keys;
   }
   if (missed_.empty()) {
-    // For who does not wait.
+    // For callers that do not wait.
     host_.Post([this, alive = std::weak_ptr<char>(alive_)] {
       if (!alive.expired() && MustWait()) Wait([] {});
     });
@@ -104,7 +104,7 @@ void JwksCache::Tell(Teller teller) {
 
 void JwksCache::Take() {
   WAVETANK_ASSERT(channel_ <= kChannel, channel_);
-  WAVETANK_ASSERT(blocked_.empty() || channel_ == kChannel, channel_);  // who waits, waits for a full channel
+  WAVETANK_ASSERT(blocked_.empty() || channel_ == kChannel, channel_);  // pushes wait for a full channel alone
   if (refreshing_ || channel_ == 0) return;
   --channel_;
   refreshing_ = true;
@@ -112,7 +112,7 @@ void JwksCache::Take() {
     if (!alive.expired()) Refresh(true, known);
   });
   if (blocked_.empty()) return;
-  // Who waited longest gets the place. What he tells of is kept already.
+  // The push that waited longest gets the place. What it tells of is kept already.
   Teller next = std::move(blocked_.front());
   blocked_.pop_front();
   next.keys.pop_front();

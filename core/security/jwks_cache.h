@@ -75,7 +75,7 @@ class JwksCache final : public pilot::JwksResolver {
   std::map<Key, Entry> entries_;
   std::deque<Key> missed_;      // by the generation under way
   size_t channel_ = 0;          // how many wait in it
-  std::deque<Teller> blocked_;  // who wait for a place in it
+  std::deque<Teller> blocked_;  // that wait for a place in it
   // The refresher, which does one thing at a time.
   int under_way_ = 0;
   bool refreshing_ = false, differs_ = false, failed_ = false, failed_before_ = false;

@@ -382,7 +382,7 @@ void ServerTls(const json& tls, Problems& out) {
   }
   if (given("credentialName") || names_list) return;
   const bool mutual = mode == ServerTlsMode::kMutual || mode == ServerTlsMode::kOptionalMutual;
-  // istiod: validateTLSOptions. Who knows OPTIONAL_MUTUAL asks for the CA first, and says MUTUAL of both.
+  // istiod: validateTLSOptions. A release that knows OPTIONAL_MUTUAL asks for the CA first, and says MUTUAL of both.
   const bool ca_first = out.Has(pilot::Change::kOptionalMutual);
   const std::string_view called = mutual ? "MUTUAL" : "SIMPLE";
   const auto ask_for_ca = [&] {

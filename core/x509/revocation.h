@@ -34,7 +34,7 @@ class RevocationList {
 };
 
 // `authority`, one that was made here, signed once more with the right to sign such lists, which istiod's and those of
-// Istio's guide have not; `issuer_key`: that of who signed it.
+// Istio's guide have not; `issuer_key`: the key by which it was signed.
 absl::StatusOr<CertificateRef> WithCrlSign(const Certificate& authority, const KeyPair& issuer_key);
 
 // A list signed with the issuer's key, PEM. It says of itself that it holds from `since` until `until`.

@@ -25,8 +25,8 @@ namespace wavetank::x509 {
 using Sha256Digest = std::array<uint8_t, 32>;
 Sha256Digest Sha256(std::string_view bytes);
 
-// Identity of some bytes for caches: the first 64 bits of their SHA-256. Equal bytes have equal fingerprints; who can
-// choose both of two inputs could collide them with 2^32 work, which nothing here guards against.
+// Identity of some bytes for caches: the first 64 bits of their SHA-256. Equal bytes have equal fingerprints; an
+// attacker who chooses both of two inputs could collide them with 2^32 work, which nothing here guards against.
 using Fingerprint = uint64_t;
 Fingerprint FingerprintOf(std::string_view bytes);
 
@@ -47,6 +47,7 @@ class KeyPair {
   // The key of `name` in a world of this seed. About 20 us.
   static KeyPairRef Derive(uint64_t seed, std::string_view name);
   // PKCS#8, SEC 1 ("EC PRIVATE KEY") or PKCS#1 ("RSA PRIVATE KEY"). `what` names the input in the message.
+  // InvalidArgument: it is none of them, or damaged.
   static absl::StatusOr<KeyPairRef> FromPem(std::string_view pem, std::string_view what);
 
   virtual ~KeyPair() = default;
@@ -105,8 +106,8 @@ class Certificate {
   static absl::StatusOr<CertificateRef> FromPem(std::string_view pem, std::string_view what);
 
   // Signs `spec` with the issuer's key. The serial number derives from everything that the certificate says.
+  // InvalidArgument: it would end before it begins, or `issuer_key` is not the key of `issuer`.
   static absl::StatusOr<CertificateRef> SelfSign(const CertificateSpec& spec, const KeyPair& key);
-  // InvalidArgument if `issuer_key` is not the key of `issuer`.
   static absl::StatusOr<CertificateRef> Issue(const CertificateSpec& spec, std::string_view public_key,
                                               const Certificate& issuer, const KeyPair& issuer_key);
   ~Certificate();

@@ -15,7 +15,7 @@ void XdsCache::Table::NoteAnything() {
 }
 
 void XdsCache::Table::Note(std::string_view host) {
-  // Who has not asked for so long had better look at everything.
+  // A generator that has not asked for so long had better look at everything.
   constexpr size_t kMost = 4096;
   if (changes.size() == kMost) NoteAnything();
   changes.emplace_back(host);

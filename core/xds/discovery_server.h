@@ -95,7 +95,7 @@ class DiscoveryServer final : public XdsUpdater {
   void ProxyUpdate(const ClusterId& cluster, std::string_view ip) override;
   void RemoveShard(const ShardKey& shard) override;
 
-  // Every event that came in has been given to the connections (not: sent).
+  // Events that came in, and of these how many were given to the connections (not: sent).
   uint64_t inbound_updates() const { return debouncer_.inbound(); }
   uint64_t committed_updates() const { return debouncer_.committed(); }
   // Nothing waits or is under way, neither events nor pushes.

@@ -1,4 +1,4 @@
-// Who is told of proxies outside Kubernetes that connect and leave.
+// What is told of proxies outside Kubernetes that connect and leave.
 #pragma once
 
 #include <string>

@@ -47,7 +47,7 @@ class Cluster {
   // Nothing is pending: every pod is ready or gone for good, every slice and address written.
   bool Settled() const;
   // The same, but for pods that have not become ready yet, and those that nobody has admitted for more than a minute:
-  // only what runs in them, or who admits them, can change that.
+  // only what runs in them, or what admits them, can change that.
   bool SettledButForPods() const;
 
   // Takes a load balancer's address away ("none"), gives another of the range ("new"), or a certain one.

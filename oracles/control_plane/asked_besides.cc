@@ -82,7 +82,7 @@ class Question final : public envoysim::AdsStreamObserver, public pilot::AdsStre
 }  // namespace
 
 bool AskBesides(sim::World& world, HeldCollector& held, Duration limit) {
-  // istiod lets only so many new streams in per second, and refuses who waits longer than a second.
+  // istiod lets only so many new streams in per second, and refuses those that wait longer than a second.
   constexpr size_t kAtOnce = 8;
   struct Wanted {
     const sim::PodProcess* pod;

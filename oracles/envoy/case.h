@@ -46,7 +46,7 @@
 //                {"backend": {"name": "a", "authorizer": true,    // allows what has the header x-ext-authz: allow
 //                             "headers": {"x-a": "b"}}},           // what it says besides
 //                {"backend": {"name": "a", "allow": true}},       // it allows everything
-//                {"backend": {"name": "a", "upgrade": true}},     // it answers 101 to who asks for an upgrade
+//                {"backend": {"name": "a", "upgrade": true}},     // it answers 101 to a request for an upgrade
 //                {"backend": {"name": "a", "body": 5000}},        // bytes of its answers, at least
 //                {"backend": {"name": "a", "body_ms": 400}},      // until the last of them, half with the head
 //                {"backend": {"name": "g", "grpc_status": 14, "grpc_message": "gone"}},   // of a gRPC backend

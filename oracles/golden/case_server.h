@@ -22,7 +22,8 @@ class CaseServer {
  public:
   explicit CaseServer(Host& host) : host_(host) {}
 
-  // Stamps uid, resourceVersion (1001 and up) and, on a Namespace, the label with its name.
+  // Stamps uid, resourceVersion (1001 and up) and, on a Namespace, the label with its name. InvalidArgument, of both:
+  // it is no object of Kubernetes; NotFound: what is to be deleted is not there.
   absl::Status Apply(nlohmann::json body);
   absl::Status Delete(const nlohmann::json& body);
 

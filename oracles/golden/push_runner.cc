@@ -200,7 +200,7 @@ PushCaseResult RunPushCase(const std::string& case_directory, const std::string&
     result.status = loaded.status();
     return result;
   }
-  // Who is compared at all; everybody, where nothing is recorded yet.
+  // The proxies that are compared at all; every one, where nothing is recorded yet.
   std::set<std::string> mentioned = {"server"};
   if (!std::filesystem::exists(recorded)) {
     for (const ProxySpec& proxy : loaded->proxies) mentioned.insert(proxy.name);

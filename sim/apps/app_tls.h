@@ -43,6 +43,7 @@ absl::StatusOr<std::shared_ptr<const envoysim::TlsServer>> ServerOf(const AppTls
                                                                     std::string_view asked_name,
                                                                     const FindSecret& find);
 // What its connections begin with. `alpn`: the protocol that the client goes on in. `client`: whose clock it has.
+// InvalidArgument as of ServerOf().
 absl::StatusOr<std::shared_ptr<const envoysim::FirstFlight>> FlightOf(const ClientTls& tls, std::string_view alpn,
                                                                       const Host* client, const FindSecret& find);
 

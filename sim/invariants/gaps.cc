@@ -231,7 +231,7 @@ class StaleEndpoints final : public Checker {
     changed_ = false;
     std::set<std::string_view> alive;
     for (const PodProcess* pod : world().Pods()) alive.insert(pod->name());
-    // Whom no istiod reaches is told nothing: where istiods are away, their proxies keep what they have.
+    // A proxy that no istiod reaches is told nothing: where istiods are away, proxies keep what they have.
     std::set<std::string> reached;
     for (const ServingIstiod& istiod : ServingIstiods(world())) {
       for (const auto& [proxy, connection] : Connections(istiod)) {

@@ -27,7 +27,6 @@ std::optional<NetworkIndex> NetworkOf(const World& world, std::string_view proxy
 // Whether a pod has that address in some network now.
 bool IsPod(const World& world, const IpAddress& ip);
 
-// istiods that serve, each with its name in traces and the cluster that it runs in.
 // After an API server's fault its clients' watches are back by then: they wait for up to twice the 30 s of client-go's
 // longest back-off (core/kube/informer.cc), and list.
 inline constexpr Duration kWatchIsBack = 65s;
@@ -51,6 +50,7 @@ std::pair<std::string, std::string> ServiceOf(std::string_view xds_cluster);
 // gateway before some. True where that cannot be told.
 bool Stands(const World& world, std::string_view xds_cluster, const IpAddress& ip);
 
+// An istiod that serves: its name in traces, and the cluster that it runs in.
 struct ServingIstiod {
   std::string name, cluster;
   const pilot::Istiod* istiod = nullptr;

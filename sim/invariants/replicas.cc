@@ -85,8 +85,8 @@ class Replicas final : public Checker {
     return shards;
   }
 
-  // Who has seen endpoints of a Service keeps its name when there are none any more (istiod:
-  // pilot/pkg/model/endpointshards.go, DeleteServiceShard with preserveKeys); who came later does not know it.
+  // An istiod that has seen endpoints of a Service keeps its name when there are none any more (istiod:
+  // pilot/pkg/model/endpointshards.go, DeleteServiceShard with preserveKeys); one that started later does not know it.
   static nlohmann::ordered_json WithEndpoints(const nlohmann::ordered_json& shards) {
     nlohmann::ordered_json out = nlohmann::ordered_json::object();
     for (const auto& [host, spaces] : shards.items()) {

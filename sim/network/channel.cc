@@ -220,7 +220,7 @@ void Channel::Pump(End to) {
     }
     WAVETANK_ASSERT(*transit >= Duration::zero(), *transit);
     *transit += BuggifyDelay(BuggifyPoint::kMessageLate);
-    // Those that are on their way never come; not from within the call of who sends.
+    // Those that are on their way never come; not from within the sender's call.
     if (open_ && BuggifyFires(BuggifyPoint::kStreamBroken)) {
       owner_.world_.Post([self = shared_from_this()] {
         if (!self->closed_) self->Break(absl::UnavailableError("error reading from server: connection reset by peer"));

@@ -116,7 +116,7 @@ class Channel final : public std::enable_shared_from_this<Channel> {
 };
 using ChannelRef = std::shared_ptr<Channel>;
 
-// One port on which an istiod listens, or who signs in its place.
+// One port on which an istiod listens, or an istio-csr that signs in its place.
 class ChannelServer final : public envoysim::Acceptor {
  public:
   enum class Speaks : uint8_t { kGrpc, kHttp };  // of HTTP alone: to a gRPC call it answers 404

@@ -300,7 +300,7 @@ ClusterDns::Answered ClusterDns::Service(std::string_view name, std::string_view
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
-  // Who asks is asked for no IP family here: records of IPv4 if there are any, as most clients prefer them to unique
+  // A question names no IP family here: records of IPv4 if there are any, as most clients prefer them to unique
   // local addresses of IPv6 (RFC 6724, section 2.1).
   if (!out.empty() && out.front().is_v4()) {
     std::erase_if(out, [](const IpAddress& ip) { return !ip.is_v4(); });

@@ -41,6 +41,7 @@ class WorldDns {
   // Sorted by nothing: in the order given, of what an A and an AAAA query bring. NotFound: NXDOMAIN; Unavailable: no
   // server answers. `ttl`: of a failure too.
   absl::StatusOr<Answer> Ask(std::string_view name, std::optional<Duration>* ttl = nullptr) const;
+  // The addresses alone.
   absl::StatusOr<std::vector<IpAddress>> Resolve(std::string_view name) const;
 
   // Clusters' own servers, which others may be told to ask. In the order of being added, until they are removed.

@@ -84,6 +84,7 @@ class Underlay {
     std::vector<IpPrefix> ranges;  // of destinations; none: all
     friend bool operator==(const Road&, const Road&) = default;
   };
+  // NotFound lists the sites; InvalidArgument: it leads from a site to itself, or ranges that are none.
   absl::StatusOr<Road> ReadRoad(std::string_view from, std::string_view to,
                                 const std::vector<std::string>& ranges) const;
   void Lose(const Road& road);

@@ -16,7 +16,8 @@ namespace wavetank::sim {
 
 class IstioCsrFlags {
  public:
-  // `words` follow the program's name. Each value is one of its flag's type.
+  // `words` follow the program's name. InvalidArgument, in the program's words: a flag that it does not have, or a
+  // value that is none of the flag's type.
   static absl::StatusOr<IstioCsrFlags> Parse(const std::vector<std::string>& words);
 
   // The last one of the name counts; without any the default.

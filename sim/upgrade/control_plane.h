@@ -21,7 +21,8 @@ absl::Status UpgradeInPlace(fakekube::ApiServer& api, const pilot::Profile& prof
 absl::Status InstallRevision(fakekube::ApiServer& api, const pilot::Profile& profile, std::string_view revision,
                              const std::string& mesh_config);
 
-// Everything of revisions other than `revision`: their proxies go on with what they have.
+// Removes everything of revisions other than `revision`: their proxies go on with what they have. The first refusal of
+// the API server; so below.
 absl::Status RemoveOtherRevisions(fakekube::ApiServer& api, std::string_view revision);
 
 // The injectors that are there put in proxies of that release; istiods stay as they are.

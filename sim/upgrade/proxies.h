@@ -22,7 +22,7 @@ std::vector<ProxyWorkload> ProxyWorkloads(const fakekube::ApiServer& api);
 
 // All gateways, or all workloads with sidecars, get proxies of the injector of `revision` (empty: of the one that they
 // have) by a rollout: namespaces that ask for injection are labelled, elsewhere the templates of pods are. A pod that
-// no workload makes stays as it is.
+// no workload makes stays as it is. The first refusal of the API server; so below.
 absl::Status MoveProxies(fakekube::ApiServer& api, bool gateways, std::string_view revision);
 
 // In a recorded cluster, where no controller runs: the pods become `profile`'s where they stand, at once and at their

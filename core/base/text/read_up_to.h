@@ -8,8 +8,8 @@
 
 namespace wavetank {
 
-// The first `most` bytes, fewer where it ends before. Who asks for one byte more than he takes learns that there are
-// more.
+// The first `most` bytes, fewer where it ends before. A caller that asks for one byte more than it takes
+// learns that there are more.
 inline std::string ReadUpTo(std::istream& in, size_t most) {
   std::string out;
   std::array<char, 64 << 10> piece;

@@ -125,7 +125,7 @@ struct TunnelSettings {
   friend bool operator==(const TunnelSettings&, const TunnelSettings&) = default;
 };
 
-// Who calls, told to the server at a connection's begin.
+// The client's address, told to the server at the beginning of a connection.
 enum class ProxyProtocolVersion : uint8_t { kV1, kV2 };
 
 struct RetryBudget {

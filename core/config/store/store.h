@@ -53,8 +53,8 @@ class ConfigStore {
   };
   void SetTie(Tie tie);
 
-  // Adds or replaces, and tells the handlers of the kind, also when nothing but metadata or nothing at all differs: who
-  // pushes decides with NeedsPush.
+  // Adds or replaces, and tells the handlers of the kind, also when nothing but metadata or nothing at all differs: the
+  // handler that pushes decides with NeedsPush.
   void Put(AnyConfigRef config);
   void Delete(Kind kind, std::string_view name, std::string_view ns);
 

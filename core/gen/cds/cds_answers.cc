@@ -10,7 +10,7 @@ namespace wavetank::pilot {
 
 const GeneratedResources& OutboundClusters::UpToDate(const std::vector<ServiceRef>& services, XdsCache& cache,
                                                      const Now& now, Generate generate) {
-  // From before: what enters the cache now has changed for the next one, who will find it there.
+  // From before: what enters the cache now has changed for the next one, which will find it there.
   const uint64_t mark = cache.Mark(XdsCache::Type::kCds);
   if (!separable_ || !MarkStale(cache)) {
     GenerateAll(services, generate);

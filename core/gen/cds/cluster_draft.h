@@ -27,7 +27,7 @@ struct InlineEndpoints {
 };
 
 struct ClusterDraft {
-  // kExplicitHttp1 is only ever implied: Envoy wants a protocol as soon as there are HTTP options.
+  // kNone: HTTP/1.1, which is told only beside other HTTP options, as Envoy wants a protocol then.
   enum class UpstreamProtocol : uint8_t { kNone, kHttp2, kDownstream };
 
   envoy_cluster::Cluster cluster;
@@ -49,7 +49,7 @@ struct ClusterDraft {
   std::string dns_cache;
   bool allows_insecure = false;  // without the check of names that Envoy asks such a cluster for
 
-  // upstream_http_protocol_options: server name, and who may answer, from the request.
+  // upstream_http_protocol_options: server name, and the names of those that may answer, from the request.
   bool auto_sni = false, auto_san_validation = false;
 
   std::string encoded;  // further fields of the cluster, in wire format

@@ -217,8 +217,8 @@ std::string EncodeRawSocket(std::string_view name) {
   return Serialize(out);
 }
 
-// A TransportSocket, `socket` or what tells who calls before it. Encoded by hand: nothing else here knows the message
-// (Envoy: extensions/transport_sockets/proxy_protocol/v3/upstream_proxy_protocol.proto). istiod:
+// A TransportSocket: `socket`, or one that sends the PROXY protocol's header before it. Encoded by hand: nothing else
+// here knows the message (Envoy: extensions/transport_sockets/proxy_protocol/v3/upstream_proxy_protocol.proto). istiod:
 // applyUpstreamProxyProtocol.
 void WriteSocket(int field, std::string_view socket, const config::ProxyProtocolVersion* proxy_protocol,
                  wire::Writer& out) {

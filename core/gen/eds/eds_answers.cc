@@ -38,7 +38,7 @@ const GeneratedResources* EdsAnswers::Find(const Proxy& proxy, const WatchedReso
                                            absl::FunctionRef<EdsAssignment(const std::string&)> generate) {
   Answer* const answer = Find(proxy, watched, request);
   if (answer == nullptr) return nullptr;
-  // From before: what enters the cache now has changed for the next one, who will find it there.
+  // From before: what enters the cache now has changed for the next one, which will find it there.
   const uint64_t mark = cache_->Mark(XdsCache::Type::kEds);
   GeneratedResources& generated = answer->generated;
   int64_t hits = generated.cached;

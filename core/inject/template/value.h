@@ -34,7 +34,7 @@ bool IsTrue(const Value& value);
 std::string Print(const Value& value);
 // A field, a key of a map or a method without arguments (GetX, String). InvalidArgument: Go could not evaluate it.
 absl::StatusOr<Value> FieldOf(const Value& value, std::string_view name);
-// A member of a list, or an entry of a map by its key.
+// A member of a list, or an entry of a map by its key. InvalidArgument: there is none, or Go could not index it.
 absl::StatusOr<Value> IndexOf(const Value& value, const Value& key);
 // An element of the list or map itself, as `range` gives it.
 Value ElementOf(const Value& value, const nlohmann::json& element);

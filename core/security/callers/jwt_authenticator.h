@@ -22,7 +22,7 @@ struct JwtRule {
   std::string issuer, jwks_uri;
   std::vector<std::string> audiences;
 };
-// JWT_RULE's JSON: {"issuer": ..., "jwksUri" or "jwks_uri": ..., "audiences": [...]}.
+// JWT_RULE's JSON: {"issuer": ..., "jwksUri" or "jwks_uri": ..., "audiences": [...]}. InvalidArgument: it is no object.
 absl::StatusOr<JwtRule> ParseJwtRule(std::string_view text);
 
 class JwtAuthenticator final : public Authenticator {

@@ -36,7 +36,7 @@ class KubernetesRa {
   using Done = absl::AnyInvocable<void(absl::StatusOr<SignedCertificate>)>;
   void Sign(SigningRequest request, Done done);
 
-  // Roots that the mesh config says of a signer, by its whole name.
+  // Roots that the mesh config says of a signer, by its whole name. NotFound: it says none.
   absl::StatusOr<std::string> RootOf(const std::string& signer) const;
 
  private:

@@ -74,7 +74,8 @@ struct AccessLogLine {
 absl::StatusOr<AccessLogFormat> CompileLogFormat(const envoy::config::core::v3::SubstitutionFormatString& proto,
                                                  const Extensions& extensions);
 
-// Adds what `log` configures to *logs, which is made with the first that writes to a file.
+// Adds what `log` configures to *logs, which is made with the first that writes to a file. InvalidArgument with Envoy's
+// words.
 absl::Status AddAccessLog(const envoy::config::accesslog::v3::AccessLog& log, const Extensions& extensions,
                           std::shared_ptr<AccessLogs>* logs);
 

@@ -288,7 +288,7 @@ absl::Status CompileRouteAction(const route_v3::RouteAction& action, const Exten
   if (limits.has_max_stream_duration()) out->max_stream_duration = ToDuration(limits.max_stream_duration());
   if (limits.has_grpc_timeout_header_max()) out->grpc_timeout_max = ToDuration(limits.grpc_timeout_header_max());
   out->grpc_timeout_offset = ToDuration(limits.grpc_timeout_header_offset());
-  // Who limits streams has no other timeout. Envoy: router.cc, FilterUtility::finalTimeout (usingNewTimeouts)
+  // A route that limits streams has no other timeout. Envoy: router.cc, FilterUtility::finalTimeout (usingNewTimeouts)
   if (action.has_max_stream_duration()) out->timeout = Duration::zero();
   if (action.has_max_grpc_timeout() && !action.has_max_stream_duration()) {
     out->max_grpc_timeout = ToDuration(action.max_grpc_timeout());

@@ -46,10 +46,10 @@ struct ExtAuthzConfig {
   uint16_t status_on_error = 403;
   std::optional<MetadataMatch> enabled;  // only requests with such a note are asked about
   uint32_t enabled_per_million = 1'000'000;
-  bool deny_at_disable = false;  // who is not asked about is denied
+  bool deny_at_disable = false;  // a client that is not asked about is denied
   std::string counters;          // "http.in.ext_authz."
 
-  // `prefix`: "http.in."
+  // `prefix`: "http.in.". InvalidArgument, of both: what Envoy says when it refuses the configuration.
   static absl::StatusOr<ExtAuthzConfig> Make(const envoy::extensions::filters::http::ext_authz::v3::ExtAuthz& message,
                                              const std::string& prefix);
   // Of connections; counters "ext_authz.PREFIX.".

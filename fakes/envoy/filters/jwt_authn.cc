@@ -174,7 +174,7 @@ const JwtAuthn::Provider* JwtAuthn::Find(const std::string& name) const {
   return nullptr;
 }
 
-// Who names no issuer takes those that nobody names.
+// A provider without an issuer takes the tokens of issuers that no provider names.
 const JwtAuthn::Provider* JwtAuthn::OfIssuer(const std::string& issuer) const {
   const Provider* any = nullptr;
   for (const auto& provider : providers_) {

@@ -42,7 +42,7 @@ struct JwtOutcome {
 
 class JwtAuthn {
  public:
-  // `prefix`: "http.in."
+  // `prefix`: "http.in.". InvalidArgument: what Envoy says when it refuses the configuration.
   static absl::StatusOr<std::shared_ptr<const JwtAuthn>> Make(
       const envoy::extensions::filters::http::jwt_authn::v3::JwtAuthentication& message, const std::string& prefix,
       const Extensions& extensions);

@@ -119,7 +119,8 @@ struct RbacConfig {
   std::string allowed, denied, shadow_allowed, shadow_denied;
   std::string shadow_policy_key;  // under which the policy of the shadow rules' verdict is noted
 
-  // From either filter's message; counters begin with `prefix`, "http.in." or "tcp.".
+  // From either filter's message; counters begin with `prefix`, "http.in." or "tcp.". Errors are
+  // those of its rules, or what Envoy says when it refuses the message.
   template <typename Message>
   static absl::StatusOr<RbacConfig> Make(const Message& message, const std::string& prefix);
 };

@@ -13,7 +13,7 @@ struct RequestSpec;
 // empty. Envoy: source/common/http/utility.cc, forEachCookie and parseCookieValue
 std::optional<std::string_view> NamedCookie(std::string_view cookies, std::string_view name);
 
-// Of all headers `cookie` of a request.
+// The same of all headers `cookie` of a request.
 std::optional<std::string> FindCookie(const RequestSpec& request, std::string_view name);
 
 }  // namespace wavetank::envoysim

@@ -45,7 +45,7 @@ struct MatchedPath {
 
 class PathRewrite {
  public:
-  // From a RouteAction or a RedirectAction.
+  // From a RouteAction or a RedirectAction. InvalidArgument as of RegexRewrite.
   template <typename Message>
   static absl::StatusOr<PathRewrite> Make(const Message& message) {
     PathRewrite out;

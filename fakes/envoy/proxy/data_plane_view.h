@@ -75,7 +75,7 @@ class DataPlaneView {
   std::unique_ptr<ClusterRuntime> MakeRuntime(std::shared_ptr<const ActiveCluster> active);
   // It is about to become active, and then goes on as it is.
   void KeepReady(std::unique_ptr<ClusterRuntime> runtime);
-  // The cache of that name; the first who asks for it says what it is like.
+  // The cache of that name; the first that asks for it says what it is like.
   DnsCache& Names(const DnsCacheConfig& config);
   std::shared_ptr<const RouteTable> Routes(std::string_view name) const;
   // The listener in force for a redirected or direct connection; nullptr: none. `restores`: whether the one that the

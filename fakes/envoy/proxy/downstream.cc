@@ -428,7 +428,7 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
   if (!result.server_counter.empty()) ++envoy_.Counter(fmt::format("{}ssl.{}", prefix, result.server_counter));
   if (result.client.local) return false;  // the client closes
   refused_ = result.client.refused;
-  if (refused_) return false;  // until the client, who believes to be connected, says something
+  if (refused_) return false;  // until the client, which believes it is connected, says something
   if (!result.server_ok) {
     CloseNow(CloseKind::kTlsFailed);
     return false;
@@ -773,7 +773,7 @@ void DownstreamConnection::Splice() {
   AnnounceFlight();
   if (log_ != nullptr) log_->spliced = true;
   fabric.Splice(id_, upstream_->id());
-  // Who speaks TLS itself does so within the upstream's own session.
+  // A client that speaks TLS itself does so within the upstream's own session.
   if (upstream_->tls().ok && !tls_ && flight_ != nullptr && flight_->kind == FirstFlight::Kind::kTls)
     fabric.SetFlight(upstream_->id(), flight_);
   if (inner_flight_ != nullptr) fabric.SetFlight(upstream_->id(), std::exchange(inner_flight_, nullptr));

@@ -116,7 +116,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   // does.
   bool SayIfClosing();
   void Abort(StopKind kind);
-  // Ends the connection from this side and deletes this. `why`: in words, for who asks what became of a request.
+  // Ends the connection from this side and deletes this. `why`: in words, for a reader who asks what became of a
+  // request.
   void CloseNow(CloseKind kind, std::string_view why = {});
 
   DownstreamConnection* next = nullptr;
@@ -233,7 +234,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool draining_ = false;  // it is to end, whatever becomes of its listener
   bool listener_gone_ = false;
   bool ends_ = false;        // it is on its way out
-  bool* is_gone_ = nullptr;  // of who wants to know
+  bool* is_gone_ = nullptr;  // of a caller that wants to know
   bool lingers_ = false;     // CloseAfterAnswer() was called
   const bool restored_;
   uint64_t number_ = 0;

@@ -285,7 +285,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   static bool BodyIsHere(const Stream& stream, Time then);
   // The time until then, or until it is `lead` from now, if that is later.
   static Duration UntilBodyIsHere(const Stream& stream, Duration lead);
-  // Of an answer of the proxy's own to who took too long.
+  // Of an answer of the proxy's own when a request, or its answer, took too long.
   static uint16_t TimeoutCode(const Stream& stream);
   void LimitRequest(StreamId id, Duration lead);
   // An answer goes out before the request was read to its end.

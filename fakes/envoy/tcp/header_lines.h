@@ -18,7 +18,7 @@ void ForEachHeader(std::string_view lines, Each each) {
   }
 }
 
-// The first of that name.
+// The value of the first of that name; nothing: there is none.
 inline std::optional<std::string_view> FindHeaderLine(std::string_view lines, std::string_view name) {
   std::optional<std::string_view> found;
   ForEachHeader(lines, [&](std::string_view key, std::string_view value) {

@@ -50,7 +50,7 @@ std::string ResponseFlagsOfEnum(ResponseFlags flags);
 uint64_t LegacyResponseFlags(ResponseFlags flags);
 // Of a connection: what failed first, then that there was no further try ("UF,URX").
 std::string ConnectionFlagsToString(ResponseFlags flags);
-// By its short name.
+// By its short name; nothing: no flag has it.
 std::optional<ResponseFlag> ResponseFlagOf(std::string_view name);
 
 }  // namespace wavetank::envoysim

@@ -125,8 +125,8 @@ PeerCheck Check(const TlsParty& self, const TlsParty* peer, x509::Purpose purpos
   if (!server) rules.chain.max_depth.reset();  // set for clients' certificates alone
   const bool trusts = self.trusted_ca != nullptr;
   if (peer == nullptr || peer->certificate == nullptr || peer->certificate->certificates.empty()) {
-    // Who must have certain names or pins must have a certificate. Without a CA nobody is asked to have any. Envoy:
-    // default_validator.cc, initializeSslContexts, addClientValidationContext
+    // A peer that must have certain names or pins must have a certificate. Without a CA none is asked to have any.
+    // Envoy: default_validator.cc, initializeSslContexts, addClientValidationContext
     const bool particular = (!self.context->sans.empty() || rules.pins()) && !rules.accepts_untrusted;
     const bool required = server ? particular || (trusts && self.context->require_client_certificate) : trusts;
     if (!required) return out;
@@ -266,7 +266,7 @@ HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer
     }
     out.server_verified = check.verified;
   }
-  // A session goes on with the client that it began with, whom nobody looks at again; its client has looked at the
+  // A session goes on with the client that it began with, which nobody looks at again; its client has looked at the
   // server above. BoringSSL: SSL_CTX_set_reverify_on_resume. Envoy: source/common/tls/context_impl.cc
   const TlsSession session = SessionOf(server, *version, now);
   if (session.server != 0 && hello.session.server == session.server && hello.session.once == session.once &&

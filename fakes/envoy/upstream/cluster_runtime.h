@@ -38,7 +38,7 @@ struct UpstreamContext {
   PoolUser& streams;
 };
 
-// Who holds a connection to a host beside its pools.
+// What holds a connection to a host beside its pools.
 class HostUser {
  public:
   // The connection is to end.

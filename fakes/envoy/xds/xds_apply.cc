@@ -751,8 +751,8 @@ absl::Status XdsState::TakeExtension(std::string_view resource) {
 }
 
 std::string XdsState::ApplyExtensions(const Queued& queued) {
-  // Who asked last is told first, and nobody after one that refuses. (Of delta's the order is a hash table's; here the
-  // same.) Envoy: source/common/config/grpc_mux_impl.cc, watches_
+  // The watcher that asked last is told first, and none after one that refuses. (Of delta's the order is a hash
+  // table's; here the same.) Envoy: source/common/config/grpc_mux_impl.cc, watches_
   std::vector<std::pair<int64_t, std::string_view>> order;
   for (size_t i = 0; i < queued.resources(); ++i) {
     envoy::config::core::v3::TypedExtensionConfig config;

@@ -84,14 +84,14 @@ std::optional<absl::Status> RefusedByKubernetes(const kube::Object& request, con
   return absl::InvalidArgumentError(fmt::format("usages did not match, expected [{}]", fmt::join(own->usages, " ")));
 }
 
-// Who signs for a Certificate.
+// What signs for a Certificate.
 struct Authority {
   x509::KeyPairRef key;                     // null: the Certificate itself
   std::vector<x509::CertificateRef> chain;  // its own certificate, then its issuers
   bool tells_ca = true;                     // in what it signs; an ACME server does not
 };
 
-// NotFound: who may come yet.
+// NotFound: it may come yet.
 absl::StatusOr<Authority> AuthorityOf(const ApiServer& api, const json& ref, const std::string& ns, uint64_t seed) {
   const std::string group = Text(ref, "group", kGroup), name = Text(ref, "name");
   const bool anywhere = Text(ref, "kind") == "ClusterIssuer";
@@ -145,7 +145,7 @@ x509::CertificateSpec SpecOf(const json& spec, Time now) {
   return out;
 }
 
-// A CertificateRequest as one of these answers it. NotFound: who may come yet.
+// A CertificateRequest as one of these answers it. NotFound: the signer may come yet.
 struct Granted {
   std::string chain, ca;  // PEM
 };

@@ -23,7 +23,8 @@ class FieldSet {
   // (apiVersion, kind, name, ...) and what the server alone writes.
   static FieldSet Of(const nlohmann::json& object, const MergeType& type);
   // The mappings and lists in an object that hold what merges, but for those that every object of Kubernetes' own kinds
-  // has, said or not: who brings one manages it, too, unlike an apply (structured-merge-diff: typed/compare.go).
+  // has, said or not: a write that brings one manages it, too, unlike an apply (structured-merge-diff:
+  // typed/compare.go).
   static FieldSet Holders(const nlohmann::json& object, const MergeType& type);
   static FieldSet FromJson(const nlohmann::json& fields_v1);
   nlohmann::json ToJson() const;

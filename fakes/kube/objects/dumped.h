@@ -21,7 +21,7 @@ inline constexpr const char* kMadeUp = "wavetank.io/made-up";
 // - What another dumped object's controller makes again goes: pods of a ReplicaSet that is there, slices of a Service,
 //   tokens, the root certificates' ConfigMaps; and what is no wish at all: Events, Leases, Nodes.
 // - Of the others goes what only that cluster's server and controllers could say: uid, resourceVersion, managedFields,
-//   ownerReferences, finalizers, status, cluster IPs, a pod's node. Manifest::dumped keeps the status for who asks.
+//   ownerReferences, finalizers, status, cluster IPs, a pod's node. Manifest::dumped keeps the status.
 // - Of a Secret goes what somebody put in the place of its values before it was given away: no base64, nothing, words
 //   that say so. Annotation kCutOut has the names of such keys, with commas; "*": its data is not there at all.
 // O(size of the objects).

@@ -179,7 +179,7 @@ absl::StatusOr<std::string> TextOfFile(const std::filesystem::path& file) {
   if (!in) {
     return absl::NotFoundError(fmt::format("{}: cannot be read; check the path and its permissions", file.string()));
   }
-  return ReadUpTo(in, bounds::kManifestBytes + 1);  // who parses it says that it is too large
+  return ReadUpTo(in, bounds::kManifestBytes + 1);  // its parser says that it is too large
 }
 
 }  // namespace

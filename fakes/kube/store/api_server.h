@@ -41,7 +41,7 @@ using kube::ObjectRef;
 // Who writes, for managedFields.
 inline constexpr std::string_view kControllerManager = "kube-controller-manager", kKubelet = "kubelet",
                                   kScheduler = "kube-scheduler";
-// Bindings are nobody's: the subresource writes past who keeps managedFields.
+// Bindings are nobody's: the subresource writes without managedFields.
 inline constexpr std::string_view kNobody = "";
 
 struct WriteOptions {
@@ -116,7 +116,7 @@ class ApiServer {
   // deletionTimestamp, and is gone when the kubelet has stopped it (grace_seconds 0). So do a namespace with content
   // and what has finalizers. Deleting again what is going already changes nothing, but for a pod's grace_seconds 0.
   absl::Status Delete(std::string_view kind, const NamespacedName& name, const DeleteOptions& options = {});
-  // Removes at once, whatever it is.
+  // Removes at once, whatever it is. NotFound: it is not there; InvalidArgument: several groups hold that name.
   absl::Status Finalize(std::string_view kind, const NamespacedName& name);
 
   ObjectRef Get(std::string_view kind, const NamespacedName& name) const;  // null if it is not there

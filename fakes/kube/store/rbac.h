@@ -13,7 +13,7 @@ namespace wavetank::fakekube {
 
 class RbacAuthorizer final : public kube::AccessReviewer {
  public:
-  // `groups`: of the user who asks, besides those that his name says.
+  // `groups`: of the user who asks, besides those that the name says.
   explicit RbacAuthorizer(const ApiServer& server, std::vector<std::string> groups = {})
       : server_(server), groups_(std::move(groups)) {}
   // O(bindings of the namespace and of the cluster).
@@ -24,7 +24,7 @@ class RbacAuthorizer final : public kube::AccessReviewer {
   const std::vector<std::string> groups_;
 };
 
-// kube-apiserver's words for who may not: of `request.user`.
+// kube-apiserver's words for a request that is not allowed, of `request.user`.
 std::string ForbiddenWords(const kube::AccessRequest& request);
 
 }  // namespace wavetank::fakekube

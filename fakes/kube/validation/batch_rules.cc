@@ -31,7 +31,7 @@ void CheckJobSpec(const json& spec, const std::string& at, FieldErrors* errors) 
   }
   const json& restart = At(spec, {"template", "spec", "restartPolicy"});
   const std::string field = at + ".template.spec.restartPolicy";
-  // Defaulted, so that who says nothing is told of Always.
+  // Defaulted, so that a body that says nothing is told of Always.
   if (restart.is_null() || restart == "Always") {
     errors->push_back(restart.is_null() ? RequiredField(field, "valid values: \"OnFailure\", \"Never\"")
                                         : UnsupportedField(field, restart, {"OnFailure", "Never"}));

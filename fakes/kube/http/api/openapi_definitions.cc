@@ -157,7 +157,7 @@ json TypeSchema(const FieldType& type, OpenApi version) {
 
 // How kubectl merges a field, as the store does (core/kube/list_types.h): these two must agree.
 void AddPatchStrategy(std::string_view type, const ApiField& field, json* schema) {
-  // Who changes these replaces what another choice had brought along.
+  // A change of these replaces what another choice had brought along.
   if (type == "DeploymentSpec" && field.name == "strategy") (*schema)["x-kubernetes-patch-strategy"] = "retainKeys";
   if (field.type.shape != FieldShape::kList || field.type.or_anything) return;
   const std::string_view kind = type == "ServiceSpec" || type == "ServiceAccount" ? type.substr(0, type.find("Spec"))

@@ -31,7 +31,7 @@ class ObjectView {
   virtual const std::string& name() const = 0;
 };
 
-// Whom a request claims to be made for, besides him who sends it (kubectl --as).
+// The user for whom a request claims to be made, besides the one that sends it (kubectl --as).
 struct Impersonation {
   std::string user, uid;
   std::vector<std::string> groups;
@@ -99,7 +99,7 @@ struct Response {
   Response(Response&&) noexcept;
   Response& operator=(Response&&) noexcept;
 
-  // The whole body, produced or not. For who has no socket.
+  // The whole body, produced or not. For callers without a socket.
   std::string Text();
 };
 

@@ -18,7 +18,7 @@ namespace wavetank::fakekube::http {
 
 // Who asks.
 inline constexpr std::string_view kAdminUser = "kubernetes-admin";
-inline constexpr std::string_view kMasters = "system:masters";  // who is in this group may do everything
+inline constexpr std::string_view kMasters = "system:masters";  // members of this group may do everything
 struct Caller {
   std::string user, uid;
   std::vector<std::string> groups;

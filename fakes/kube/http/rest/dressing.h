@@ -8,7 +8,7 @@
 
 namespace wavetank::fakekube::http {
 
-// Warnings of what is deprecated, and line breaks for who wants to read.
+// Warnings of what is deprecated, and line breaks for clients that ask for them.
 void Dress(const Call& call, const KubernetesRelease& release, Response* response);
 
 // Whether the request makes an object that says who made it: a CertificateSigningRequest.

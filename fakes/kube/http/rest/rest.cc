@@ -245,7 +245,7 @@ std::optional<Response> RestApi::Refuse(const Call& call) const {
   if (!call.of_resource() || !call.query_status.ok()) return std::nullopt;
   const Target* const target = &call.target;
   const Resource& resource = *target->resource;
-  // Everybody who is known may ask what he may do.
+  // Every client that is known may ask what it may do.
   if (resource.review_only && resource.kind.starts_with("SelfSubject")) return std::nullopt;
   const std::string verb = call.Verb();
   const json attributes = {{"verb", verb},

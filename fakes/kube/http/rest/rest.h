@@ -37,13 +37,13 @@ struct WebhookVerdict {
 };
 
 struct RestOptions {
-  // Who presents it may do everything, and nobody comes in without it or a ServiceAccount's token, who may do what RBAC
-  // allows. Empty: everybody may do everything.
+  // A client that presents it may do everything; one that presents a ServiceAccount's token may do what RBAC allows;
+  // others do not come in. Empty: everybody may do everything.
   std::string bearer_token;
   // The same without such a token: a certificate or a ServiceAccount's token must say who comes.
   bool demand_credentials = false;
   const kube::TokenAuthority* tokens = nullptr;  // null: no ServiceAccount has tokens
-  // Whom Pods pass that clients create. Null: nobody. Must outlive the API and the requests under way.
+  // What Pods pass that clients create. Null: nothing. Must outlive the API and the requests under way.
   PodAdmission* admission = nullptr;
   // Asked of every object as it would be stored (dry runs too, subresources not), when all else has let it in. Null:
   // there are no validating webhooks.
@@ -68,7 +68,7 @@ class RestApi {
   Response Handle(const Call& call);
   Response Handle(const Request& request);
 
-  // What does not even reach the resource: the server's faults, who may not come in, who may not do that.
+  // What does not even reach the resource: the server's faults, clients that may not come in or may not do that.
   std::optional<Response> Refuse(const Call& call) const;
   // Without asking who it is. Never fails but by an answer.
   Response Execute(const Call& call);

@@ -231,7 +231,7 @@ Response RestApi::Watch(const Call& call) {
   options.fields = std::move(selection.fields);
   const int64_t now = StoreOf(call).VisibleVersion();
   const bool bookmarks = call.query.Flag("allowWatchBookmarks");
-  // Who does not say whether he wants what is there gets it where he names no version.
+  // A client that does not say whether it wants what is there gets it where it names no version.
   const std::optional<bool> initial = OptionalFlag(call.query, "sendInitialEvents");
   if (const std::string& text = call.query.Get("resourceVersion"); !text.empty() && text != "0") {
     const std::optional<int64_t> version = NumberIn(text);

@@ -495,7 +495,7 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
     options.group = "meta.k8s.io";
     return Invalid(options, "", "fieldManager: Required value: is required for apply patch");
   }
-  // Who applies must say what it is that he applies.
+  // An apply must say what it is that it applies.
   for (const char* field : {"apiVersion", "kind"}) {
     if (applied.is_object() && Text(applied, field).empty())
       return BadRequest(fmt::format("Object '{}' is missing in the applied configuration", field));

@@ -213,7 +213,7 @@ std::optional<std::variant<Caller, Refusal>> Impersonate(const ApiServer& server
   caller.groups = asked.groups;
   if (const auto account = ServiceAccountOf(asked.user); account && asked.groups.empty())
     caller.groups = {"system:serviceaccounts", "system:serviceaccounts:" + account->first};
-  // Whoever names one of both groups knows what he wants.
+  // A client that names one of both groups knows what it wants.
   const bool anonymous = caller.user == kAnonymous;
   if (!Has(caller.groups, kUnauthenticated) && (anonymous || !Has(caller.groups, kAuthenticated)))
     caller.groups.emplace_back(anonymous ? kUnauthenticated : kAuthenticated);

@@ -35,8 +35,8 @@ nlohmann::json UserInfo(const Caller& caller);
 // NotFound: the pod that the token is bound to has gone.
 absl::Status CheckBinding(const ApiServer& server, const kube::TokenClaims& claims);
 
-// Whom `requestor` speaks for, if `request` names somebody: each user, group, uid and extra value is something that he
-// must be allowed to impersonate. nullopt: he speaks for himself.
+// Whom `requestor` speaks for, if `request` names somebody: each user, group, uid and extra value is something that it
+// must be allowed to impersonate. nullopt: it speaks for itself.
 std::optional<std::variant<Caller, Refusal>> Impersonate(const ApiServer& server, const Caller& requestor,
                                                          const Request& request);
 

@@ -276,7 +276,8 @@ class Session final : public Receiver, public Connection, public std::enable_sha
     ReadHeader();
   }
 
-  // Who still sends what was refused would lose the answer to a reset; a little of it is read and thrown away.
+  // A client that still sends what was refused would lose the answer to a reset; a little of it is read and thrown
+  // away.
   void Linger() {
     error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);

@@ -188,7 +188,7 @@ ssize_t Http2Exchange::Fill(uint8_t* out, size_t size, uint32_t* flags) {
   return static_cast<ssize_t>(done);
 }
 
-// Who takes nothing of an answer for so long has gone, or holds up what he asked for.
+// A client that takes nothing of an answer for so long has gone, or holds up what it asked for.
 void Http2Exchange::ArmWriteTimer() {
   end_timer_.expires_after(Real(server_->options().write_timeout));
   end_timer_.async_wait([weak = weak_from_this()](error_code error) {

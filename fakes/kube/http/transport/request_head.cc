@@ -10,7 +10,7 @@
 namespace wavetank::fakekube::http {
 namespace {
 
-// Who writes and does not say as whom is known by what he calls himself (apiserver: pkg/endpoints/handlers,
+// A client that writes and names no field manager is known by its User-Agent (apiserver: pkg/endpoints/handlers,
 // managerOrUserAgent). Put into the query, it is part of what a log holds.
 std::string WithFieldManager(const Request& request, std::string_view user_agent) {
   constexpr size_t kLongest = 128;

@@ -4,9 +4,9 @@
 // The store belongs to another thread: the server touches it only inside tasks that it gives to the executor. Handlers
 // run there, and watches live there. Objects are immutable, so that long lists are rendered here, while they are sent.
 //
-// Hostile peers: everything that they can make grow has a limit (ServerOptions); who reads too slowly, sends too slowly
-// or comes in too great a number is cut off, and the others notice nothing. Nothing that a client says is ever a file's
-// name.
+// Hostile peers: everything that they can make grow has a limit (ServerOptions); a client that reads too slowly or
+// sends too slowly, and one too many, is cut off, and the others notice nothing. Nothing that a client says is ever a
+// file's name.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace wavetank::fakekube::http {
 
-// Who serves TLS. Holds a private key: never for logs, traces or messages.
+// A server of TLS. Holds a private key: never for logs, traces or messages.
 struct TlsIdentity {
   std::string certificates_pem;  // its own first, then those that lead to its CA's
   std::string key_pem;
@@ -34,7 +34,7 @@ struct ServerOptions {
   size_t max_connections = 4096;              // of all ports together
   size_t max_header_bytes = 32 * 1024;        // with the request line
   size_t max_body_bytes = 3 * 1024 * 1024;    // as kube-apiserver's
-  size_t max_unsent_watch_bytes = 16u << 20;  // per watch; who falls behind further is cut off
+  size_t max_unsent_watch_bytes = 16u << 20;  // per watch; a client that falls behind further is cut off
   Duration request_timeout = 30s;             // from a request's first byte to its last
   Duration idle_timeout = 180s;               // between requests
   Duration write_timeout = 60s;               // for each piece of an answer

@@ -22,7 +22,7 @@
 
 namespace wavetank::fakekube::http {
 
-// Who waits for an answer and for a watch's lines: a connection of HTTP/1.1, or one stream of HTTP/2. On the server's
+// What waits for an answer and for a watch's lines: a connection of HTTP/1.1, or one stream of HTTP/2. On the server's
 // thread.
 class Receiver {
  public:
@@ -42,7 +42,7 @@ class Connection {
   virtual void Close() = 0;
 };
 
-// What lives on the store's thread: the watches, by the number of who receives them.
+// What lives on the store's thread: the watches, by the number of their Receiver.
 struct StoreSide {
   std::map<uint64_t, std::unique_ptr<LineStream>> streams;
   bool closed = false;
@@ -86,7 +86,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     return connections_.size();
   }
 
-  // A number for who receives; RunOnStore() and Ask() know him by it.
+  // A number for a Receiver; RunOnStore() and Ask() know it by that.
   static uint64_t NextId() {
     static std::atomic<uint64_t> next{1};
     return next++;
