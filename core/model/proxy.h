@@ -72,7 +72,7 @@ struct WatchedResource {
   XdsType type = XdsType::kCds;
   bool wildcard = false;
   SharedVector<std::string> resource_names;  // sorted, unique; proxies with the same view may share them
-  std::string nonce_sent, nonce_acked, nonce_nacked, version_sent;
+  std::string nonce_sent, nonce_acked, nonce_nacked;
   Time last_sent{};        // of the last response
   std::string last_error;  // what was said of a response that was refused; until the next ACK
   bool always_respond = false;
@@ -92,9 +92,8 @@ struct Proxy {
   // Derived at connect and at pushes.
   std::vector<ServiceInstance> service_instances;
   std::shared_ptr<const SidecarScope> sidecar_scope, prev_sidecar_scope;
-  std::shared_ptr<const MergedGateway> merged_gateway, prev_merged_gateway;
+  std::shared_ptr<const MergedGateway> merged_gateway;
   std::map<XdsType, WatchedResource> watched_resources;
-  std::string last_push_version;
   std::string xds_node;         // node.id as sent
   std::string service_cluster;  // node.cluster as sent
 

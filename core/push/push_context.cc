@@ -350,7 +350,7 @@ void SetSidecarScope(Proxy& proxy, const PushContext& push) {
 
 void SetGatewaysForProxy(Proxy& proxy, const PushContext& push) {
   if (!proxy.IsRouter()) return;
-  proxy.prev_merged_gateway = std::exchange(proxy.merged_gateway, push.MergeGateways(proxy));
+  proxy.merged_gateway = push.MergeGateways(proxy);
 }
 
 void SetServiceInstances(Proxy& proxy, const ServiceDiscovery& discovery) {

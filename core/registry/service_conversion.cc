@@ -9,6 +9,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/model/export_to.h"
+#include "core/model/selection.h"
 #include "core/profile/changes.h"
 
 namespace wavetank::pilot {
@@ -208,11 +209,7 @@ void AugmentLabels(Labels& labels, const ClusterId& cluster, std::string_view lo
 }
 
 bool SelectorMatches(const Labels& selector, const Labels& labels) {
-  if (selector.empty()) return false;
-  return std::all_of(selector.begin(), selector.end(), [&](const auto& want) {
-    const auto it = labels.find(want.first);
-    return it != labels.end() && it->second == want.second;
-  });
+  return !selector.empty() && Selects(selector, labels);
 }
 
 Labels ParseNodeSelector(const std::string& json) {

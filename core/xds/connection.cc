@@ -507,12 +507,11 @@ void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback d
   });
 }
 
-WatchedResource& Connection::Sent(XdsType type, const std::string& nonce, const std::string& version) {
+WatchedResource& Connection::Sent(XdsType type, const std::string& nonce) {
   WatchedResource& watched = proxy_.watched_resources[type];
   watched.type = type;
   watched.nonce_sent = nonce;
   watched.last_sent = server_->host().WallClock();
-  watched.version_sent = version;
   return watched;
 }
 
@@ -523,7 +522,7 @@ void Connection::Send(XdsType type, const PushRequestRef& request, GeneratedReso
   response->bytes = generated.resources.Bytes();
   response->resources = std::move(generated.resources);
   response->version_info = std::move(version);
-  const WatchedResource& watched = Sent(type, response->nonce, response->version_info);
+  const WatchedResource& watched = Sent(type, response->nonce);
   Trace(TraceKind::kXdsSent, type, static_cast<int64_t>(response->resources.size()), response->bytes);
   server_->observer().OnResponse(proxy_, *request, watched, *response);
   stream_.Send(std::move(response));
@@ -538,7 +537,7 @@ void Connection::SendDelta(XdsType type, const PushRequestRef& request, Generate
   response->resources = std::move(generated.resources);
   response->removed_resources = std::move(removed);
   response->system_version_info = std::move(version);
-  const WatchedResource& watched = Sent(type, response->nonce, response->system_version_info);
+  const WatchedResource& watched = Sent(type, response->nonce);
   Trace(TraceKind::kXdsSent, type, static_cast<int64_t>(response->resources.size()), response->bytes);
   server_->observer().OnDeltaResponse(proxy_, *request, watched, *response);
   stream_.SendDelta(std::move(response));

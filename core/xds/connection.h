@@ -80,7 +80,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Send(XdsType type, const PushRequestRef& request, GeneratedResources generated, std::string version);
   void SendDelta(XdsType type, const PushRequestRef& request, GeneratedResources generated,
                  std::vector<std::string> removed, std::string version);
-  WatchedResource& Sent(XdsType type, const std::string& nonce, const std::string& version);
+  WatchedResource& Sent(XdsType type, const std::string& nonce);
   void Trace(TraceKind kind, XdsType type, int64_t a = 0, int64_t b = 0, std::string_view detail = {});
 
   DiscoveryServer* server_;

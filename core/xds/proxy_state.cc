@@ -127,7 +127,6 @@ void ComputeProxyState(Proxy& proxy, const PushContext& push, const PushRequest*
   }
   if (sidecar) SetSidecarScope(proxy, push);
   if (gateway && proxy.IsRouter()) SetGatewaysForProxy(proxy, push);
-  proxy.last_push_version = push.version();
 }
 
 bool ProxyNeedsPush(const Proxy& proxy, const PushRequest& request) {

@@ -19,7 +19,6 @@ class EventQueue {
   struct Event {
     Callback fn;
     CauseId cause = kNoCause;
-    uint32_t owner = 0;  // which host scheduled it
   };
 
   // Returns the event's handle for Cancel(); handles are never 0 and never used again.

@@ -31,7 +31,7 @@ class Kernel::KernelHost final : public Host {
     WAVETANK_ASSERT(fn != nullptr, name_);
     // As Go's timers: what lies beyond the end of time is at its end (go: runtime/proc.go, when).
     const Time at = delay > Time::max() - kernel_.now_ ? Time::max() : kernel_.now_ + delay;
-    return TimerId(kernel_.queue_.Push(at, {std::move(fn), kernel_.cause_, 0}));
+    return TimerId(kernel_.queue_.Push(at, {std::move(fn), kernel_.cause_}));
   }
 
   bool Cancel(TimerId timer) override { return kernel_.queue_.Cancel(static_cast<uint64_t>(timer)); }

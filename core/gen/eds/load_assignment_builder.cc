@@ -20,6 +20,7 @@
 #include "core/model/environment.h"
 #include "core/model/labels.h"
 #include "core/model/proxy.h"
+#include "core/model/selection.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
 
@@ -298,7 +299,7 @@ class LoadAssignmentBuilder::Grouping {
     const bool of_port =
         port_number_ != 0 && p.entry_port != 0 ? p.entry_port == port_number_ : p.service_port_name == port_name_;
     if (!of_port) return EndpointFilter::kPort;
-    if (subset_labels_ != nullptr && !LabelsSubsetOf(*subset_labels_, p.labels)) return EndpointFilter::kSubset;
+    if (subset_labels_ != nullptr && !Selects(*subset_labels_, p.labels)) return EndpointFilter::kSubset;
     // istiod: filterIstioEndpoint; before, EndpointsByNetworkFilter took it out of a locality that was there already.
     if (Has(Change::kHiddenEndpointsUngrouped) && !b_.proxy_.IsVisible(p.network)) return EndpointFilter::kNetworkView;
     return EndpointFilter::kPassed;

@@ -1,6 +1,7 @@
 #include "core/gen/eds/mtls_checker.h"
 
 #include "core/gen/view/traffic_policy.h"
+#include "core/model/selection.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
 
@@ -44,7 +45,7 @@ MtlsVerdict MtlsChecker::Check(const EndpointProfile& endpoint, uint32_t endpoin
 std::optional<config::ClientTlsSettings::Mode> MtlsChecker::ModeOfRule(const Labels& labels) const {
   if (rule_ == nullptr) return root_mode_;
   for (const config::Subset& subset : rule_->subsets) {
-    if (!LabelsSubsetOf(subset.labels, labels)) continue;
+    if (!Selects(subset.labels, labels)) continue;
     const auto mode = ModeOfPolicy(subset.traffic_policy);
     return mode ? mode : root_mode_;
   }
@@ -60,14 +61,6 @@ std::optional<config::ClientTlsSettings::Mode> MtlsChecker::ModeOfPolicy(
   }
   if (policy->tls) return policy->tls->mode;
   return std::nullopt;
-}
-
-bool LabelsSubsetOf(const Labels& subset, const Labels& labels) {
-  for (const auto& [name, value] : subset) {
-    const auto it = labels.find(name);
-    if (it == labels.end() || it->second != value) return false;
-  }
-  return true;
 }
 
 }  // namespace wavetank::pilot

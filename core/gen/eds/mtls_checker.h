@@ -33,7 +33,4 @@ class MtlsChecker {
   std::optional<Mode> root_mode_;  // or the subset's
 };
 
-// Kubernetes' matchLabels: every one of `subset` is in `labels`. Empty matches everything.
-bool LabelsSubsetOf(const Labels& subset, const Labels& labels);
-
 }  // namespace wavetank::pilot

@@ -146,7 +146,7 @@ TEST(EventQueue, AgreesWithASortedListUnderRandomPushesPopsAndCancels) {
     const uint64_t what = random.Below(10);
     if (what < 5 || model.empty()) {
       const int64_t time = static_cast<int64_t>(random.Below(1000));
-      model[{time, sequence++}] = queue.Push(Time(Duration(time)), {[] {}, kNoCause, 0});
+      model[{time, sequence++}] = queue.Push(Time(Duration(time)), {[] {}, kNoCause});
     } else if (what < 8) {
       Time time;
       queue.Pop(&time);
