@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 
 #include "core/base/bounds.h"
@@ -37,10 +38,12 @@ int64_t Replicas(const kube::Object& workload) {
 }
 
 int64_t Quota(const json& value, int64_t replicas, bool round_up) {
-  if (value.is_number_integer()) return value.get<int64_t>();
+  // What a log or a patch of a scenario writes is not validated: no sum or product of it leaves an int64.
+  const auto in_range = [](int64_t number) { return std::clamp<int64_t>(number, 0, INT32_MAX); };
+  if (value.is_number_integer()) return in_range(value.get<int64_t>());
   if (!value.is_string()) return round_up ? 1 : 0;
   const std::string text = value.get<std::string>();
-  const int64_t percent = std::strtoll(text.c_str(), nullptr, 10);
+  const int64_t percent = in_range(std::strtoll(text.c_str(), nullptr, 10));
   return round_up ? (replicas * percent + 99) / 100 : replicas * percent / 100;
 }
 

@@ -21,7 +21,7 @@ std::string TemplateHash(const kube::Object& workload);
 // spec.replicas; 1 where it is not said.
 int64_t Replicas(const kube::Object& workload);
 
-// A number, or "25%" of `replicas`.
+// A number, or "25%" of `replicas`; never negative, and no number is more than an int32 holds.
 int64_t Quota(const nlohmann::json& value, int64_t replicas, bool round_up);
 
 bool PodReady(const kube::Object& pod);

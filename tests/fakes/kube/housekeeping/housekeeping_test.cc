@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "core/base/json_access.h"
@@ -48,6 +50,22 @@ TEST_F(HousekeepingTest, ABudgetSaysHowManyPodsMayGo) {
   status = Budget({{"maxUnavailable", 1}});
   EXPECT_EQ(status["desiredHealthy"], 4);
   EXPECT_EQ(status["disruptionsAllowed"], 1);
+}
+
+// An API server refuses both; what a log holds, nobody has looked at.
+TEST_F(HousekeepingTest, ABudgetOfANegativeOrBoundlessNumberLetsNoMoreGoThanThereAre) {
+  ApplyText(kWeb);
+  Settle();
+  json status = Budget({{"minAvailable", -5}});
+  EXPECT_EQ(status["desiredHealthy"], 0);
+  EXPECT_EQ(status["disruptionsAllowed"], 2);
+  for (const char* percent : {"-50%", "9223372036854775807%"}) {
+    status = Budget({{"minAvailable", percent}});
+    EXPECT_EQ(status["disruptionsAllowed"], percent[0] == '-' ? 2 : 0) << percent;
+  }
+  ASSERT_TRUE(api().Delete("PodDisruptionBudget", {"sample", "web"}).ok());
+  status = Budget({{"maxUnavailable", std::numeric_limits<int64_t>::min()}});
+  EXPECT_EQ(status["disruptionsAllowed"], 0);
 }
 
 // cert-manager's.
