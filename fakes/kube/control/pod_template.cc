@@ -37,13 +37,20 @@ int64_t Replicas(const kube::Object& workload) {
   return std::clamp<int64_t>(Number(At(workload.body, "spec"), "replicas", 1), 0, bounds::kReplicas);
 }
 
+int64_t BoundedCount(const json& value, int64_t otherwise) {
+  return std::clamp<int64_t>(NumberOf(value, otherwise), 0, INT32_MAX);
+}
+
+size_t BeyondLimit(size_t old, const json& limit, int64_t otherwise) {
+  const auto most = static_cast<size_t>(BoundedCount(limit, otherwise));
+  return old > most ? old - most : 0;
+}
+
 int64_t Quota(const json& value, int64_t replicas, bool round_up) {
-  // What a log or a patch of a scenario writes is not validated: no sum or product of it leaves an int64.
-  const auto in_range = [](int64_t number) { return std::clamp<int64_t>(number, 0, INT32_MAX); };
-  if (value.is_number_integer()) return in_range(value.get<int64_t>());
+  if (value.is_number_integer()) return BoundedCount(value, 0);
   if (!value.is_string()) return round_up ? 1 : 0;
   const std::string text = value.get<std::string>();
-  const int64_t percent = in_range(std::strtoll(text.c_str(), nullptr, 10));
+  const int64_t percent = BoundedCount(std::strtoll(text.c_str(), nullptr, 10), 0);
   return round_up ? (replicas * percent + 99) / 100 : replicas * percent / 100;
 }
 

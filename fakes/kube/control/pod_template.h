@@ -21,7 +21,14 @@ std::string TemplateHash(const kube::Object& workload);
 // spec.replicas; 1 where it is not said.
 int64_t Replicas(const kube::Object& workload);
 
-// A number, or "25%" of `replicas`; never negative, and no number is more than an int32 holds.
+// A count in an object, which nobody may have validated (a log's, or one that a scenario patches): what is negative is
+// 0, and none is more than an int32 holds, so that sums and products of counts stay in range.
+int64_t BoundedCount(const nlohmann::json& value, int64_t otherwise);
+
+// How many of so many old objects go, the oldest first, by a history limit of their owner's spec.
+size_t BeyondLimit(size_t old, const nlohmann::json& limit, int64_t otherwise);
+
+// A count, or "25%" of `replicas`.
 int64_t Quota(const nlohmann::json& value, int64_t replicas, bool round_up);
 
 bool PodReady(const kube::Object& pod);

@@ -437,6 +437,8 @@ void CheckWorkload(std::string_view kind, const json& body, const kube::Object* 
   CheckPodSpec(pod, "spec.template.spec", errors, claims);
   if (const json& restart = At(pod, "restartPolicy"); restart == "Never" || restart == "OnFailure")
     errors->push_back(UnsupportedField("spec.template.spec.restartPolicy", restart, {"Always"}));
+  // kubernetes: pkg/apis/apps/validation, ValidateDeploymentSpec, ValidateDaemonSetSpec.
+  if (kind == "Deployment" || kind == "DaemonSet") CheckNotNegative(spec, "revisionHistoryLimit", "spec", errors);
   if (kind == "Deployment") CheckStrategy(At(spec, "strategy"), previous == nullptr, errors);
   if (previous != nullptr && At(previous->body, {"spec", "selector"}) != selector) {
     errors->push_back({"FieldValueInvalid", "spec.selector",

@@ -10,6 +10,7 @@
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
+#include "fakes/kube/control/pod_template.h"
 #include "fakes/kube/objects/cron_schedule.h"
 #include "fakes/kube/store/event_store.h"
 #include "fakes/kube/workloads/jobs.h"
@@ -159,9 +160,12 @@ void CronJobController::WriteStatus(const kube::Object& cron, const std::vector<
 
 void CronJobController::DropOld(const kube::Object& cron, const std::vector<ObjectRef>& jobs) {
   const json& spec = At(cron.body, "spec");
-  for (const auto& [end, limit] :
-       {std::pair<const char*, int64_t>{"Complete", Number(spec, "successfulJobsHistoryLimit", 3)},
-        {"Failed", Number(spec, "failedJobsHistoryLimit", 1)}}) {
+  struct History {
+    const char *end, *limit;
+    int64_t otherwise;
+  };
+  for (const auto& [end, limit, otherwise] :
+       {History{"Complete", "successfulJobsHistoryLimit", 3}, History{"Failed", "failedJobsHistoryLimit", 1}}) {
     std::vector<ObjectRef> ended;
     for (const ObjectRef& job : jobs) {
       if (JobEnded(*job) == end) ended.push_back(job);
@@ -169,7 +173,8 @@ void CronJobController::DropOld(const kube::Object& cron, const std::vector<Obje
     std::stable_sort(ended.begin(), ended.end(), [](const ObjectRef& a, const ObjectRef& b) {
       return a->meta.creation_unix_seconds < b->meta.creation_unix_seconds;
     });
-    for (size_t i = 0; static_cast<int64_t>(ended.size() - i) > limit; ++i) {
+    const size_t gone = BeyondLimit(ended.size(), At(spec, limit), otherwise);
+    for (size_t i = 0; i < gone; ++i) {
       if (api_.Delete("Job", {ended[i]->meta.ns, ended[i]->meta.name}).ok())
         Tell(cron, false, "SuccessfulDelete", "Deleted job " + ended[i]->meta.name);
     }

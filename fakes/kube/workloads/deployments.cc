@@ -376,12 +376,11 @@ void DeploymentController::DropOldSets(const kube::Object& deployment, const std
     return HasTemplate(*set, hash) || set->meta.deleting || Replicas(*set) != 0 ||
            Number(At(set->body, "status"), "replicas") != 0;
   });
-  const int64_t limit = Number(At(deployment.body, "spec"), "revisionHistoryLimit", 10);
-  if (static_cast<int64_t>(old.size()) <= limit) return;
+  const size_t gone = BeyondLimit(old.size(), At(deployment.body, {"spec", "revisionHistoryLimit"}), 10);
+  if (gone == 0) return;
   std::stable_sort(old.begin(), old.end(),
                    [](const ObjectRef& a, const ObjectRef& b) { return RevisionOf(*a) < RevisionOf(*b); });
-  for (size_t i = 0; static_cast<int64_t>(old.size() - i) > limit; ++i)
-    api_.Delete("ReplicaSet", {old[i]->meta.ns, old[i]->meta.name}).IgnoreError();
+  for (size_t i = 0; i < gone; ++i) api_.Delete("ReplicaSet", {old[i]->meta.ns, old[i]->meta.name}).IgnoreError();
 }
 
 void DeploymentController::CreatePod(const ObjectRef& set) {

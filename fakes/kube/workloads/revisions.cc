@@ -6,6 +6,7 @@
 
 #include "core/base/json_access.h"
 #include "fakes/kube/control/owned.h"
+#include "fakes/kube/control/pod_template.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -37,9 +38,8 @@ json TextsOf(const kube::Labels& texts) {
 void DropOldest(ApiServer& api, const kube::Object& set, const std::set<std::string>& live) {
   std::vector<ObjectRef> old = RevisionsOf(api, set);
   std::erase_if(old, [&](const ObjectRef& revision) { return live.contains(revision->meta.name); });
-  const int64_t limit = Number(At(set.body, "spec"), "revisionHistoryLimit", 10);
-  for (size_t i = 0; static_cast<int64_t>(old.size() - i) > limit; ++i)
-    api.Delete(kRevisionKind, {set.meta.ns, old[i]->meta.name}).IgnoreError();
+  const size_t gone = BeyondLimit(old.size(), At(set.body, {"spec", "revisionHistoryLimit"}), 10);
+  for (size_t i = 0; i < gone; ++i) api.Delete(kRevisionKind, {set.meta.ns, old[i]->meta.name}).IgnoreError();
 }
 
 }  // namespace

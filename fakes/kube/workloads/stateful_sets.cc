@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr const char* kPodNameLabel = "statefulset.kubernetes.io/pod-name";
 
-int64_t FirstOrdinal(const kube::Object& set) { return Number(At(set.body, {"spec", "ordinals"}), "start"); }
+int64_t FirstOrdinal(const kube::Object& set) { return BoundedCount(At(set.body, {"spec", "ordinals", "start"}), 0); }
 int64_t EndOfOrdinals(const kube::Object& set) { return FirstOrdinal(set) + Replicas(set); }
 
 std::string PodName(const kube::Object& set, int64_t ordinal) { return fmt::format("{}-{}", set.meta.name, ordinal); }
@@ -38,7 +38,7 @@ std::string_view RevisionLabelOf(const kube::Object& pod) {
 
 // Pods below it keep the revision that they have.
 int64_t Partition(const kube::Object& set) {
-  return FirstOrdinal(set) + Number(At(set.body, {"spec", "updateStrategy", "rollingUpdate"}), "partition");
+  return FirstOrdinal(set) + BoundedCount(At(set.body, {"spec", "updateStrategy", "rollingUpdate", "partition"}), 0);
 }
 
 bool OneByOne(const kube::Object& set) { return Text(At(set.body, "spec"), "podManagementPolicy") != "Parallel"; }

@@ -101,6 +101,20 @@ TEST(BatchRulesTest, NobodyAsksForMoreReplicasThanAWorkloadMayHave) {
       HasSubstr("spec.replicas: Invalid value: 20001"));
 }
 
+TEST(BatchRulesTest, AHistoryOfReplicaSetsIsNotNegative) {
+  const auto of = [](const std::string& kind, int64_t limit) {
+    return Refusal("apps/v1", kind,
+                   {{"revisionHistoryLimit", limit},
+                    {"selector", {{"matchLabels", {{"app", "a"}}}}},
+                    {"template", Template("Always")}});
+  };
+  for (const char* kind : {"Deployment", "DaemonSet"}) {
+    EXPECT_EQ(of(kind, 0), "") << kind;
+    EXPECT_THAT(of(kind, -5), HasSubstr("spec.revisionHistoryLimit: Invalid value: -5: must be greater than or equal"))
+        << kind;
+  }
+}
+
 TEST(PolicyRulesTest, AnAutoscalersBoundsAreInOrder) {
   const auto refusal = [](const json& bounds) {
     json spec = {{"scaleTargetRef", {{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", "a"}}}};

@@ -90,6 +90,13 @@ TEST_F(CronJobsTest, AJobIsMadeAtEachStrikeAndOldOnesGo) {
   EXPECT_THAT(api().List("Job", "default"), SizeIs(2));
 }
 
+// An API server refuses it; what a log holds, nobody has looked at.
+TEST_F(CronJobsTest, ANegativeHistoryKeepsNoJobThatHasEnded) {
+  Make({{"successfulJobsHistoryLimit", -5}}, {"true"});
+  Pass(5min);
+  EXPECT_LE(api().List("Job", "default").size(), 1u);
+}
+
 TEST_F(CronJobsTest, AForbiddenStrikeLetsTheRunningJobBe) {
   Make({{"concurrencyPolicy", "Forbid"}}, {"sleep", "infinity"});
   Pass(10min);

@@ -83,6 +83,15 @@ TEST_F(DeploymentsTest, UnavailableAloneNeverHasMorePodsThanWanted) {
   EXPECT_EQ(most_, 4);
 }
 
+TEST_F(DeploymentsTest, ANegativeHistoryEndsNoRollout) {
+  ApplyText(kWeb);
+  Patch({{"revisionHistoryLimit", -5}});
+  Patch({{"template", kV2}});
+  Settle();
+  EXPECT_EQ(OfVersion("v2"), 2u);
+  EXPECT_LE(api().List("ReplicaSet", "sample").size(), 2u);
+}
+
 TEST_F(DeploymentsTest, PercentagesRoundSurgeUpAndUnavailableDown) {
   Roll(5, {{"rollingUpdate", {{"maxSurge", "25%"}, {"maxUnavailable", "25%"}}}}, kV2);
   EXPECT_EQ(OfVersion("v2"), 5u);
