@@ -1,5 +1,6 @@
 #include "core/election/leader_election.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "core/base/assert.h"
@@ -191,7 +192,8 @@ void LeaderElection::Judge(const kube::ObjectRef& object, const std::function<vo
   const bool living = !stored->record.holder.empty() && observed_at_ + options_.ttl > host_.Now();
   if (living && !IsHolder() && (!around_.evicts || !around_.evicts(stored->record.key))) return done(false);
   LeaderRecord own = Own();
-  own.transitions = stored->record.transitions + (IsHolder() ? 0 : 1);
+  own.transitions = stored->record.transitions;
+  if (!IsHolder() && own.transitions < INT64_MAX) ++own.transitions;  // anybody may have written the record
   if (IsHolder()) own.acquired = stored->record.acquired;
   Write(own, done);
 }

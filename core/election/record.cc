@@ -57,7 +57,7 @@ LeaderRecord FromJson(const json& in, const char* transitions) {
   out.lease_seconds = static_cast<int>(Number(in, "leaseDurationSeconds"));
   out.acquired = ReadTime(Text(in, "acquireTime"));
   out.renewed = ReadTime(Text(in, "renewTime"));
-  out.transitions = static_cast<int>(Number(in, transitions));
+  out.transitions = Number(in, transitions);
   return out;
 }
 

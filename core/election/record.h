@@ -2,6 +2,7 @@
 // (istiod: pilot/pkg/leaderelection/k8sleaderelection/k8sresourcelock).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,7 @@ struct LeaderRecord {
   std::string key;     // the holder's revision, "^" before it if it is of another cluster; Leases have none
   int lease_seconds = 30;
   Time acquired{}, renewed{};
-  int transitions = 0;
+  int64_t transitions = 0;
 };
 
 // What the object that keeps an election is named, and of which of the two kinds it is.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <climits>
 #include <utility>
 
 #include "core/base/ip.h"
@@ -197,7 +198,10 @@ bool MetadataFlag(const Proxy& proxy, std::string_view key) {
 int MetadataInteger(const Proxy& proxy, std::string_view key) {
   const nlohmann::json* field = Field(*proxy.metadata.raw, key);
   if (field == nullptr) return 0;
-  if (field->is_number()) return field->get<int>();
+  if (field->is_number()) {
+    const double number = field->get<double>();  // a proxy may say any
+    return number >= INT_MIN && number <= INT_MAX ? static_cast<int>(number) : 0;
+  }
   if (!field->is_string()) return 0;
   const std::string& text = field->get_ref<const std::string&>();
   int value = 0;

@@ -68,7 +68,7 @@ std::optional<Duration> IdleTimeout(const Proxy& proxy);
 bool AcceptsHttp10(const Proxy& proxy, const PushContext& push);
 // A flag in the metadata: "true" or 1 as JSON or text.
 bool MetadataFlag(const Proxy& proxy, std::string_view key);
-// An integer in the metadata, written as a number or as text; 0 if absent.
+// An integer in the metadata, written as a number or as text; 0 if absent, or if it is none of an int.
 int MetadataInteger(const Proxy& proxy, std::string_view key);
 
 // PROXY_CONFIG of the metadata, else the mesh's defaultConfig; null if neither is there.

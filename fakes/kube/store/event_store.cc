@@ -9,6 +9,7 @@
 #include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
+#include "fakes/kube/objects/one_more.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -156,7 +157,7 @@ void EventStore::Tell(const kube::Object& about, Telling telling) {
   if (Spam(SourceKey(about, telling))) return;
   const std::string now = of_.DateNow();
   if (const ObjectRef known = Known(key); known != nullptr) {
-    json patch = {{"count", Number(known->body, "count", 1) + 1}, {"lastTimestamp", now}};
+    json patch = {{"count", OneMore(Number(known->body, "count", 1))}, {"lastTimestamp", now}};
     if (combined) patch["message"] = telling.message;
     objects_.Patch("Event", EventName(*known), std::move(patch)).IgnoreError();
     return;
@@ -181,7 +182,7 @@ void EventStore::TellSeries(const kube::Object& about, Telling telling) {
     const auto last = std::find_if(written_.rbegin(), written_.rend(),
                                    [&](const Written& each) { return each.version == known->meta.resource_version; });
     if (last != written_.rend() && of_.host().Now() - last->at < kSeriesEnds) {
-      const int64_t count = Number(At(known->body, "series"), "count", 1) + 1;
+      const int64_t count = OneMore(Number(At(known->body, "series"), "count", 1));
       objects_.Patch("Event", EventName(*known), {{"series", {{"count", count}, {"lastObservedTime", now}}}})
           .IgnoreError();
       return;

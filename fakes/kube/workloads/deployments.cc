@@ -10,6 +10,7 @@
 #include "core/base/json_access.h"
 #include "fakes/kube/control/pod_template.h"
 #include "fakes/kube/objects/conditions.h"
+#include "fakes/kube/objects/one_more.h"
 #include "fakes/kube/store/event_store.h"
 
 namespace wavetank::fakekube {
@@ -132,7 +133,7 @@ DeploymentController::Rollout DeploymentController::Look(const ObjectRef& deploy
     } else {
       out.old.push_back(set);
       out.old_replicas += Replicas(*set);
-      out.revision = std::max(out.revision, RevisionOf(*set) + 1);
+      out.revision = std::max(out.revision, OneMore(RevisionOf(*set)));
     }
   }
   const json& strategy = At(deployment->body, {"spec", "strategy"});

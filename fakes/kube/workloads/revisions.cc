@@ -7,6 +7,7 @@
 #include "core/base/json_access.h"
 #include "fakes/kube/control/owned.h"
 #include "fakes/kube/control/pod_template.h"
+#include "fakes/kube/objects/one_more.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -51,7 +52,7 @@ void KeepRevision(ApiServer& api, const kube::Object& set, const std::string& na
   if (const ObjectRef kept = api.Get(kRevisionKind, {set.meta.ns, name}); kept != nullptr) {
     // A template of old is the wanted one again.
     if (Number(kept->body, "revision") < newest)
-      api.Patch(kRevisionKind, {set.meta.ns, name}, {{"revision", newest + 1}}).IgnoreError();
+      api.Patch(kRevisionKind, {set.meta.ns, name}, {{"revision", OneMore(newest)}}).IgnoreError();
     return;
   }
   json pod_template = At(set.body, {"spec", "template"});
@@ -66,7 +67,7 @@ void KeepRevision(ApiServer& api, const kube::Object& set, const std::string& na
       {"kind", kRevisionKind},
       {"metadata",
        {{"name", name}, {"namespace", set.meta.ns}, {"labels", std::move(labels)}, {"ownerReferences", OwnedBy(set)}}},
-      {"revision", newest + 1},
+      {"revision", OneMore(newest)},
       {"data", {{"spec", {{"template", std::move(pod_template)}}}}}};
   // Its change-cause above all.
   if (!set.meta.annotations.empty()) revision["metadata"]["annotations"] = TextsOf(set.meta.annotations);

@@ -107,6 +107,21 @@ TEST_F(ElectionTest, DatesBeyondAllTimeHurtNobody) {
   }
 }
 
+TEST_F(ElectionTest, LeadersAreCountedOnFromAnyNumber) {
+  constexpr int64_t kOfAnInt = 2'147'483'647;
+  const nlohmann::json record = {{"holderIdentity", "istiod-0"}, {"leaderTransitions", kOfAnInt}};
+  client.Put({{"apiVersion", "v1"},
+              {"kind", "ConfigMap"},
+              {"metadata",
+               {{"name", std::string(kIngressController)},
+                {"namespace", "istio-system"},
+                {"annotations", {{std::string(kLeaderAnnotation), JsonText(record)}}}}}});
+  EXPECT_FALSE(Join("istiod-1").leads);
+  Run(2min);
+  EXPECT_TRUE(candidates.back()->leads);
+  EXPECT_EQ(Number(Record(), "leaderTransitions"), kOfAnInt + 1);
+}
+
 TEST_F(ElectionTest, GatewaysAreDeployedByTheHolderOfALeaseOfTheRevision) {
   Run(1234567us);
   Join("istiod-1", "canary", false, kGatewayDeploymentController);

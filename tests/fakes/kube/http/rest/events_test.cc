@@ -1,5 +1,7 @@
 // Events: what controllers tell, as clients see it.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "core/base/json_access.h"
 #include "fakes/kube/store/event_store.h"
@@ -177,6 +179,17 @@ TEST_F(EventsTest, PodsThatAdmissionRefusesAreCountedAtTheirReplicaSet) {
   EXPECT_GT(Get(std::string(kEvents) + "?fieldSelector=reason=FailedCreate").body["items"][0]["count"], 3);
   rest_ = nullptr;
   cluster_ = nullptr;
+}
+
+TEST_F(EventsTest, TheSameAgainIsNotCountedBeyondTheLargestNumber) {
+  const kube::Object& about = *cluster_->api().Get("Namespace", {"", "default"});
+  EventStore& events = *cluster_->api().events();
+  events.Tell(about, {.component = "test", .reason = "Told", .message = "the same"});
+  const std::string name = Text(At(Get(kEvents).body["items"][0], "metadata"), "name");
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  ASSERT_TRUE(events.objects().Patch("Event", {"default", name}, {{"count", kMost}}).ok());
+  events.Tell(about, {.component = "test", .reason = "Told", .message = "the same"});
+  EXPECT_EQ(Get(kEvents).body["items"][0]["count"], kMost);
 }
 
 TEST_F(EventsTest, TheSameAgainCountsAndAnHourLaterItIsGone) {
