@@ -5,7 +5,6 @@
 #include "absl/strings/numbers.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
-#include "core/config/schema/proto_json.h"
 #include "fmt/format.h"
 
 namespace wavetank::agent {
@@ -89,7 +88,7 @@ Json Keepalive(const nlohmann::json& settings) {
     keepalive["keepalive_probes"] = {{"value", Json(probes)}};
   }
   for (const auto& [field, name] : {std::pair("time", "keepalive_time"), std::pair("interval", "keepalive_interval")}) {
-    const std::optional<Duration> value = config::ParseGoDuration(Text(settings, field));
+    const std::optional<Duration> value = ParseGoDuration(Text(settings, field));
     if (value && *value >= 1s) keepalive[name] = {{"value", *value / std::chrono::seconds(1)}};
   }
   return {{"tcp_keepalive", std::move(keepalive)}};

@@ -11,10 +11,10 @@
 #include <string_view>
 
 #include "absl/strings/escaping.h"
+#include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/base/text/go_duration.h"
-#include "core/config/schema/proto_json.h"
 #include "core/envoyapi/any.h"
 #include "core/envoyapi/descriptors.h"
 #include "core/kube/time_format.h"
@@ -333,7 +333,7 @@ class Reader {
   }
 
   absl::Status Duration(const json& value, const std::string& path, pb::Message& out) const {
-    const auto read = value.is_string() ? config::ParseGoDuration(value.get_ref<const std::string&>()) : std::nullopt;
+    const auto read = value.is_string() ? ParseGoDuration(value.get_ref<const std::string&>()) : std::nullopt;
     if (!read) {
       return Refused(path, "expected a duration",
                      value.is_string() ? "bad Duration: " + GoDurationComplaint(value.get_ref<const std::string&>())

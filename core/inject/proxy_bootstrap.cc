@@ -9,11 +9,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "core/base/bounds.h"
+#include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/base/text/parse_bool.h"
 #include "core/config/mesh/mesh_config_validation.h"
-#include "core/config/schema/proto_json.h"
 #include "core/inject/agent_variables.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
@@ -486,9 +486,9 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   if (concurrency.is_number_integer()) out.concurrency = concurrency.get<int>();
   const json& status_port = At(out.proxy_config, "statusPort");
   if (status_port.is_number_integer()) out.status_port = static_cast<uint16_t>(status_port.get<int64_t>());
-  out.drain = config::ParseGoDuration(Text(out.proxy_config, "drainDuration")).value_or(out.drain);
+  out.drain = ParseGoDuration(Text(out.proxy_config, "drainDuration")).value_or(out.drain);
   out.termination_drain =
-      config::ParseGoDuration(Text(out.proxy_config, "terminationDrainDuration")).value_or(out.termination_drain);
+      ParseGoDuration(Text(out.proxy_config, "terminationDrainDuration")).value_or(out.termination_drain);
   out.hold_application_until_ready = At(out.proxy_config, "holdApplicationUntilProxyStarts") == true;
 
   out.discovery_address = Text(out.proxy_config, "discoveryAddress");

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "absl/strings/str_split.h"
+#include "core/base/duration.h"
 #include "core/base/json_access.h"
-#include "core/config/schema/proto_json.h"
 #include "core/profile/changes.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
@@ -81,7 +81,7 @@ void CheckConnectionPool(const json& pool, Problems& out) {
   out.Add(DurationText(Member(tcp, "maxConnectionDuration")));
   // Less than a millisecond switches it off.
   const json& idle = Member(tcp, "idleTimeout");
-  const std::optional<Duration> read = config::ParseGoDuration(TextOf(idle));
+  const std::optional<Duration> read = ParseGoDuration(TextOf(idle));
   if (out.Has(pilot::Change::kTcpIdleTimeout) && !(read && *read / 1ms == 0)) out.Add(DurationText(idle));
 }
 

@@ -10,9 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "core/config/schema/cipher_suites.h"
-#include "core/config/schema/proto_json.h"
 #include "core/profile/changes.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -173,7 +173,7 @@ std::string ProtocolName(const std::string& protocol) {
 
 std::string DurationText(const json& duration) {
   if (duration.is_null()) return "";
-  const std::optional<Duration> value = config::ParseGoDuration(TextOf(duration));
+  const std::optional<Duration> value = ParseGoDuration(TextOf(duration));
   if (!value.has_value()) return "";  // the decoder refuses it before
   if (*value < 1ms) return "duration must be greater than 1ms";
   return *value % 1ms != Duration::zero() ? "only durations to ms precision are supported" : "";

@@ -4,8 +4,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
+#include "core/base/duration.h"
 #include "core/base/json_access.h"
-#include "core/config/schema/proto_json.h"
 #include "core/profile/changes.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
@@ -190,7 +190,7 @@ void CheckCors(const json& policy, Problems& out) {
   }
   const json& age = Member(policy, "maxAge");
   out.Add(DurationText(age));
-  const std::optional<Duration> read = config::ParseGoDuration(TextOf(age));
+  const std::optional<Duration> read = ParseGoDuration(TextOf(age));
   if (read && *read > Duration::zero() && *read % 1s != Duration::zero()) {
     out.AddToList("max_age duration is accurate only to seconds precision");
   }

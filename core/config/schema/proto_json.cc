@@ -5,50 +5,10 @@
 #include <charconv>
 #include <limits>
 
+#include "core/base/duration.h"
 #include "core/base/text/proto_json_name.h"
 
 namespace wavetank::config {
-std::optional<Duration> ParseGoDuration(std::string_view text) {
-  const bool negative = !text.empty() && text.front() == '-';
-  if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
-  if (text == "0") return Duration::zero();
-  if (text.empty()) return std::nullopt;
-  static constexpr std::pair<std::string_view, int64_t> kUnits[] = {
-      {"ns", 1},         {"us", 1'000},        {"\u00b5s", 1'000},    {"\u03bcs", 1'000},
-      {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
-  __int128 total = 0;
-  while (!text.empty()) {
-    const size_t whole_end = std::min(text.find_first_not_of("0123456789"), text.size());
-    const std::string_view whole = text.substr(0, whole_end);
-    text.remove_prefix(whole_end);
-    std::string_view fraction;
-    if (!text.empty() && text.front() == '.') {
-      text.remove_prefix(1);
-      const size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-      fraction = text.substr(0, end);
-      text.remove_prefix(end);
-    }
-    if (whole.empty() && fraction.empty()) return std::nullopt;
-    const size_t unit_end = std::min(text.find_first_of("0123456789."), text.size());
-    const std::string_view unit = text.substr(0, unit_end);
-    text.remove_prefix(unit_end);
-    int64_t scale = 0;
-    for (const auto& [name, ns] : kUnits) {
-      if (name == unit) scale = ns;
-    }
-    if (scale == 0) return std::nullopt;
-    __int128 value = 0;
-    for (char c : whole) {
-      value = value * 10 + (c - '0');
-      if (value > std::numeric_limits<int64_t>::max()) return std::nullopt;
-    }
-    total += value * scale;
-    int64_t digit = scale;
-    for (char c : fraction) total += (digit /= 10) * (c - '0');
-    if (total > std::numeric_limits<int64_t>::max()) return std::nullopt;
-  }
-  return Duration(static_cast<int64_t>(negative ? -total : total));
-}
 
 ProtoJson::ProtoJson(const nlohmann::json& value, std::string path, absl::Status& status)
     : value_(value), path_(std::move(path)), status_(status) {

@@ -20,9 +20,6 @@
 
 namespace wavetank::config {
 
-// Go's time.ParseDuration; nullopt if it is none.
-std::optional<Duration> ParseGoDuration(std::string_view text);
-
 // The fields of one JSON object. Messages are read by an overload `void ReadMessage(ProtoJson&, T&)` found through T.
 class ProtoJson {
  public:

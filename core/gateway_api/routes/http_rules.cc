@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "core/base/duration.h"
 #include "core/base/json_access.h"
-#include "core/config/schema/proto_json.h"
 #include "core/gateway_api/routes/backends.h"
 #include "core/gateway_api/routes/http_filters.h"
 #include "core/gateway_api/routes/http_matches.h"
@@ -115,7 +115,7 @@ class HttpRule {
   static void AddTimeouts(const json& timeouts, json& out) {
     const auto take = [&](const char* name) -> std::string {
       const std::string text = Text(timeouts, name);
-      const std::optional<Duration> read = config::ParseGoDuration(text);
+      const std::optional<Duration> read = ParseGoDuration(text);
       return read && *read != Duration::zero() ? text : std::string();
     };
     if (const std::string request = take("request"); !request.empty()) out["timeout"] = request;

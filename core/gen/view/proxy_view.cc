@@ -5,8 +5,8 @@
 #include <climits>
 #include <utility>
 
+#include "core/base/duration.h"
 #include "core/base/ip.h"
-#include "core/config/schema/proto_json.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "core/push/sidecar_scope.h"
@@ -179,7 +179,7 @@ bool IsAllowAnyOutbound(const Proxy& proxy) {
 
 std::optional<Duration> IdleTimeout(const Proxy& proxy) {
   if (proxy.metadata.idle_timeout.empty()) return std::nullopt;
-  return config::ParseGoDuration(proxy.metadata.idle_timeout);
+  return ParseGoDuration(proxy.metadata.idle_timeout);
 }
 
 bool AcceptsHttp10(const Proxy& proxy, const PushContext& push) {

@@ -30,11 +30,23 @@ TEST(ParseDuration, OneWithASignIsReadWhereOneMayStand) {
   EXPECT_EQ(ParseSignedDuration("--1m"), std::nullopt);
 }
 
-TEST(ParseGoDuration, IsAsStrictAsGo) {
+TEST(ParseGoDuration, TakesWhatGoTakes) {
   EXPECT_EQ(ParseGoDuration("0"), 0ns);
+  EXPECT_EQ(ParseGoDuration("1h30m"), 90min);
+  EXPECT_EQ(ParseGoDuration("1.5s"), 1500ms);
+  EXPECT_EQ(ParseGoDuration("300ms"), 300ms);
+  EXPECT_EQ(ParseGoDuration("-2us"), -2us);
   EXPECT_EQ(ParseGoDuration("-1.5h"), -90min);
-  EXPECT_EQ(ParseGoDuration("10min"), std::nullopt);
-  EXPECT_EQ(ParseGoDuration("1 s"), std::nullopt);
+  EXPECT_EQ(ParseGoDuration("3\u00b5s"), 3us);
+  EXPECT_EQ(ParseGoDuration("3\u03bcs"), 3us);
+  EXPECT_EQ(ParseGoDuration(".5s"), 500ms);
+}
+
+TEST(ParseGoDuration, IsAsStrictAsGo) {
+  for (const char* text :
+       {"", "1", "s", "1d", "1s2", "1.s.", "soon", "--1s", "99999999999h", "1 s", "10min", "\u00b5s"}) {
+    EXPECT_EQ(ParseGoDuration(text), std::nullopt) << text;
+  }
 }
 
 TEST(FormatDuration, HasThreeDigitsBelowAMinuteAndGosFormFromThere) {

@@ -95,22 +95,5 @@ TEST(ProtoJsonTest, ErrorsNameThePathAndTheFirstOneStays) {
   EXPECT_THAT(Error(nlohmann::json::array()), HasSubstr("spec: expected a mapping"));
 }
 
-TEST(ParseGoDurationTest, TakesWhatGoTakes) {
-  EXPECT_EQ(ParseGoDuration("1h30m"), Duration(90min));
-  EXPECT_EQ(ParseGoDuration("1.5s"), Duration(1500ms));
-  EXPECT_EQ(ParseGoDuration("300ms"), Duration(300ms));
-  EXPECT_EQ(ParseGoDuration("-2us"), Duration(-2us));
-  EXPECT_EQ(ParseGoDuration("\u00b5s"), std::nullopt);
-  EXPECT_EQ(ParseGoDuration("3\u00b5s"), Duration(3us));
-  EXPECT_EQ(ParseGoDuration("0"), Duration(0));
-  EXPECT_EQ(ParseGoDuration(".5s"), Duration(500ms));
-}
-
-TEST(ParseGoDurationTest, RefusesTheRest) {
-  for (const char* bad : {"", "1", "s", "1d", "1s2", "1.s.", "soon", "--1s", "99999999999h", "1 s"}) {
-    EXPECT_EQ(ParseGoDuration(bad), std::nullopt) << bad;
-  }
-}
-
 }  // namespace
 }  // namespace wavetank::config
