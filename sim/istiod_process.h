@@ -18,7 +18,6 @@ absl::Status ClientCertificateRefused();
 
 class IstiodProcess {
  public:
-  // `host` is the istiod's own. `workload` is its pod.
   // How long connections live: gRPC's MaxConnectionAge, to which it adds up to a tenth or takes it off, and how long
   // what is still open then may go on. No age: for ever.
   struct ConnectionAge {
@@ -26,6 +25,7 @@ class IstiodProcess {
     Duration age{}, grace{};
   };
 
+  // `host` is the istiod's own. `workload` is its pod.
   IstiodProcess(Channels& channels, Host& host, WorkloadId workload, pilot::IstiodSurroundings surroundings,
                 pilot::IstiodOptions options, const ConnectionAge& age);
   ~IstiodProcess();  // the process dies: connections are reset

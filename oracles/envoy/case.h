@@ -5,35 +5,33 @@
 //      "backends": {"a": "127.77.0.11:9000", ...},
 //      "grpc_authorizers": ["a"],  // backends that speak gRPC and answer what is asked by ext_authz
 //      "grpc_backends": ["g"],     // backends that speak gRPC and answer any call with an empty message (health
-//                                  // checks with SERVING) and their status "rate_limiters": {"r": [{"descriptor":
-//                                  [[KEY, VALUE], ...], "requests": 2, "window": 60, "name": NAME},
-//      ...]},
+//                                  // checks with SERVING) and their status
+//      "rate_limiters": {"r": [{"descriptor": [[KEY, VALUE], ...], "requests": 2, "window": 60, "name": NAME}, ...]},
 //                                  // backends that are a rate limit service (fakes/envoy/apps/rate_limiter.h)
 //      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...],
 //                    "extensions": [...]},   // by ECDS
-//      "redirect": {"127.77.0.200": 15001},  // connections from there end at that port, as Istio's iptables rules do
-//      it "dns": {"a.example": "127.77.0.11", "b.example": {"ms": 100, "ttl": 1, "answer": ["127.77.0.11", ...] |
+//      "redirect": {"127.77.0.200": 15001},  // connections from there end at that port, as by Istio's iptables rules
+//      "dns": {"a.example": "127.77.0.11", "b.example": {"ms": 100, "ttl": 1, "answer": ["127.77.0.11", ...] |
 //              "nxdomain" | "empty" | "servfail" | "silent"}},   // name_server.h; all other names are unknown
 //      "secrets": {"default": {"san": "spiffe://..."}, "ROOTCA": {"roots": ["mesh"]}},  // secrets.h; served over SDS
-//      "steps": [{"requests": {"to": "127.77.0.1:10000", "count": 10, "parallel": 1, "keep_alive": true, "method":
-//      "GET",
-//                              "from": "127.77.0.200",
+//      "steps": [{"requests": {"to": "127.77.0.1:10000", "count": 10, "parallel": 1, "keep_alive": true,
+//                              "from": "127.77.0.200", "method": "GET",
 //                              "host": "x", "path": "/", "headers": {"a": "b" | ["b", "c"]},
 //                              "body": 100,         // bytes, after a content-length
-//                              "body_ms": 400, "body_pieces": 4,  // until the last of them, half with the head; in so
-//                              many pieces after the first, HTTP/1.1 only
-//                              "trailers": {"x-a": "b"},   // behind the body, which comes in chunks; HTTP/1.1 in clear
-//                              text only
+//                              "body_ms": 400,      // until the last of them, half with the head
+//                              "body_pieces": 4,    // so many behind the first, HTTP/1.1 only
+//                              "trailers": {"x-a": "b"},   // behind the body, which comes in chunks; HTTP/1.1 in
+//                                                          // clear text only
 //                              "http2": true,       // in clear text, or by ALPN
 //                              "http10": true,      // each over a connection of its own
 //                              "tls": {"sni": NAME, "alpn": [NAME, ...], "certificate": SECRET, "root": SECRET,
 //                                      "versions": [MIN, MAX]},   // each key optional; {} for TLS alone
 //                              "upgrade": "websocket",  // with the first request on a connection, and those behind
-//                              it are messages if the answer was 101: what logs say of such a connection is compared
-//                              by logs of the case's own; HTTP/1.1 in clear text only
+//                                  // it are messages if the answer was 101: what logs say of such a connection is
+//                                  // compared by logs of the case's own; HTTP/1.1 in clear text only
 //                              "grpc": true,        // a call with an empty message; its status is compared
-//                              "proxy_protocol": {"version": 1, "source": ADDRESS, "destination": ADDRESS} | 1,  // a
-//                              number: of nobody (UNKNOWN, LOCAL)
+//                              "proxy_protocol": {"version": 1, "source": ADDRESS, "destination": ADDRESS} | 1,
+//                                                   // a number: of nobody (UNKNOWN, LOCAL)
 //                              "background": true,  // goes on beside the steps that follow, until "join" or the end
 //                              "interval_ms": 20, "jitter_ms": 10,  // between requests of each of the parallel flows
 //                              "anonymous": true,   // without the header by which the runner knows them again in logs
@@ -51,10 +49,10 @@
 //                {"backend": {"name": "a", "body_ms": 400}},      // until the last of them, half with the head
 //                {"backend": {"name": "g", "grpc_status": 14, "grpc_message": "gone"}},   // of a gRPC backend
 //                {"backend": {"name": "g", "trailers": {"x-a": "b"}}},    // behind its bodies, then in chunks; of a
-//                gRPC backend beside its status
+//                                                                         // gRPC backend beside its status
 //                {"backend": {"name": "a", "echo": [":path", "x-a"]}},  // its answer's body tells what it was sent;
-//                // ":proxy": the addresses that the PROXY protocol named, ":bytes": of the request's body,
-//                // "trailer:x-a": what came behind that
+//                                  // ":proxy": the addresses that the PROXY protocol named, ":bytes": of the
+//                                  // request's body, "trailer:x-a": what came behind that
 //                {"wait_ms": 500}],
 //      "keys": {...}, "tokens": {...},  // tokens.h
 //      "draws": 20,  // where chance decides: agree with one of so many seeds, or with some by turns

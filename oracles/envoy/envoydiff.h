@@ -16,7 +16,7 @@ struct Options {
   std::string envoy;   // path of the real one
   std::string filter;  // only cases whose name contains this
   std::string keep;    // folder for bootstraps, logs and outcomes; empty: a temporary one, removed
-  int every = 1;       // only every so-manieth case: a sample
+  int every = 1;       // 2: every second case alone, and so on: a sample
   int jobs = 1;        // cases at a time
   // A case that differs runs again, alone, up to this often: a real process on a busy machine may lose its race against
   // a case's real time.

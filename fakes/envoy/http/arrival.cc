@@ -30,7 +30,7 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-// The so-manieth address from the right of those that proxies noted.
+// Of the addresses that proxies noted the one at that place, counted from the right.
 std::optional<IpAddress> Trusted(const RequestSpec& request, uint32_t place) {
   std::string_view rest = FindHeader(request, "x-forwarded-for").value_or("");
   for (; place > 1; --place) {

@@ -19,7 +19,6 @@ class Node;
 
 namespace wavetank::envoysim {
 
-// An Envoy's surroundings: its pod and agent. Implemented by the World, one object per pod.
 class EnvoyContext {
  public:
   virtual ~EnvoyContext() = default;

@@ -43,8 +43,8 @@ using ResponseFlags = uint32_t;
 
 // "URX,UF" in Envoy's order of writing; "-" if none.
 std::string ResponseFlagsToString(ResponseFlags flags);
-// In the order of the enum ("UF,URX"), as releases before 1.30 write them.
 std::string LongResponseFlags(ResponseFlags flags);  // "UpstreamRetryLimitExceeded,UpstreamConnectionFailure", "-"
+// In the order of the enum ("UF,URX"), as releases before 1.30 write them.
 std::string ResponseFlagsOfEnum(ResponseFlags flags);
 // As bits in the places of the enum, as CEL's response.flags has them.
 uint64_t LegacyResponseFlags(ResponseFlags flags);

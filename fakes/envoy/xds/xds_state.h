@@ -262,7 +262,7 @@ class XdsState final : public AdsClient::Handler {
   std::map<std::string, Hash128> latest_extensions_;  // that were not refused before they were tried, by name
   std::set<std::string> extensions_;  // names of filters about which ECDS has answered, if only with a mistake
   std::vector<DrainingListener> draining_listeners_;
-  // Which of the route subscriptions that there are was the how-manieth.
+  // The route subscriptions that there are, numbered in the order in which they began.
   std::map<std::string, uint64_t, std::less<>> route_subscriptions_;
   uint64_t next_route_subscription_ = 0;
   Pending pending_cds_, pending_lds_;

@@ -35,7 +35,6 @@ class StatefulSetController {
   void DeletePod(const kube::Object& set, const std::string& pod);
   void Create(const ObjectRef& set, const std::string& revision, int64_t ordinal);
   void Claim(const kube::Object& set, const nlohmann::json& claim, const std::string& name);
-  // Keeps the template under the revision's name, for pods that a partition holds back.
   void WriteStatus(const ObjectRef& set, const std::string& current, const std::string& update, const Pods& pods);
 
   ApiServer& api_;

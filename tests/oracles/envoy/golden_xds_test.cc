@@ -136,7 +136,7 @@ bool IsMadeUpKeySet(std::string_view message) {
 
 absl::StatusOr<std::string> RealEnvoy() { return FindEnvoy("", {WAVETANK_BINARY_DIR, WAVETANK_SOURCE_DIR "/build"}); }
 
-// Every so-manieth case of a folder. What could not run on this system is added to `left_out`.
+// Every `every`th case of a folder. What could not run on this system is added to `left_out`.
 void ExpectAccepted(const std::string& envoy, const std::string& directory, size_t every, std::string* left_out) {
   const auto found = golden::FindCases(directory);
   ASSERT_TRUE(found.ok()) << found.status();
