@@ -77,6 +77,9 @@ struct LoggedEvent {
 // "event 17 at 1.500000 s: XdsSent subject -> object ..." on one line, for messages. Times are since `beginning`.
 std::string Describe(const LoggedEvent& event, Time beginning = Time{});
 std::string Describe(const LogInput& input, Time beginning = Time{});
+// What an input was done to: "Service sample/helloworld" of an object, else its plain fields, as far as a line has
+// room; empty: it has none.
+std::string SubjectOf(const LogInput& input);
 
 struct LogCheckpoint {
   uint64_t events = 0;  // events before it

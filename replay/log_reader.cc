@@ -418,17 +418,13 @@ std::string Describe(const LoggedEvent& event, Time beginning) {
   return text;
 }
 
-namespace {
-
-// What an input was done to: "Service sample/helloworld" of an object, else its plain fields, as far as a line has
-// room.
-std::string SubjectOf(const nlohmann::json& body) {
+std::string SubjectOf(const LogInput& input) {
   constexpr size_t kRoom = 120;
   std::string out;
   const auto add = [&](const std::string& part) {
     if (!part.empty()) out += (out.empty() ? "" : ", ") + part;
   };
-  for (const auto& [key, value] : body.items()) {
+  for (const auto& [key, value] : input.body.items()) {
     if (value.is_object() && value.contains("kind") && value.contains("metadata")) {
       const std::string ns = Text(value["metadata"], "namespace");
       add(fmt::format("{} {}{}", Text(value, "kind"), ns.empty() ? "" : ns + "/", Text(value["metadata"], "name")));
@@ -446,13 +442,15 @@ std::string SubjectOf(const nlohmann::json& body) {
     }
     if (out.size() > kRoom) break;
   }
-  return out.size() > kRoom ? out.substr(0, kRoom) + "..." : out;
+  if (out.size() <= kRoom) return out;
+  size_t kept = kRoom;
+  while (kept > 0 && (static_cast<unsigned char>(out[kept]) & 0xc0) == 0x80)
+    --kept;  // within a letter of several bytes
+  return out.substr(0, kept) + "...";
 }
 
-}  // namespace
-
 std::string Describe(const LogInput& input, Time beginning) {
-  const std::string subject = SubjectOf(input.body);
+  const std::string subject = SubjectOf(input);
   return fmt::format("input {} at {:.6f} s: {}{}", input.seq, ToMillis(input.at - beginning) / 1e3, input.kind,
                      subject.empty() ? "" : " (" + subject + ")");
 }

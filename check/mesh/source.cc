@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
+#include "core/base/bounds.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/text/read_up_to.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fakes/kube/objects/manifest.h"
 #include "fmt/format.h"
@@ -56,6 +59,10 @@ absl::StatusOr<std::vector<BroughtObject>> ReadBrought(const scenario::Scenario&
   return out;
 }
 
+absl::Status NoSuchCluster(const std::string& name, const std::string& path) {
+  return absl::InvalidArgumentError(fmt::format("--with {}={}: the mesh has no cluster '{}'", name, path, name));
+}
+
 absl::Status AddOverlays(const MeshSource& source, scenario::Scenario* scenario) {
   for (const auto& [name, path] : source.with) {
     bool found = false;
@@ -64,8 +71,7 @@ absl::Status AddOverlays(const MeshSource& source, scenario::Scenario* scenario)
       cluster.manifests.push_back({path, "", ""});
       found = true;
     }
-    if (!found)
-      return absl::InvalidArgumentError(fmt::format("--with {}={}: the mesh has no cluster '{}'", name, path, name));
+    if (!found) return NoSuchCluster(name, path);
   }
   return absl::OkStatus();
 }
@@ -138,8 +144,7 @@ absl::StatusOr<SettledMesh> FromManifests(const MeshSource& source) {
     for (scenario::SurveyCluster& cluster : options.clusters) {
       if (cluster.name == name) cluster.paths.push_back(path), found = true;
     }
-    if (!found)
-      return absl::InvalidArgumentError(fmt::format("--with {}={}: the mesh has no cluster '{}'", name, path, name));
+    if (!found) return NoSuchCluster(name, path);
   }
   absl::StatusOr<scenario::MeshPlan> plan = scenario::PlanMesh(options);
   if (!plan.ok()) return plan.status();
@@ -157,6 +162,8 @@ void KeepTraffic(const replay::LogHeader& header, const replay::LogInput& input,
 }
 
 absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
+  if (!source.with.empty())
+    return absl::InvalidArgumentError("--with goes with scenarios and manifests, not with a log");
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(source.log);
   if (!log.ok()) return log.status();
   if (const auto usable = replay::VerifyUsable(**log); !usable.ok()) return usable.status();
@@ -165,12 +172,7 @@ absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
   if (!source.profile.empty()) options->profile = source.profile;
   options->trace_requests = false;
   SettledMesh out;
-  for (const sim::WorldCluster& cluster : options->clusters) {
-    scenario::ClusterSpec& spec = out.scenario.clusters.emplace_back();
-    spec.name = cluster.name;
-    spec.network = cluster.network;
-    spec.control_plane = cluster.control_plane;
-  }
+  out.scenario.clusters = scenario::ClustersOfWorld(*options);
   absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*options);
   if (!world.ok()) return world.status();
   out.world = *std::move(world);
@@ -193,7 +195,8 @@ absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
                                       Message(read.status())));
     }
     if (absl::Status status = out.world->Do(*read); !status.ok()) {
-      out.notes.push_back(fmt::format("refused: {}: {}", replay::Describe(input), Message(status)));
+      out.notes.push_back(
+          fmt::format("refused: {}: {}", replay::Describe(input, (*log)->header().Beginning()), Message(status)));
     }
   }
   if (!out.world->RunUntilSettled(out.world->Now() + kSettleLimit)) out.notes.emplace_back("the mesh has not settled");
@@ -204,10 +207,6 @@ absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
       out.notes.push_back(fmt::format("{}: {}", cluster.name, note));
   }
   if (!out.world->RunUntilSettled(out.world->Now() + kSettleLimit)) out.notes.emplace_back("the mesh has not settled");
-  for (const auto& [name, path] : source.with) {
-    (void)name, (void)path;
-    return absl::InvalidArgumentError("--with goes with scenarios and manifests, not with a log");
-  }
   return out;
 }
 
@@ -228,9 +227,11 @@ SourceKind KindOfSource(const std::string& path) {
   if (fs::is_directory(path, error))
     return fs::exists(fs::path(path) / "scenario.yaml", error) ? SourceKind::kScenario : SourceKind::kManifests;
   std::ifstream in(path, std::ios::binary);
+  // Not as long as a line or the file goes on, which may be a device's. Scenarios and kubeconfigs are no longer.
+  std::istringstream head(ReadUpTo(in, bounds::kScenarioBytes));
   std::string line;
   bool first = true, clusters = false, contexts = false, manifest = false;
-  while (std::getline(in, line)) {
+  while (std::getline(head, line)) {
     if (first && line.starts_with("SQLite format")) return SourceKind::kLog;
     first = false;
     if (line.starts_with("{")) return JsonKubeConfig(path) ? SourceKind::kKubeConfig : SourceKind::kManifests;

@@ -60,6 +60,17 @@ sim::UnderlayPlan MakeUnderlayPlan(const Scenario& scenario) {
   return out;
 }
 
+std::vector<ClusterSpec> ClustersOfWorld(const sim::WorldOptions& options) {
+  std::vector<ClusterSpec> out;
+  for (const sim::WorldCluster& cluster : options.clusters) {
+    ClusterSpec& spec = out.emplace_back();
+    spec.name = cluster.name;
+    spec.network = cluster.network;
+    spec.control_plane = cluster.control_plane;
+  }
+  return out;
+}
+
 namespace {
 
 Duration PeriodOf(const FlowSpec& flow, const Traffic& traffic) {

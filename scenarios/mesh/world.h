@@ -19,6 +19,8 @@ namespace wavetank::scenario {
 sim::WorldOptions MakeWorldOptions(const Scenario& scenario);
 // What lies under its clusters' networks alone.
 sim::UnderlayPlan MakeUnderlayPlan(const Scenario& scenario);
+// The other way round, of a log's world: its clusters by what steps may say of them.
+std::vector<ClusterSpec> ClustersOfWorld(const sim::WorldOptions& options);
 
 // Istiods whose Deployments name an image of another release than the world's profile: the simulated one is the
 // profile's, whatever its image is called. None where another profile than the usual one was chosen.

@@ -286,6 +286,8 @@ class ScenarioRun final : public WorldView {
   }
 
  private:
+  // "cluster1: apply Service sample/helloworld"; of what no cluster is named for, its fields: "remoteSecret (in
+  // cluster1, of cluster2)".
   static std::string DescribeInput(const replay::LogInput& input) {
     const nlohmann::json& body = input.body;
     const auto text = [](const nlohmann::json& in, const char* key) {
@@ -301,7 +303,12 @@ class ScenarioRun final : public WorldView {
       }
     }
     if (!kind.empty() && kind.find('.') != kind.npos) kind.resize(kind.find('.'));
-    std::string out = fmt::format("{}: {}", text(body, "cluster"), input.kind);
+    const std::string cluster = text(body, "cluster");
+    if (cluster.empty()) {
+      const std::string subject = replay::SubjectOf(input);
+      return subject.empty() ? input.kind : fmt::format("{} ({})", input.kind, subject);
+    }
+    std::string out = fmt::format("{}: {}", cluster, input.kind);
     // Of a real client, in the words of HTTP.
     for (const char* word : {"method", "path"}) {
       if (const std::string said = text(body, word); !said.empty()) out += " " + said;
@@ -359,17 +366,19 @@ class ScenarioRun final : public WorldView {
     return connected;
   }
 
+  bool AtRest() const {
+    constexpr Duration kQuiet = 1s;
+    return world_->Settled() && world_->Now() - world_->last_control_plane_event() >= kQuiet;
+  }
+
   // As World::RunUntilSettled, which nobody could end or follow.
   bool Rest(Time deadline) {
-    constexpr Duration kLookUp = 50ms, kQuiet = 1s;
-    const auto at_rest = [&] {
-      return world_->Settled() && world_->Now() - world_->last_control_plane_event() >= kQuiet;
-    };
+    constexpr Duration kLookUp = 50ms;
     while (world_->Now() < deadline && !Cut()) {
-      if (at_rest()) return true;
+      if (AtRest()) return true;
       Run(std::min(deadline, world_->Now() + kLookUp));
     }
-    return at_rest();
+    return AtRest();
   }
 
   void NoteUnrest(std::string what, std::vector<std::string>* notes) const {
@@ -685,10 +694,7 @@ class ScenarioRun final : public WorldView {
       if (!Rest(deadline) && !Cut()) NoteUnrest(late, &out->notes);
     } else {
       Look();
-      while (world_->Now() < deadline && !Cut() &&
-             !(world_->Settled() && world_->Now() - world_->last_control_plane_event() >= 1s)) {
-        Pass(world_->Now() + kLook);
-      }
+      while (world_->Now() < deadline && !Cut() && !AtRest()) Pass(world_->Now() + kLook);
       if (world_->Now() >= deadline && !Cut()) NoteUnrest(late, &out->notes);
       const auto waiting = [&] {
         for (size_t i = 0; i < watch_->verdicts.size(); ++i) {
@@ -865,14 +871,7 @@ absl::StatusOr<std::vector<ClusterSpec>> ClustersOfLog(const std::string& log) {
   if (!reader.ok()) return reader.status();
   absl::StatusOr<sim::WorldOptions> options = sim::WorldOptions::FromJson((*reader)->header().world);
   if (!options.ok()) return options.status();
-  std::vector<ClusterSpec> out;
-  for (const sim::WorldCluster& cluster : options->clusters) {
-    ClusterSpec& spec = out.emplace_back();
-    spec.name = cluster.name;
-    spec.network = cluster.network;
-    spec.control_plane = cluster.control_plane;
-  }
-  return out;
+  return ClustersOfWorld(*options);
 }
 
 absl::StatusOr<RunResult> RunLog(const RunOptions& options) {

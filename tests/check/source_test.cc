@@ -29,5 +29,9 @@ TEST(KindOfSource, ScenariosAndManifestsAreNone) {
   EXPECT_EQ(KindOfText("{\"apiVersion\": \"v1\", \"kind\": \"List\"}"), SourceKind::kManifests);
 }
 
+TEST(KindOfSource, AFileThatNeverEndsIsReadAsFarAsAScenarioMayBeLong) {
+  EXPECT_EQ(KindOfSource("/dev/zero"), SourceKind::kManifests);
+}
+
 }  // namespace
 }  // namespace wavetank::check

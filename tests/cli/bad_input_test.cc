@@ -33,6 +33,7 @@ TEST_F(Program, NamesAFolderThatStandsInAFilesPlace) {
 TEST_F(Program, AFileThatNeverEndsIsTooLarge) {
   ExpectRefused(Call("run /dev/zero"), {"/dev/zero: larger than 16 MiB"});
   ExpectRefused(Call("apply --cluster c1=/dev/zero"), {"/dev/zero: larger than 64 MiB"});
+  ExpectRefused(Call("check /dev/zero"), {"/dev/zero: larger than 64 MiB"});
 }
 
 TEST_F(Program, ANamespaceOfTheCommandLineHasANamespacesName) {

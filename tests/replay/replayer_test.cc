@@ -207,6 +207,11 @@ TEST(DescribeInput, SaysWhatItWasDoneTo) {
   EXPECT_EQ(Describe(apply, Time{}), "input 5 at 2.000000 s: apply (cluster c2, Service b/a)");
 }
 
+TEST(DescribeInput, CutsNoLetterInTwo) {
+  const LogInput input{.kind = "dns", .body = {{"name", std::string(114, 'x') + "\u00e4\u00e4\u00e4"}}};
+  EXPECT_EQ(SubjectOf(input), "name " + std::string(114, 'x') + "...");
+}
+
 TEST_F(Replayer, EveryRunReplaysEqual) {
   EXPECT_TRUE(rc::check([&] {
     std::vector<Throw> throws;

@@ -15,11 +15,13 @@
 #include "scenarios/runner/xds_snapshot.h"
 #include "scenarios/survey/mesh_survey.h"
 #include "sim/world.h"
+#include "tests/replay/temp_folder.h"
 
 namespace wavetank::scenario {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 const std::string kManifests = WAVETANK_SOURCE_DIR "/scenarios/manifests/";
@@ -332,6 +334,20 @@ TEST(Runner, ALogHoldsNoKeyAndIsReplayedWithTheManifestsThatHaveIt) {
   EXPECT_FALSE(with->divergence) << replay::Describe(*with->divergence);
   EXPECT_EQ(with->trace_digest, ran->digest);
   std::filesystem::remove_all(folder);
+}
+
+TEST(Runner, AnInputOfALogThatNamesNoClusterIsToldByItsFields) {
+  const TempFolder folder;
+  RunOptions options;
+  options.log = folder / "run.wtlog";
+  const absl::StatusOr<RunResult> ran =
+      RunText(OneCluster("  - {name: slower, do: [{link: {between: [cluster1, cluster1], latency: 3ms}}]}\n"), options);
+  ASSERT_TRUE(ran.ok()) << ran.status();
+  RunOptions again;
+  again.from = options.log;
+  const absl::StatusOr<RunResult> changes = RunLog(again);
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  EXPECT_THAT(changes->steps.back().actions, ElementsAre("link (between cluster1 cluster1, latencyNs 3000000)"));
 }
 
 TEST(Runner, ARequestThroughAGatewayIsDrawnThroughIt) {
