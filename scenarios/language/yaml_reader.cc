@@ -50,7 +50,8 @@ bool Fits(const YAML::Node& node, int depth, size_t* left) {
   return true;
 }
 
-// A number with at most nine decimals, as nanounits; nullopt if it is none.
+// `text` times `scale`, a power of ten; decimals that it does not keep are cut off. Nullopt: it is no number, or too
+// large.
 std::optional<int64_t> ParseDecimal(std::string_view text, int64_t scale) {
   if (text.empty()) return std::nullopt;
   int64_t value = 0, fraction = 0, weight = scale;
@@ -236,10 +237,9 @@ int64_t Field::RatePerKilosecond(int64_t fallback) const {
   const size_t slash = text.find('/');
   if (slash != std::string::npos) {
     const std::string unit = text.substr(slash + 1);
-    const int64_t scale = unit == "s" ? 1000 : (unit == "m" || unit == "min") ? 1000 / 60 : 0;
     const std::optional<int64_t> value = ParseDecimal(std::string_view(text).substr(0, slash), 1000);
     if (value && *value > 0 && unit == "s") return *value;
-    if (value && *value > 0 && scale != 0) return std::max<int64_t>(1, *value / 60);
+    if (value && *value > 0 && (unit == "m" || unit == "min")) return std::max<int64_t>(1, *value / 60);
   }
   Fail(fmt::format("'{}' is no rate", text), "write events per second or minute: 100/s, 5/min");
   return fallback;

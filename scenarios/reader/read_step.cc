@@ -103,9 +103,7 @@ namespace {
 
 // When a step begins, whatever becomes of the one before it.
 void ReadInstant(const Field& f, const Scenario& scenario, Step* step) {
-  std::vector<std::string> names;
-  for (const Step& earlier : scenario.steps) names.push_back(earlier.name);
-  const absl::StatusOr<Moment> moment = ParseMoment("at", f["at"].Text(), names);
+  const absl::StatusOr<Moment> moment = ParseMoment("at", f["at"].Text(), scenario.StepNames());
   if (!moment.ok()) return f["at"].Fail(Message(moment.status()));
   step->at = moment->offset;
   step->at_step = moment->step;
