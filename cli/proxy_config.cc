@@ -2,7 +2,6 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"

@@ -1,6 +1,5 @@
 #include "cli/run_findings.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>

@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include "core/base/duration.h"
-#include "core/base/status.h"
 #include "fmt/format.h"
 
 namespace wavetank::cli {

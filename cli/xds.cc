@@ -2,19 +2,17 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <set>
 
 #include "cli/mesh_arguments.h"
 #include "cli/proxy_config.h"
 #include "cli/verb.h"
-#include "core/base/duration.h"
+#include "core/base/time.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "oracles/golden/case.h"
 #include "oracles/golden/case_istiod.h"
 #include "oracles/golden/fetch.h"
 #include "scenarios/answers/pod_names.h"
-#include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
 #include "scenarios/runner/xds_snapshot.h"
 #include "sim/world.h"

@@ -1,7 +1,6 @@
 // The whole of an import: sources in, evidence out.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

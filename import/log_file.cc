@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_split.h"
 #include "import/access/access_log.h"

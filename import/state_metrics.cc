@@ -1,7 +1,6 @@
 #include "import/state_metrics.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <string_view>
 #include <vector>
 

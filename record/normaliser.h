@@ -6,10 +6,8 @@
 // stands a digest of them, so that a change of one remains a change.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/kube/object.h"
 

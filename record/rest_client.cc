@@ -1,8 +1,6 @@
 #include "record/rest_client.h"
 
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "core/base/json_text.h"
 #include "core/base/status.h"

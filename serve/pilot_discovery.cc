@@ -3,7 +3,6 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "fmt/format.h"
 #include "serve/kube/kube_frontend.h"

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <system_error>
 
 #include "fmt/format.h"

@@ -5,9 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <cstdint>
 #include <deque>
-#include <vector>
 
 #include "core/base/time.h"
 

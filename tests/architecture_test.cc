@@ -9,12 +9,8 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
-
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 
 namespace wavetank {
 namespace {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "capacity/fleet/churn.h"
-#include "core/base/duration.h"
 #include "core/base/status.h"
+#include "core/base/time.h"
 
 namespace wavetank::capacity {
 namespace {

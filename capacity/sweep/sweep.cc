@@ -10,14 +10,11 @@
 #include <set>
 #include <sstream>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "capacity/sweep/fleet_row.h"
 #include "capacity/sweep/sample.h"
 #include "capacity/sweep/scenario_row.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
-#include "core/kube/yaml.h"
 #include "scenarios/language/rows.h"
 #include "scenarios/language/scenario.h"
 

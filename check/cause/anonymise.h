@@ -1,7 +1,6 @@
 // A log that may be shown: names, hosts and public addresses replaced, each by the same everywhere.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 

@@ -4,12 +4,10 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "check/cause/trials.h"
-#include "core/base/duration.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {

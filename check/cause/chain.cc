@@ -1,7 +1,6 @@
 #include "check/cause/chain.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 #include <utility>
 

@@ -6,7 +6,6 @@
 //   not: {requests: {failed: 0}}                what is not so
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>

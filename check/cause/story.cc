@@ -11,7 +11,6 @@
 #include "fmt/format.h"
 #include "replay/recorder.h"
 #include "replay/secret_source.h"
-#include "replay/secrets.h"
 #include "replay/world_target.h"
 #include "sim/inputs/input.h"
 #include "sim/invariants/watch.h"

@@ -1,6 +1,5 @@
 #include "check/lint/silence.h"
 
-#include <algorithm>
 #include <fstream>
 
 #include "absl/strings/str_split.h"

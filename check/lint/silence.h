@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "check/mesh/mesh.h"

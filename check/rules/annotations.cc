@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"

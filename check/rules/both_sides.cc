@@ -2,7 +2,6 @@
 // and what one primary's cluster has and another's lacks or has otherwise, as each istiod reads the configuration of
 // its own cluster alone (istio.io, deployment models: multi-primary), so that one mesh behaves in two ways.
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>

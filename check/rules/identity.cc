@@ -1,7 +1,5 @@
 // Who trusts whom: roots, trust domains, dates of certificates.
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "absl/time/time.h"
 #include "check/rules/look.h"

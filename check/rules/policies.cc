@@ -1,6 +1,5 @@
 // Security policies that ask for what nobody has, or mean something else than they say.
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -8,7 +7,6 @@
 #include "check/rules/rule.h"
 #include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
-#include "core/config/schema/protocol.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 

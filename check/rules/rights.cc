@@ -1,7 +1,6 @@
 // What istiods may do by their ServiceAccounts, at home and in the clusters of their remote Secrets (istiod:
 // manifests/charts/istio-control/istio-discovery/templates, clusterrole.yaml, role.yaml and reader-clusterrole.yaml).
 #include <map>
-#include <set>
 #include <vector>
 
 #include "check/rules/look.h"

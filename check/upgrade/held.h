@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 
 #include "scenarios/runner/xds_snapshot.h"
 #include "sim/world.h"

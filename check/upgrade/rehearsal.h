@@ -1,7 +1,6 @@
 // One order of an upgrade, done to a settled mesh under traffic.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 

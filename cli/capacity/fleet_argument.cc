@@ -7,7 +7,6 @@
 #include "capacity/fleet/fleet_text.h"
 #include "capacity/fleet/scale.h"
 #include "cli/verb.h"
-#include "core/base/status.h"
 #include "replay/world_target.h"
 
 namespace wavetank::cli {

@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 

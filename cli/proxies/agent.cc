@@ -10,7 +10,6 @@
 
 #include "cli/verb.h"
 #include "core/agent/log.h"
-#include "core/base/status.h"
 #include "serve/agent/agent_run.h"
 
 namespace wavetank::cli {

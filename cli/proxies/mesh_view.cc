@@ -4,7 +4,7 @@
 
 #include "cli/mesh_arguments.h"
 #include "cli/verb.h"
-#include "core/base/duration.h"
+#include "core/base/time.h"
 #include "fmt/format.h"
 #include "replay/world_target.h"
 #include "scenarios/reader/read_scenario.h"

@@ -7,7 +7,6 @@
 #include "check/cause/trials.h"
 #include "cli/questions/questions.h"
 #include "cli/verb.h"
-#include "core/base/duration.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 

@@ -22,7 +22,6 @@
 #include "replay/world_target.h"
 #include "scenarios/answers/address_names.h"
 #include "scenarios/answers/pod_names.h"
-#include "scenarios/reader/read_scenario.h"
 #include "scenarios/results/nacks.h"
 #include "scenarios/runner/runner.h"
 #include "sim/world.h"

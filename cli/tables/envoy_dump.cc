@@ -2,7 +2,6 @@
 
 #include <google/protobuf/message.h>
 
-#include <cctype>
 #include <memory>
 
 #include "absl/strings/numbers.h"

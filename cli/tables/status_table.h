@@ -4,7 +4,6 @@
 #include <map>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::cli::tables {

@@ -5,7 +5,6 @@
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
-#include "core/kube/time_format.h"
 #include "fmt/format.h"
 
 namespace wavetank::importing {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "core/base/json_text.h"
 #include "fmt/format.h"

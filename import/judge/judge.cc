@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <tuple>
 
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"

@@ -7,7 +7,6 @@
 
 #include "absl/strings/escaping.h"
 #include "core/base/json_access.h"
-#include "core/base/json_text.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "fmt/format.h"
 #include "import/skeleton/parts.h"

@@ -5,7 +5,6 @@
 // change where something of the kind is said to have changed. What cannot be said in a mesh of such parts is a note.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

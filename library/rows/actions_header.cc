@@ -1,6 +1,5 @@
 #include "library/rows/actions_header.h"
 
-#include <algorithm>
 #include <cctype>
 #include <set>
 

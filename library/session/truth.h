@@ -2,8 +2,6 @@
 // of the swarm and of World::Check().
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 

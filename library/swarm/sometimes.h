@@ -2,7 +2,6 @@
 // state in which nothing was tested.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <set>
 #include <string_view>

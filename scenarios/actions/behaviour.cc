@@ -3,9 +3,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
-#include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/base/time.h"
 #include "scenarios/actions/action.h"
 #include "scenarios/mesh/retries.h"
 #include "sim/apps/host_port.h"

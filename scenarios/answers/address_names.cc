@@ -1,6 +1,5 @@
 #include "scenarios/answers/address_names.h"
 
-#include <algorithm>
 #include <set>
 
 #include "core/kube/types.h"

@@ -1,8 +1,6 @@
 #include "scenarios/answers/failure_words.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <iterator>
 
 #include "fakes/envoy/tcp/grpc.h"

@@ -1,7 +1,6 @@
 #include "scenarios/mesh/unheeded_gateway_api.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "core/base/json_access.h"
 #include "core/gateway_api/classes.h"

@@ -1,8 +1,6 @@
 // The parts of a scenario, each of one mapping. Mistakes are recorded with the document.
 #pragma once
 
-#include <cstddef>
-
 #include "scenarios/language/scenario.h"
 #include "scenarios/language/yaml_reader.h"
 

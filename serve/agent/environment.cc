@@ -13,14 +13,11 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
-#include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
-#include "core/inject/proxy_config.h"
+#include "core/base/time.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "absl/status/status.h"
 #include "core/agent/health_checker.h"
 #include "serve/agent/environment.h"
 

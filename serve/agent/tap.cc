@@ -4,7 +4,6 @@
 
 #include <google/protobuf/message.h>
 
-#include <memory>
 #include <utility>
 
 #include "absl/strings/escaping.h"

@@ -3,7 +3,6 @@
 // answers is printed as JSON.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 

@@ -4,10 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <deque>
 #include <filesystem>
-#include <map>
 #include <mutex>
 #include <set>
 #include <utility>

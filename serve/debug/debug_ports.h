@@ -3,7 +3,6 @@
 // Whoever reaches the port may look, as at a real istiod from its own pod. Looking changes nothing and is no input.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

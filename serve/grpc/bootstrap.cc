@@ -1,7 +1,5 @@
 #include "serve/grpc/bootstrap.h"
 
-#include <utility>
-
 #include "absl/strings/match.h"
 #include "core/agent/bootstrap.h"
 #include "core/gen/grpc/proxyless.h"

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/strip.h"
 #include "istio/ca.grpc.pb.h"
 #include "serve/grpc/grpc_services.h"
 #include "serve/grpc/grpc_stream.h"

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "core/x509/calendar.h"
 #include "core/x509/x509.h"

@@ -1,6 +1,5 @@
 #include "serve/pods/pod_access.h"
 
-#include <mutex>
 #include <utility>
 #include <vector>
 

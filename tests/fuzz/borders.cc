@@ -1,5 +1,3 @@
-#include <atomic>
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_split.h"
@@ -11,9 +9,7 @@
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/credentials/service_account_token.h"
 #include "core/kube/label_selector.h"
-#include "core/kube/quantity.h"
 #include "core/kube/time_format.h"
-#include "core/kube/yaml.h"
 #include "core/model/proxy.h"
 #include "core/validation/istio_object.h"
 #include "core/validation/jwks_text.h"

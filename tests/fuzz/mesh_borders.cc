@@ -2,7 +2,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/base/assert.h"
@@ -23,6 +22,7 @@
 #include "fakes/envoy/config/route_config.h"
 #include "fakes/envoy/filters/registry.h"
 #include "fakes/kube/objects/manifest.h"
+#include "fmt/format.h"
 #include "istio/ca.pb.h"
 #include "sim/inputs/kinds/outside.h"
 #include "sim/world.h"

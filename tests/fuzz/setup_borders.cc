@@ -8,7 +8,6 @@
 #include "capacity/plan/slo.h"
 #include "core/agent/dns_message.h"
 #include "core/agent/probes.h"
-#include "core/base/json_text.h"
 #include "core/base/text/csv.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/config/mesh/mesh_config_validation.h"

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 #include "tests/import/imported.h"
 

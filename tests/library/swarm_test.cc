@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "tests/cli/program.h"
 #include "tests/long.h"
 #include "wavetank/value.h"

@@ -9,7 +9,6 @@
 #include "absl/strings/escaping.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
-#include "core/security/remote_secret.h"
 #include "fakes/kube/cluster.h"
 #include "fmt/format.h"
 #include "replay/event_log.h"

@@ -1,7 +1,5 @@
 // docs/results.schema.json describes what results are: nothing more, nothing less.
-#include <filesystem>
 #include <fstream>
-#include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/escaping.h"
 #include "core/security/authenticator.h"

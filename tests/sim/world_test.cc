@@ -4,8 +4,6 @@
 #include "sim/inputs/kinds/objects.h"
 #include "sim/inputs/kinds/pods.h"
 
-#include <algorithm>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sim/network/dns.h"

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/strings/str_join.h"
 #include "capacity/page/plan_page.h"
 #include "capacity/page/sweep_page.h"
 #include "capacity/plan/plan_texts.h"

@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "capacity/fleet/fleet_text.h"
 #include "capacity/fleet/manifests.h"
 #include "capacity/recorded/fit_endpoints.h"
 #include "core/base/status.h"

@@ -5,7 +5,6 @@
 #include "cli/tables/envoy_dump.h"
 #include "cli/tables/proxy_tables.h"
 #include "cli/tables/status_table.h"
-#include "cli/tables/table_text.h"
 #include "cli/tables/yaml_text.h"
 
 namespace wavetank::cli::tables {

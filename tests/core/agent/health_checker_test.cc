@@ -1,7 +1,6 @@
 #include "core/agent/health_checker.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/base/status.h"

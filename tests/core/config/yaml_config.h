@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "core/config/store/store.h"
 #include "core/kube/yaml.h"

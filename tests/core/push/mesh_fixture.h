@@ -1,7 +1,6 @@
 // A small mesh without clusters: services by hand, configurations out of YAML, push contexts of them.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -1,6 +1,5 @@
 #include <string>
 
-#include "absl/strings/str_replace.h"
 #include "core/base/status.h"
 #include "core/security/authenticator.h"
 #include "core/security/ca_server.h"

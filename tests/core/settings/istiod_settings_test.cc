@@ -8,7 +8,6 @@
 #include <tuple>
 #include <vector>
 
-#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/profile/changes.h"
 

@@ -2,7 +2,6 @@
 // from a CA of its own. Everything in virtual time, on sim's kernel.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>

@@ -1,5 +1,4 @@
 // What connections see while a mesh changes its root certificate, in and out of the order that Istio's guide asks for.
-#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

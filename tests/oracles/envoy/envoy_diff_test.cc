@@ -1,7 +1,6 @@
 // Case files on the simulated and on a real Envoy. Without a real one (tools/envoy installs it) the comparison is left
 // out with one line; that the cases can be read and run on the simulated one is tested all the same.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <string>
 #include <thread>
 
 #include <gtest/gtest.h>

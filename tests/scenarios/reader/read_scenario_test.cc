@@ -7,8 +7,8 @@
 #include <sstream>
 #include <tuple>
 
-#include "core/base/duration.h"
 #include "core/base/status.h"
+#include "core/base/time.h"
 #include "nlohmann/json.hpp"
 #include "scenarios/actions/action.h"
 #include "scenarios/language/range.h"

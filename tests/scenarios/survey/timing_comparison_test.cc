@@ -3,10 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <set>
-#include <string_view>
-
 #include "core/base/status.h"
 #include "tests/left_out.h"
 #include "tests/long.h"

@@ -1,7 +1,6 @@
 #include "sim/remote/watched_namespace.h"
 
 #include <memory>
-#include <utility>
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,4 @@
 // EnvoyFilters' patches on what the generators make of a small mesh.
-#include <map>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_replace.h"
 #include "fakes/envoy/access_log/access_log_format.h"

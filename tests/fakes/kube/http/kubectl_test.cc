@@ -18,7 +18,6 @@
 #include <regex>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "served_cluster.h"
 #include "tests/await.h"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <set>
-#include <string>
 
 #include "fakes/kube/store/api_server.h"
 #include "sim/kernel/kernel.h"

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "tests/fakes/kube/http/rest_fixture.h"
 
 namespace wavetank::fakekube::http {

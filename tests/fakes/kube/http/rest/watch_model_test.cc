@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <cstdlib>
 #include <map>
-#include <set>
 #include <string>
 
 #include "core/base/random.h"
