@@ -104,8 +104,10 @@ bool HasFile(const std::vector<std::string>& paths, const std::string& name) {
       if (scenario::IsCalled(path, name)) return true;
       continue;
     }
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path, ignored)) {
-      if (scenario::IsCalled(entry.path(), name)) return true;
+    using Walk = std::filesystem::recursive_directory_iterator;
+    for (Walk at(path, std::filesystem::directory_options::skip_permission_denied, ignored), end; at != end;
+         at.increment(ignored)) {
+      if (scenario::IsCalled(at->path(), name)) return true;
     }
   }
   return false;
@@ -288,7 +290,8 @@ absl::StatusOr<std::vector<std::string>> ClusterFolders(const std::string& folde
   std::vector<std::string> out;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string extension = entry.path().extension().string();
-    if (entry.is_directory() || extension == ".yaml" || extension == ".yml" || extension == ".json")
+    std::error_code ignored;  // of a link that leads nowhere
+    if (entry.is_directory(ignored) || extension == ".yaml" || extension == ".yml" || extension == ".json")
       out.push_back(entry.path().string());
   }
   std::sort(out.begin(), out.end());

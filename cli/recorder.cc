@@ -1,15 +1,14 @@
 #include "cli/recorder.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 
 #include "cli/verb.h"
+#include "core/base/text/temporary_folder.h"
 #include "core/kube/time_format.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -139,11 +138,10 @@ absl::StatusOr<std::shared_ptr<const LivePicture>> TakeLivePicture(const std::ve
     std::move(configs->begin(), configs->end(), std::back_inserter(what.configs));
   }
   const auto picture = std::make_shared<LivePicture>();
-  std::string folder = (std::filesystem::temp_directory_path() / "wavetank-picture-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr)
-    return absl::UnavailableError(fmt::format("{}: {}; set TMPDIR to another folder", folder, strerror(errno)));
-  picture->folder = folder;
-  picture->log = folder + "/mesh.wtlog";
+  absl::StatusOr<std::string> folder = MakeTemporaryFolder("picture");
+  if (!folder.ok()) return folder.status();
+  picture->folder = *std::move(folder);
+  picture->log = picture->folder + "/mesh.wtlog";
   what.log = picture->log;
   what.length = Duration::zero();
   const absl::StatusOr<RecordedClusters> recorded = RecordClusters(what);

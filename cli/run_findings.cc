@@ -1,6 +1,5 @@
 #include "cli/run_findings.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -10,6 +9,7 @@
 #include "check/cause/story.h"
 #include "check/cause/trials.h"
 #include "cli/verb.h"
+#include "core/base/text/temporary_folder.h"
 #include "fmt/format.h"
 
 namespace wavetank::cli {
@@ -34,11 +34,10 @@ bool Changes(const replay::LogInput& input) { return input.kind != "traffic" && 
 
 LogForFindings::LogForFindings(bool wanted, std::string* log) {
   if (!wanted || !log->empty()) return;
-  std::error_code error;
-  std::string name = (std::filesystem::temp_directory_path(error) / "wavetank-report-XXXXXX").string();
-  if (error || mkdtemp(name.data()) == nullptr) return;  // a page without remedies
-  own_ = name;
-  *log = (std::filesystem::path(name) / "run.wtlog").string();
+  absl::StatusOr<std::string> folder = MakeTemporaryFolder("report");
+  if (!folder.ok()) return;  // a page without remedies
+  own_ = *std::move(folder);
+  *log = (std::filesystem::path(own_) / "run.wtlog").string();
 }
 
 LogForFindings::~LogForFindings() {

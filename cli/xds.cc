@@ -109,7 +109,8 @@ int PrintXds(const XdsArguments& a) {
   } else {
     types = {Types().at(a.type)};
   }
-  const bool is_case = std::filesystem::exists(std::filesystem::path(a.source) / "case.yaml");
+  std::error_code ignored;
+  const bool is_case = std::filesystem::exists(std::filesystem::path(a.source) / "case.yaml", ignored);
   std::string none;
   absl::StatusOr<Snapshots> made = is_case ? OfCase(a) : OfScenario(a, &none);
   if (!made.ok()) return Complain(made.status());

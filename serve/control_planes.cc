@@ -1,7 +1,5 @@
 #include "serve/control_planes.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <thread>
@@ -11,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "core/base/status.h"
 #include "core/base/text/file_name.h"
+#include "core/base/text/temporary_folder.h"
 #include "core/istiod/istiod.h"
 #include "core/settings/istiod_settings.h"
 #include "fakes/kube/http/message/message.h"
@@ -53,9 +52,9 @@ ControlPlanes::~ControlPlanes() { Stop(); }
 absl::Status ControlPlanes::Begin() {
   std::error_code error;
   if (options_.folder.empty()) {
-    std::string name = (fs::temp_directory_path(error) / "wavetank-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) return absl::UnavailableError("no temporary folder can be made");
-    options_.folder = name;
+    absl::StatusOr<std::string> folder = MakeTemporaryFolder("control-plane");
+    if (!folder.ok()) return folder.status();
+    options_.folder = *std::move(folder);
     own_folder_ = true;
   }
   fs::create_directories(options_.folder, error);

@@ -613,6 +613,28 @@ TEST(Architecture, JsonIsPrintedByOneFileAlone) {
   }
 }
 
+// The library's questions to the file system throw at paths that lead in a circle or are too long, unless they are
+// given a std::error_code.
+TEST(Architecture, NoQuestionToTheFileSystemThrows) {
+  const std::vector<std::string> questions = {"exists(",    "is_directory(",    "is_regular_file(",
+                                              "file_size(", "last_write_time(", "is_empty("};
+  for (const SourceFile& file : Cpp()) {
+    if (Under(file.path, "oracles")) continue;  // their folders are our own
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string code = Code(file.lines[i]);
+      for (const char* call : {"temp_directory_path()", "is_directory()", "is_regular_file()"}) {
+        EXPECT_FALSE(Names(code, call)) << At(file, i) << ": " << file.lines[i];
+      }
+      const bool asks = std::any_of(questions.begin(), questions.end(), [&](const std::string& question) {
+        return Names(code, "fs::" + question) || Names(code, "filesystem::" + question);
+      });
+      const bool answered = code.find("error") != std::string::npos || code.find("ignored") != std::string::npos ||
+                            code.find("(status)") != std::string::npos;
+      EXPECT_TRUE(!asks || answered) << At(file, i) << ": give it a std::error_code: " << file.lines[i];
+    }
+  }
+}
+
 // The name that a declaration of an unordered container gives, or "".
 std::string UnorderedName(const std::string& code) {
   size_t at = std::string::npos;

@@ -484,7 +484,8 @@ std::vector<std::string> LeftOut(const Fleet& fleet) { return Steps(fleet).left_
 absl::Status WriteScenario(const Fleet& fleet, const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (fs::exists(folder, error) && !fs::is_empty(folder, error) && !fs::exists(fs::path(folder) / "scenario.yaml")) {
+  if (fs::exists(folder, error) && !fs::is_empty(folder, error) &&
+      !fs::exists(fs::path(folder) / "scenario.yaml", error)) {
     return absl::FailedPreconditionError(
         fmt::format("{}: holds other files; name an empty folder, or one that `synth` wrote", folder));
   }

@@ -27,7 +27,8 @@ struct DiffArguments {
 };
 
 absl::StatusOr<ManifestObjects> Load(const std::string& path, bool directory) {
-  if (std::filesystem::is_directory(path) != directory) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) != directory) {
     return absl::InvalidArgumentError(directory ? fmt::format("{}: --directory compares folders; this is none", path)
                                                 : fmt::format("{}: it is a folder; add --directory", path));
   }

@@ -16,6 +16,7 @@
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/base/text/temporary_folder.h"
 #include "core/kube/yaml.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -67,10 +68,9 @@ class MadeMesh {
 
  private:
   absl::Status MakeFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "wavetank-mesh-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      return absl::UnavailableError(pattern + ": cannot be made; name another folder in TMPDIR");
-    folder_ = pattern;
+    absl::StatusOr<std::string> made = MakeTemporaryFolder("mesh");
+    if (!made.ok()) return made.status();
+    folder_ = *std::move(made);
     return absl::OkStatus();
   }
 

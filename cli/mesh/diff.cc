@@ -22,8 +22,9 @@ struct DiffArguments {
 // A folder of manifests holds a folder (or file) for each cluster.
 absl::StatusOr<check::MeshSource> SourceOf(const std::string& path) {
   // "run.wtlog@30s": the mesh that the log's inputs had led to then.
+  std::error_code ignored;
   if (const size_t at = path.rfind('@');
-      at != std::string::npos && !std::filesystem::exists(path) && replay::LooksLikeLog(path.substr(0, at))) {
+      at != std::string::npos && !std::filesystem::exists(path, ignored) && replay::LooksLikeLog(path.substr(0, at))) {
     const absl::StatusOr<check::Story> story = check::LoadStory(path.substr(0, at));
     if (!story.ok()) return story.status();
     const absl::StatusOr<Time> time = check::FindInstant(path.substr(0, at) + "@", path.substr(at + 1), *story);

@@ -17,6 +17,7 @@
 
 #include "core/base/containers/memo.h"
 #include "core/base/json_text.h"
+#include "core/base/text/temporary_folder.h"
 #include "fmt/format.h"
 
 extern char** environ;
@@ -46,8 +47,7 @@ std::string Contents(const fs::path& path) {
 // A folder that goes with this object.
 struct Scratch {
   Scratch() {
-    std::string name = (fs::temp_directory_path() / "wavetank-istioctl-XXXXXX").string();
-    if (const char* made = mkdtemp(name.data()); made != nullptr) path = made;
+    if (const absl::StatusOr<std::string> made = MakeTemporaryFolder("istioctl"); made.ok()) path = *made;
   }
   ~Scratch() {
     std::error_code error;

@@ -36,6 +36,15 @@ TEST_F(Program, AFileThatNeverEndsIsTooLarge) {
   ExpectRefused(Call("check /dev/zero"), {"/dev/zero: larger than 64 MiB"});
 }
 
+TEST_F(Program, APathThatLeadsInACircleOrIsTooLongIsNotFound) {
+  const std::string circle = (folder_ / "circle").string(), longer = std::string(300, 'a');
+  std::filesystem::create_symlink(circle, circle);
+  ExpectRefused(Call("xds " + circle + " --proxy p"), {"circle: no such scenario"});
+  ExpectRefused(Call("xds " + longer + " --proxy p"), {"no such scenario"});
+  ExpectRefused(Call("diff " + longer + "@1s " + circle), {"no folder with a folder of manifests"});
+  ExpectRefused(Call("diff " + folder_.string() + " " + folder_.string()), {"no folder with a folder of manifests"});
+}
+
 TEST_F(Program, ANamespaceOfTheCommandLineHasANamespacesName) {
   const std::string mesh = std::string(WAVETANK_SOURCE_DIR) + "/scenarios/manifests/network1.yaml";
   ExpectRefused(Call("check -n Mine --cluster c1=" + mesh), {"-n Mine: is no namespace's name", "RFC 1123"});
