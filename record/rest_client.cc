@@ -5,6 +5,7 @@
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/base/text/json_brackets.h"
+#include "core/base/text/percent.h"
 #include "fmt/format.h"
 
 namespace wavetank::record {
@@ -17,19 +18,8 @@ using nlohmann::json;
 
 constexpr size_t kMaxErrorBytes = 64 << 10;
 
-std::string Escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
-    if (plain) {
-      out += c;
-    } else {
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return out;
-}
+// As a part of a URL.
+std::string Escaped(std::string_view text) { return PercentEncoded(text, "-._"); }
 
 // What a server says about itself, on one line and not without end.
 std::string Printable(std::string text) {

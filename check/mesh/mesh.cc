@@ -1,7 +1,6 @@
 #include "check/mesh/mesh.h"
 
 #include <algorithm>
-#include <set>
 
 #include "core/base/json_access.h"
 #include "core/model/labels.h"
@@ -28,11 +27,6 @@ std::string NameOf(const BroughtObject& brought) {
   const auto& meta = At(brought.object, "metadata");
   const std::string ns = Text(meta, "namespace"), name = Text(meta, "name");
   return fmt::format("{} {}", Text(brought.object, "kind"), ns.empty() ? name : ns + "/" + name);
-}
-
-bool IsIstioKind(const kube::Object& object) {
-  const std::string_view group = std::string_view(object.api_version).substr(0, object.api_version.find('/'));
-  return group.ends_with(".istio.io");
 }
 
 Mesh::Mesh(SettledMesh settled) : settled_(std::move(settled)) {
@@ -112,12 +106,6 @@ std::vector<const sim::PodProcess*> Mesh::ServedPods(const MeshCluster& cluster)
     if (of != nullptr && of->control_plane == cluster.control_plane) out.push_back(pod);
   }
   return out;
-}
-
-std::vector<std::string> Mesh::ProxyNetworks() const {
-  std::set<std::string> out;
-  for (const auto& cluster : clusters_) out.insert(cluster->label);
-  return {out.begin(), out.end()};
 }
 
 }  // namespace wavetank::check

@@ -65,8 +65,6 @@ class Mesh {
   // Pods that run in the cluster; and in all clusters whose proxies its istiod serves.
   std::vector<const sim::PodProcess*> Pods(const MeshCluster& cluster) const;
   std::vector<const sim::PodProcess*> ServedPods(const MeshCluster& cluster) const;
-  // Networks in the proxies' own words (their NETWORK metadata), over all clusters; never empty.
-  std::vector<std::string> ProxyNetworks() const;
 
  private:
   SettledMesh settled_;
@@ -77,6 +75,5 @@ class Mesh {
 // "Kind namespace/name".
 std::string NameOf(const kube::Object& object);
 std::string NameOf(const BroughtObject& brought);
-bool IsIstioKind(const kube::Object& object);
 
 }  // namespace wavetank::check

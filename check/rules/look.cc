@@ -424,13 +424,6 @@ bool SeenBySomeone(const Mesh& mesh, const MeshCluster& cluster, const std::vect
 
 namespace {
 
-std::string AsList(const nlohmann::json& names) {
-  std::string out;
-  for (const auto& [key, value] : names.items())
-    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", key, TextOf(value));
-  return out;
-}
-
 // The injector was asked, and says no.
 NotInjectedBecause LeftOutByInjector(const MeshCluster& cluster, const Mesh& mesh, const kube::Object& pod) {
   if (At(pod.body, {"spec", "hostNetwork"}) == true)
@@ -518,8 +511,9 @@ NotInjectedBecause WhyNotInjected(const Mesh& mesh, const MeshCluster& cluster, 
     for (const auto& webhook : Items(At(configuration->body, "webhooks"))) {
       for (const char* selector : {"namespaceSelector", "objectSelector"}) {
         const auto& labels = At(webhook, {selector, "matchLabels"});
-        if (labels.is_object() && !labels.empty() && selects.find(AsList(labels)) == std::string::npos)
-          selects += (selects.empty() ? "" : "; ") + AsList(labels);
+        if (!labels.is_object() || labels.empty()) continue;
+        const std::string text = LabelText(LabelsIn(labels));
+        if (selects.find(text) == std::string::npos) selects += (selects.empty() ? "" : "; ") + text;
       }
     }
   }

@@ -5,6 +5,7 @@
 #include "cli/proxies/mesh_view.h"
 #include "cli/proxies/one_proxy.h"
 #include "cli/verb.h"
+#include "core/base/text/percent.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "serve/admin/envoy_stats.h"
@@ -33,14 +34,6 @@ absl::Status OfMesh(const StatsArguments& a) {
     if (page.ok()) std::cout << *page;
     return page.status();
   });
-}
-
-std::string PercentEncoded(const std::string& text) {
-  std::string out;
-  for (const unsigned char c : text) {
-    std::isalnum(c) != 0 ? out += static_cast<char>(c) : out += fmt::format("%{:02X}", c);
-  }
-  return out;
 }
 
 absl::Status OfServer(const StatsArguments& a) {

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
+#include "core/base/text/percent.h"
 #include "fakes/kube/http/transport/fetch.h"
 #include "fmt/format.h"
 
@@ -17,17 +18,6 @@ constexpr Duration kLookPeriod = 50ms;
 constexpr Duration kAdminPatience = 3s;
 
 }  // namespace
-
-std::string PercentEncode(std::string_view text) {
-  constexpr std::string_view kPlain = "-._~/?&=";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       kPlain.find(c) != std::string_view::npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
 
 EnvoyChild::EnvoyChild(RealHost& host, Options options, std::function<void(const agent::ProcessEnd&)> on_exit)
     : host_(host), options_(std::move(options)), on_exit_(std::move(on_exit)) {}
@@ -69,7 +59,7 @@ absl::StatusOr<std::string> EnvoyChild::Page(uint16_t admin_port, std::string_vi
   fakekube::http::Outgoing call;
   call.server = fmt::format("http://127.0.0.1:{}", admin_port);
   call.method = method;
-  call.path = PercentEncode(path);
+  call.path = PercentEncoded(path, "-._~/?&=");  // a query, too
   absl::StatusOr<fakekube::http::Answer> answer = fakekube::http::Send(call, kAdminPatience);
   if (!answer.ok()) return answer.status();
   if (answer->status != 200) return absl::UnavailableError(fmt::format("status {}", answer->status));

@@ -45,7 +45,4 @@ class EnvoyChild final : public agent::EnvoyControl {
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
-// `text` as it may stand in a URL's query.
-std::string PercentEncode(std::string_view text);
-
 }  // namespace wavetank::serve

@@ -43,4 +43,20 @@ std::string PercentDecodedLoosely(std::string_view text, bool plus) {
   return *Decode(text, plus, [](size_t) { return true; });
 }
 
+std::string PercentEncoded(std::string_view text, std::string_view kept) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (plain || kept.find(c) != kept.npos) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return out;
+}
+
 }  // namespace wavetank

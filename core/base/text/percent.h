@@ -14,4 +14,7 @@ std::optional<std::string> PercentDecoded(std::string_view text, bool plus = fal
 // The same, but such a '%' stands for itself.
 std::string PercentDecodedLoosely(std::string_view text, bool plus = false);
 
+// ASCII's letters and digits stand as they are, and what is in `kept`; every other byte is escaped.
+std::string PercentEncoded(std::string_view text, std::string_view kept = {});
+
 }  // namespace wavetank

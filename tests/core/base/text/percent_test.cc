@@ -28,5 +28,12 @@ TEST(Percent, LooselyABrokenEscapeStandsForItself) {
   EXPECT_EQ(PercentDecodedLoosely("%+", true), "% ");
 }
 
+TEST(Percent, WhatIsEncodedIsReadAsItWas) {
+  EXPECT_EQ(PercentEncoded("aZ09-/ %\xc3\xa9", "/"), "aZ09%2D/%20%25%C3%A9");
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  EXPECT_EQ(PercentDecoded(PercentEncoded(all)), all);
+}
+
 }  // namespace
 }  // namespace wavetank
