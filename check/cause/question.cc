@@ -8,13 +8,13 @@
 
 #include "core/base/json_access.h"
 #include "core/base/status.h"
-#include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "scenarios/answers/address_names.h"
 #include "scenarios/expectations/expectation.h"
 #include "scenarios/language/yaml_reader.h"
 #include "scenarios/reader/parts.h"
 #include "scenarios/results/traffic_account.h"
+#include "scenarios/runner/world_endpoints.h"
 #include "sim/invariants/catalogue.h"
 #include "sim/invariants/watch.h"
 #include "sim/world.h"
@@ -93,17 +93,7 @@ class Trial final : public scenario::WorldView {
   // WorldView
   std::vector<ProxyEndpoints> EndpointsOf(const std::string& cluster, const std::string& ns, const std::string& app,
                                           const std::string& host, int port) const override {
-    std::vector<ProxyEndpoints> out;
-    const std::string name = fmt::format("outbound|{}||{}", port, host);
-    for (const sim::PodProcess* pod : world_->Pods(cluster, ns, app)) {
-      if (pod->envoy() == nullptr) continue;
-      out.push_back({pod->name(), {}});
-      for (const envoysim::EndpointStatus& endpoint : pod->envoy()->Endpoints()) {
-        if (endpoint.cluster == name) out.back().addresses.push_back(endpoint.address);
-      }
-      std::sort(out.back().addresses.begin(), out.back().addresses.end());
-    }
-    return out;
+    return scenario::EndpointsIn(*world_, cluster, ns, app, host, port);
   }
 
  private:

@@ -27,6 +27,7 @@
 #include "scenarios/results/traffic_account.h"
 #include "scenarios/runner/access_log_file.h"
 #include "scenarios/runner/start.h"
+#include "scenarios/runner/world_endpoints.h"
 #include "sim/inputs/kinds/objects.h"
 #include "sim/inputs/kinds/traffic.h"
 #include "sim/invariants/watch.h"
@@ -269,20 +270,7 @@ class ScenarioRun final : public WorldView {
   // WorldView
   std::vector<ProxyEndpoints> EndpointsOf(const std::string& cluster, const std::string& ns, const std::string& app,
                                           const std::string& host, int port) const override {
-    std::vector<ProxyEndpoints> out;
-    const std::string name = fmt::format("outbound|{}||{}", port, host);
-    for (const sim::PodProcess* pod : world_->Pods(cluster, ns, app)) {
-      if (pod->envoy() == nullptr) continue;
-      ProxyEndpoints list{pod->name(), {}};
-      for (const envoysim::EndpointStatus& endpoint : pod->envoy()->Endpoints()) {
-        if (endpoint.cluster == name || endpoint.cluster.rfind(name + ".", 0) == 0) {
-          list.addresses.push_back(endpoint.address);
-        }
-      }
-      std::sort(list.addresses.begin(), list.addresses.end());
-      out.push_back(std::move(list));
-    }
-    return out;
+    return EndpointsIn(*world_, cluster, ns, app, host, port);
   }
 
  private:

@@ -121,6 +121,17 @@ TEST_F(LogQuestions, BisectNamesWhatBreaksRequestsAndNotTheRequestsThatShowIt) {
   EXPECT_EQ(found["input"]["body"]["name"], "istio-eastwestgateway");
 }
 
+TEST_F(LogQuestions, BisectTakesAHostAsShortAsAScenarioDoes) {
+  for (const std::string host : {"helloworld.sample", "helloworld.sample.svc.cluster.local"}) {
+    const json found =
+        Json(fmt::format("bisect {} --json --holds 'endpoints: {{of_proxy: {{cluster: cluster1, namespace: "
+                         "sample, app: sleep}}, host: {}, port: 5000, count: <= 2}}'",
+                         log_, host));
+    EXPECT_EQ(found["input"]["kind"], "delete") << host;
+    EXPECT_EQ(found["input"]["body"]["name"], "istio-eastwestgateway") << host;
+  }
+}
+
 TEST_F(LogQuestions, ShrinkLeavesWhatStillShowsIt) {
   const std::string small = (folder_ / "small.wtlog").string();
   const Ran ran = Call(fmt::format("shrink {} --shows no-foreign-pod-address -o {} -q", log_, small));
