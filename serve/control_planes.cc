@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<ControlPlanes>> ControlPlanes::Start(Loop& loop, 
   if (absl::Status status = CheckProgram(options.program); !status.ok()) return status;
   if (!IsLoopback(options.listen)) {
     return absl::InvalidArgumentError(fmt::format(
-        "'{}': a real istiod asks nobody in plaintext who he is, so it listens on loopback only", options.listen));
+        "'{}': a real istiod authenticates no client in plaintext, so it listens on loopback only", options.listen));
   }
   std::unique_ptr<ControlPlanes> planes(new ControlPlanes(loop, std::move(options)));
   if (absl::Status status = planes->Begin(); !status.ok()) {

@@ -12,7 +12,7 @@
 namespace wavetank::serve {
 namespace {
 
-constexpr Duration kStorySettleLimit = 10min, kTrafficLimit = 10min;
+constexpr Duration kTrafficLimit = 10min;
 constexpr Duration kQuiet = 1s, kStoryLook = 50ms;
 constexpr Duration kLeadIn = 500ms;  // traffic meanwhile begins before the wave, as in a run
 
@@ -42,9 +42,10 @@ void Player::Run() {
 void Player::Steps() {
   for (size_t i = 0; i < scenario_.steps.size(); ++i) {
     const scenario::Step& step = scenario_.steps[i];
-    if (step.at && !stop_.Wait(Left(*step.at))) return;
-    next_at_ = i + 1 < scenario_.steps.size() ? scenario_.steps[i + 1].at : std::nullopt;
+    if (const std::optional<Instant> due = Due(step); due && !stop_.Wait(Left(*due))) return;
     if (!stop_.Wait(step.after)) return;
+    began_[step.name] = std::chrono::steady_clock::now();
+    next_at_ = i + 1 < scenario_.steps.size() ? Due(scenario_.steps[i + 1]) : std::nullopt;
     report_(fmt::format("step '{}'", step.name));
     if (absl::Status status = Play(step); !status.ok()) {
       if (!stop_.raised()) report_(fmt::format("step '{}': {}", step.name, Message(status)));
@@ -54,9 +55,13 @@ void Player::Steps() {
   if (!stop_.raised()) report_("all steps were played");
 }
 
-Duration Player::Left(Duration at) const {
-  return std::max<Duration>(at - (std::chrono::steady_clock::now() - start_), 0ns);
+std::optional<Player::Instant> Player::Due(const scenario::Step& step) const {
+  if (!step.at) return std::nullopt;
+  const auto earlier = began_.find(step.at_step);
+  return (earlier == began_.end() ? start_ : earlier->second) + *step.at;
 }
+
+Duration Player::Left(Instant at) { return std::max<Duration>(at - std::chrono::steady_clock::now(), 0ns); }
 
 bool Player::Until(const std::function<bool(sim::World&)>& done, Duration limit) {
   // A step that says when it begins begins then, also while others write on and the mesh finds no quiet.
@@ -111,7 +116,7 @@ absl::Status Player::Play(const scenario::Step& step) {
   const auto settled = [](sim::World& world) {
     return world.Settled() && world.Now() - world.last_control_plane_event() >= kQuiet;
   };
-  if (!step.actions.empty() && !Until(settled, kStorySettleLimit)) return over;
+  if (!step.actions.empty() && !Until(settled, step.settle.value_or(scenario_.settle))) return over;
   if (!meanwhile->empty()) {
     if (!stop_.Wait(step.linger)) return over;
     StopTraffic(*meanwhile);

@@ -2,7 +2,9 @@
 // the waves do, real clients see, and the event log keeps.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -25,7 +27,10 @@ class Player {
   absl::Status Act(const scenario::Action& action);
   absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<scenario::Traffic>& traffic);
   void StopTraffic(const std::vector<std::string>& ids);
-  Duration Left(Duration at) const;  // until this time of the story
+  using Instant = std::chrono::steady_clock::time_point;
+  // When the step begins that says it: since the story began, or since the step that it names did.
+  std::optional<Instant> Due(const scenario::Step& step) const;
+  static Duration Left(Instant at);  // until then; zero: it is over
   // Until `done` says so, `limit` is over, or the next step's own time has come; false: the player is to end.
   bool Until(const std::function<bool(sim::World&)>& done, Duration limit);
 
@@ -33,8 +38,9 @@ class Player {
   const scenario::Scenario& scenario_;
   const std::function<void(std::string)> report_;
   int traffic_count_ = 0;
-  std::optional<Duration> next_at_;  // of the step after the one that is played
-  std::chrono::steady_clock::time_point start_;
+  Instant start_;
+  std::map<std::string, Instant> began_;  // steps, by name
+  std::optional<Instant> next_at_;        // of the step after the one that is played
   StopFlag stop_;
   std::thread thread_;
 };

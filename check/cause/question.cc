@@ -207,15 +207,21 @@ class Trial final : public scenario::WorldView {
   bool over_ = false;
 };
 
+Expectation AlwaysHolds(const sim::Invariant& invariant) {
+  Expectation out;
+  out.kind = "invariant";
+  out.mode = "always";
+  out.names = {std::string(invariant.name)};
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<Question> ParseQuestion(std::string_view option, const std::string& text, const Story& story) {
   Question out;
   out.text = text;
   if (const sim::Invariant* const named = sim::FindInvariant(text)) {
-    out.expectation.kind = "invariant";
-    out.expectation.mode = "always";
-    out.expectation.names = {std::string(named->name)};
+    out.expectation = AlwaysHolds(*named);
     return out;
   }
   absl::StatusOr<std::unique_ptr<scenario::Document>> document = scenario::Document::Parse(std::string(option), text);
@@ -224,8 +230,7 @@ absl::StatusOr<Question> ParseQuestion(std::string_view option, const std::strin
   if (!root.IsMap()) {
     return absl::InvalidArgumentError(
         fmt::format("{}: '{}' is no expectation and no invariant's name; write one as under `expect:`, such as "
-                    "'requests: {{failed: "
-                    "0}}', or a name that `wavetank invariants` lists",
+                    "'requests: {{failed: 0}}', or a name that `wavetank invariants` lists",
                     option, text));
   }
   if (root["not"].present()) {
@@ -234,9 +239,7 @@ absl::StatusOr<Question> ParseQuestion(std::string_view option, const std::strin
     root = root["not"];
     const sim::Invariant* const named = root.IsScalar() ? sim::FindInvariant(root.Text()) : nullptr;
     if (named != nullptr) {
-      out.expectation.kind = "invariant";
-      out.expectation.mode = "always";
-      out.expectation.names = {std::string(named->name)};
+      out.expectation = AlwaysHolds(*named);
       return out;
     }
   }

@@ -311,7 +311,7 @@ void Announce(const ServeArguments& a, serve::Server& server) {
     }
     for (const std::string& address : {where.plaintext, where.secure}) {
       if (!address.empty() && !serve::IsLoopback(address)) {
-        std::cout << "note: " << address << " is open to other machines, and plaintext asks nobody who he is\n";
+        std::cout << "note: " << address << " is open to other machines, and no client of plaintext is authenticated\n";
       }
     }
   }
@@ -331,7 +331,7 @@ void Announce(const ServeArguments& a, serve::Server& server) {
     PrintTable(rows);
     if (!serve::IsLoopback(a.server.kube.listen)) {
       std::cout << "note: " << a.server.kube.listen << " is open to other machines"
-                << (a.server.kube.token.empty() ? ", and asks nobody who he is" : "") << "\n";
+                << (a.server.kube.token.empty() ? ", and authenticates no client" : "") << "\n";
     }
   }
   std::cout << "serving; end with Ctrl-C" << std::endl;

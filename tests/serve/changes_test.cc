@@ -152,6 +152,25 @@ TEST(Play, AScenariosStepsAreDoneInRealTime) {
   EXPECT_EQ(reports.Await(2), "all steps were played");
 }
 
+TEST(Play, AStepBeginsSinceTheOneThatItNames) {
+  SessionOptions options = TwoClusters();
+  scenario::Step first, second;
+  first.name = "first";
+  first.at = 200ms;
+  second.name = "second";
+  second.at = 100ms;
+  second.at_step = "first";
+  options.scenario.steps = {first, second};
+  auto session = Session::Create(std::move(options));
+  ASSERT_TRUE(session.ok()) << session.status();
+  (*session)->GoLive();
+  const auto start = RealClock::now();
+  Reports reports;
+  Player player((*session)->loop(), (*session)->scenario(), [&](std::string text) { reports.Add(std::move(text)); });
+  EXPECT_EQ(reports.Await(1), "step 'second'");
+  EXPECT_GE(RealClock::now() - start, 300ms);
+}
+
 TEST(LiveLog, AChangeThatWasRefusedDoesNotStopTheReplay) {
   const std::string log = fs::path(testing::TempDir()) / ("wavetank-refused-" + std::to_string(getpid()) + ".wtlog");
   SessionOptions options = TwoClusters();
