@@ -19,6 +19,7 @@
 #include "core/kube/types.h"
 #include "replay/event_log.h"
 #include "replay/world_target.h"
+#include "sim/mending/installation.h"
 #include "sim/pod_process.h"
 #include "sim/world.h"
 
@@ -31,10 +32,20 @@ using Status = absl::Status;
 constexpr int kRestSeconds = 3;
 constexpr Duration kComesUp = 5min;
 
-// Not the mesh's own.
-bool IsSystem(const std::string& ns) {
-  return ns == "istio-system" || ns.starts_with("kube-") || ns == "istio-operator";
-}
+// Namespaces of Kubernetes and of Istio, whose Services are none of the mesh's own.
+class SystemNamespaces {
+ public:
+  explicit SystemNamespaces(sim::World& world) {
+    for (const sim::WorldCluster& cluster : world.options().clusters)
+      of_control_planes_.insert(sim::SystemNamespaceOf(world.cluster(cluster.name).api()));
+  }
+  bool Has(const std::string& ns) const {
+    return of_control_planes_.contains(ns) || ns == "istio-system" || ns.starts_with("kube-") || ns == "istio-operator";
+  }
+
+ private:
+  std::set<std::string> of_control_planes_;
+};
 
 int64_t Mean(int64_t sum, size_t of) {
   return of == 0 ? 0 : static_cast<int64_t>(std::llround(static_cast<double>(sum) / static_cast<double>(of)));
@@ -77,7 +88,7 @@ std::map<std::string, int64_t> EndpointsOf(const fakekube::ApiServer& api) {
   return out;
 }
 
-void LookAtCluster(sim::World& world, const sim::WorldCluster& cluster, Shape* out,
+void LookAtCluster(sim::World& world, const sim::WorldCluster& cluster, const SystemNamespaces& system, Shape* out,
                    std::map<std::string, size_t>* clusters_of_service) {
   const fakekube::ApiServer& api = world.cluster(cluster.name).api();
   out->networks.insert(cluster.mesh_network());
@@ -90,7 +101,7 @@ void LookAtCluster(sim::World& world, const sim::WorldCluster& cluster, Shape* o
   std::set<std::string> namespaces;
   for (const kube::ObjectRef& service : api.List("Service")) {
     // The API server's own is everywhere, and nobody's workload.
-    if (IsSystem(service->meta.ns) || (service->meta.ns == "default" && service->meta.name == "kubernetes")) continue;
+    if (system.Has(service->meta.ns) || (service->meta.ns == "default" && service->meta.name == "kubernetes")) continue;
     namespaces.insert(service->meta.ns);
     ++out->services;
     const std::string name = service->meta.ns + "/" + service->meta.name;
@@ -114,10 +125,11 @@ void LookAtCluster(sim::World& world, const sim::WorldCluster& cluster, Shape* o
 
 Shape Look(sim::World& world) {
   Shape out;
+  const SystemNamespaces system(world);
   std::map<std::string, size_t> clusters_of_service;
   for (const sim::WorldCluster& cluster : world.options().clusters) {
     ++out.clusters;
-    LookAtCluster(world, cluster, &out, &clusters_of_service);
+    LookAtCluster(world, cluster, system, &out, &clusters_of_service);
   }
   for (const auto& [name, clusters] : clusters_of_service) out.shared += clusters > 1 ? 1 : 0;
   out.istiods = static_cast<int64_t>(world.Istiods().size());
@@ -132,7 +144,7 @@ Shape Look(sim::World& world) {
       const std::vector<std::string> parts = absl::StrSplit(cluster, '|');
       if (parts.size() != 4 || parts[0] != "outbound") continue;
       const std::vector<std::string> name = absl::StrSplit(parts[3], '.');
-      if (name.size() < 2 || !IsSystem(name[1])) hosts.insert(parts[3]);
+      if (name.size() < 2 || !system.Has(name[1])) hosts.insert(parts[3]);
     }
     ++sidecars;
     seen += static_cast<int64_t>(hosts.size());
@@ -144,7 +156,8 @@ Shape Look(sim::World& world) {
 // Requests and limits of the container `discovery`, where a Deployment says them.
 void TakeResources(sim::World& world, IstiodSpec* out) {
   for (const sim::WorldCluster& cluster : world.options().clusters) {
-    for (const kube::ObjectRef& object : world.cluster(cluster.name).api().List("Deployment.apps", "istio-system")) {
+    const fakekube::ApiServer& api = world.cluster(cluster.name).api();
+    for (const kube::ObjectRef& object : api.List("Deployment.apps", sim::SystemNamespaceOf(api))) {
       const nlohmann::json& pod = At(object->body, {"spec", "template", "spec"});
       for (const nlohmann::json& container : Items(At(pod, "containers"))) {
         if (Text(container, "name") != "discovery") continue;

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "capacity/fleet/manifests.h"
 #include "capacity/recorded/fit_endpoints.h"
 #include "core/base/status.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
+#include "tests/replay/temp_folder.h"
 
 namespace wavetank::capacity {
 namespace {
@@ -32,10 +34,14 @@ Fleet Parsed(const std::string& text) {
   return fleet.ok() ? *fleet : Fleet();
 }
 
-// The log of a run of the page's scenario. The same page is run once.
-std::string LogOf(const std::string& name, const Fleet& fleet) {
+// The log of a run of the page's scenario, with its control planes in the namespace `system`.
+std::string LogOf(const std::string& name, const Fleet& fleet, const std::string& system = "istio-system") {
   const std::string folder = testing::TempDir() + "/recorded-" + name, log = folder + ".wtlog";
   EXPECT_TRUE(WriteScenario(fleet, folder).ok());
+  for (const char* file : {"/cluster1.yaml", "/cluster2.yaml"}) {
+    const std::string text = absl::StrReplaceAll(ReadAll(folder + file), {{"istio-system", system}});
+    WriteAll(folder + file, text);
+  }
   const auto loaded = scenario::LoadScenario(folder);
   EXPECT_TRUE(loaded.ok()) << loaded.status();
   scenario::RunOptions options;
@@ -68,6 +74,14 @@ TEST(FleetOfLog, HasTheShapesOfTheMesh) {
   EXPECT_EQ(like.istiod.replicas, 1);
   EXPECT_EQ(like.endpoints.kind, EndpointsSpec::Kind::kRange);
   EXPECT_NEAR(static_cast<double>(TotalEndpoints(like)), static_cast<double>(TotalEndpoints(fleet)), 6);
+}
+
+TEST(FleetOfLog, CountsNoServiceOfAControlPlaneWhereverItIsInstalled) {
+  const Fleet like =
+      Like(LogOf("elsewhere", Parsed(std::string(kPage) + "churn: {configEdits: {every: 2m}}\n"), "mesh-control"))
+          .fleet;
+  EXPECT_EQ(like.services, 6);
+  EXPECT_EQ(like.namespaces, 3);
 }
 
 TEST(FleetOfLog, SeesWhatASidecarLetsItsProxiesSee) {
