@@ -13,6 +13,7 @@
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/base/text/file_name.h"
+#include "core/kube/time_format.h"
 #include "fmt/format.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
@@ -86,7 +87,7 @@ class Export {
     scenario::RunOptions up;
     up.until_step = 0;
     up.on_up = [this](sim::World& world) {
-      origin_ = world.Now();
+      origin_ = story_.header.Beginning() + (world.Now() - world.options().start);
       return absl::OkStatus();
     };
     if (auto ran = RunFile(file, up); !ran.ok()) return ran.status();
@@ -175,6 +176,9 @@ class Export {
                  {"description", "Written by wavetank export."},
                  {"seed", options.seed},
                  {"profile", options.profile}};
+    if (options.start != Time{})
+      scenario_["date"] = kube::FormatRfc3339(kWorldEpochUnixSeconds + options.start.time_since_epoch() / 1s);
+    if (options.mending.chosen()) scenario_["mend"] = options.mending.Text();
     std::set<std::string> roots, own;
     for (const sim::WorldCluster& c : options.clusters) manifests_[c.name];
     Json secrets = Json::array(), key_sets = Json::array(), issuers = Json::array();
@@ -225,6 +229,11 @@ class Export {
       }
       if (c.load_balancer_hostname) cluster["loadBalancerHostnames"] = true;
       if (!c.enforces_policies) cluster["networkPolicies"] = "ignored";
+      if (c.enforces_policies && c.strict_policies) cluster["networkPolicies"] = "strict";
+      for (const auto& [key, said] :
+           {std::pair("clusterName", c.installed_name), std::pair("network", c.installed_network)}) {
+        if (!said.empty()) cluster["installed"][key] = said;
+      }
       for (const sim::WorldNode& n : c.nodes) {
         if (c.nodes_untold) break;  // the reader makes it up, too
         Json node = {{"name", n.name}};
@@ -444,7 +453,7 @@ class Export {
   std::set<size_t> throughout_, throughout_ends_;  // inputs that its `throughout` says
   std::optional<Time> end_;                        // of that
   size_t start_ = 0;
-  Time origin_{};
+  Time origin_{};  // when the mesh is up, on the story's clock
 };
 
 }  // namespace

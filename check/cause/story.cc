@@ -12,6 +12,7 @@
 #include "replay/recorder.h"
 #include "replay/secret_source.h"
 #include "replay/world_target.h"
+#include "scenarios/mesh/world.h"
 #include "sim/inputs/input.h"
 #include "sim/invariants/watch.h"
 #include "sim/world.h"
@@ -48,12 +49,7 @@ scenario::Scenario Story::AsScenario() const {
   out.file = path;
   out.name = header.scenario_name;
   if (const auto options = sim::WorldOptions::FromJson(header.world); options.ok()) {
-    for (const sim::WorldCluster& cluster : options->clusters) {
-      out.clusters.push_back({});
-      out.clusters.back().name = cluster.name;
-      out.clusters.back().network = cluster.network;
-      out.clusters.back().control_plane = cluster.control_plane;
-    }
+    out.clusters = scenario::ClustersOfWorld(*options);
   }
   for (const replay::LogInput& input : inputs) {
     if (input.kind != "traffic") continue;
@@ -126,7 +122,7 @@ absl::Status DoAgain(sim::World& world, const replay::LogInput& input) {
 
 std::vector<std::string> ClustersOf(const Story& story, const replay::LogInput& input) {
   std::set<std::string> names, found;
-  for (const scenario::ClusterSpec& cluster : story.AsScenario().clusters) names.insert(cluster.name);
+  for (const json& cluster : Items(At(story.header.world, "clusters"))) names.insert(Text(cluster, "name"));
   // An object may hold any words; where it stands is told beside it.
   json body = input.body;
   if (body.is_object()) {

@@ -184,6 +184,26 @@ TEST_F(LogQuestions, ExportTellsTheSameStory) {
   ExpectRefused(Call(fmt::format("export {} {}", log_, folder)), {folder, "name a new folder"});
 }
 
+TEST_F(LogQuestions, ExportKeepsTheDateTheMendingAndHowClustersWereInstalled) {
+  const std::string log = (folder_ / "dated.wtlog").string(), folder = (folder_ / "dated").string();
+  const std::string scenario =
+      Write("dated.yaml",
+            fmt::format("name: dated\ndate: 2026-01-01\nmend: istiod,clusterID\nclusters:\n  - name: cluster1\n"
+                        "    network: network1\n    networkPolicies: strict\n    installed: {{clusterName: other}}\n"
+                        "    manifests: [{0}/one-network.yaml, {0}/istiod.yaml, {0}/sample.yaml, "
+                        "{0}/helloworld-service.yaml, {0}/helloworld-v1.yaml, {0}/sleep.yaml]\n"
+                        "flows: [{{name: f, from: {{cluster: cluster1, namespace: sample, app: sleep}}, to: "
+                        "'helloworld.sample:5000'}}]\nsteps: [{{name: send, then: [{{flow: f, requests: 20}}]}}]\n",
+                        WAVETANK_SOURCE_DIR "/scenarios/manifests"));
+  ASSERT_EQ(Call(fmt::format("run {} -o {}", scenario, log)).code, 0);
+  ASSERT_EQ(Call(fmt::format("export {} {}", log, folder)).code, 0);
+  const json run = Json(fmt::format("run {} --json", folder));
+  EXPECT_EQ(run["runs"][0]["digest"], Json(fmt::format("replay {} --json", log))["digest"]);
+  EXPECT_THAT(Read(folder + "/scenario.yaml"),
+              testing::AllOf(HasSubstr("2026-01-01T00:00:00Z"), HasSubstr("networkPolicies: strict"),
+                             HasSubstr("clusterName: other"), HasSubstr("mend: ")));
+}
+
 // What goes on beside all steps is the scenario's `throughout` again, with what became of it; bodies stay as they were.
 TEST_F(LogQuestions, ExportKeepsTrafficThatGoesOnAndWhatItCarries) {
   const auto digests = [&](const std::string& name, const std::string& flow, const std::string& steps) {
