@@ -15,6 +15,7 @@
 #include "fakes/kube/http/api/api_types.h"
 #include "fakes/kube/http/api/resources.h"
 #include "fakes/kube/http/api/schema.h"
+#include "fakes/kube/http/api/unreadable.h"
 #include "fakes/kube/objects/api_error.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fakes/kube/store/api_server.h"

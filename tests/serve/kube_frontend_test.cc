@@ -186,6 +186,11 @@ TEST_F(KubeFrontendTest, APodThatAClientCreatesPassesTheInjector) {
     return found.size() == 1 && found[0]->envoy() != nullptr && found[0]->envoy()->ads_connected();
   })) << "and its Envoy runs";
   EXPECT_EQ(send("POST", pods, BarePod("bare", {})).first, 409);
+  std::tie(code, pod) = send("POST", pods, BarePod("wrong", {{"app", {{"a", "b"}}}}));
+  EXPECT_EQ(code, 400) << "which the API server says before it asks the injector";
+  EXPECT_EQ(pod.value("message", ""),
+            "Pod in version \"v1\" cannot be handled as a Pod: json: cannot unmarshal object into Go struct field "
+            "ObjectMeta.metadata.labels of type string");
   std::tie(code, pod) = send("POST", pods, BarePod("plain", {{"sidecar.istio.io/inject", "false"}}));
   EXPECT_EQ(code, 201) << pod;
   EXPECT_THAT(Containers(pod), ElementsAre("app"));

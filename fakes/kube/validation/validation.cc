@@ -606,9 +606,15 @@ std::string WrongType(std::string_view kind, const json& body) {
       {{}, {"metadata", "annotations"}, json::value_t::object, "map[string]string"},
   };
   const auto go_name = [](const json& value) -> std::string { return value.is_boolean() ? "bool" : value.type_name(); };
-  const auto unreadable = [&](const json& value, std::string_view path, std::string_view type) {
-    return fmt::format("json: cannot unmarshal {} into Go struct field {}.{} of type {}", go_name(value), kind, path,
-                       type);
+  // The struct whose field it is, as Go names it.
+  const auto owner = [&](const std::vector<std::string_view>& path) -> std::string {
+    if (path.size() == 1) return std::string(kind);
+    if (path.front() == "metadata") return "ObjectMeta";
+    return path.size() > 2 ? "PodSpec" : std::string(kind) + "Spec";
+  };
+  const auto unreadable = [&](const json& value, const std::vector<std::string_view>& path, std::string_view type) {
+    return fmt::format("json: cannot unmarshal {} into Go struct field {}.{} of type {}", go_name(value), owner(path),
+                       fmt::join(path, "."), type);
   };
   for (const Typed& field : *fields) {
     if (!field.kinds.empty() && std::find(field.kinds.begin(), field.kinds.end(), kind) == field.kinds.end()) continue;
@@ -616,11 +622,11 @@ std::string WrongType(std::string_view kind, const json& body) {
     for (const std::string_view key : field.path) at = &At(*at, key);
     const bool good = at->is_null() || at->type() == field.type ||
                       (field.type == json::value_t::number_integer && at->is_number_integer());
-    const std::string path = fmt::format("{}", fmt::join(field.path, "."));
-    if (!good) return unreadable(*at, path, field.go);
-    if (std::string_view(field.go) != "map[string]string") continue;
+    const std::string go = std::string_view(field.go) == "Spec" ? fmt::format("v1.{}Spec", kind) : field.go;
+    if (!good) return unreadable(*at, field.path, go);
+    if (go != "map[string]string") continue;
     for (const auto& [key, value] : at->items()) {
-      if (!value.is_string()) return unreadable(value, path, "string");
+      if (!value.is_string()) return unreadable(value, field.path, "string");
     }
   }
   return {};

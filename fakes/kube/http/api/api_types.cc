@@ -1,6 +1,5 @@
 #include "fakes/kube/http/api/api_types.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -68,6 +67,7 @@ ApiField ReadField(const std::string& name, const json& said) {
   field.type = ReadType(Text(said, "type"));
   field.required = At(said, "required") == true;
   field.keeps_zero = At(said, "zeroCounts") == true;
+  field.go = Text(said, "go");
   size_t place = 0;
   for (const json& number : Items(At(said, "protobuf"))) {
     if (place < field.numbers.size()) field.numbers[place++] = static_cast<uint16_t>(NumberOf(number));
@@ -128,134 +128,6 @@ void Walk(const FieldType& type, const json& value, const std::string& path, std
   }
 }
 
-// "[]v1.Container"
-std::string GoName(const FieldType& type, std::string_view field) {
-  static constexpr std::string_view kLong[] = {"activeDeadlineSeconds",
-                                               "deletionGracePeriodSeconds",
-                                               "expirationSeconds",
-                                               "fsGroup",
-                                               "generation",
-                                               "observedGeneration",
-                                               "runAsGroup",
-                                               "runAsUser",
-                                               "terminationGracePeriodSeconds",
-                                               "tolerationSeconds"};
-  switch (type.shape) {
-    case FieldShape::kList:
-      return "[]" + GoName(*type.of, "");
-    case FieldShape::kMap:
-      return "map[string]" + GoName(*type.of, "");
-    case FieldShape::kString:
-      return "string";
-    case FieldShape::kInteger:
-      return std::find(std::begin(kLong), std::end(kLong), field) != std::end(kLong) ? "int64" : "int32";
-    case FieldShape::kNumber:
-      return "float64";
-    case FieldShape::kBoolean:
-      return "bool";
-    case FieldShape::kBytes:
-      return "[]uint8";
-    case FieldShape::kTime:
-      return "v1.Time";
-    case FieldShape::kMicroTime:
-      return "v1.MicroTime";
-    case FieldShape::kQuantity:
-      return "resource.Quantity";
-    case FieldShape::kIntegerOrString:
-      return "intstr.IntOrString";
-    case FieldShape::kObject:
-    case FieldShape::kAnything:
-      return "runtime.RawExtension";
-    case FieldShape::kType:
-      break;
-  }
-  return "v1." + type.name;
-}
-
-bool Readable(const FieldType& type, const json& value) {
-  if (value.is_null() || type.or_anything) return true;
-  switch (type.shape) {
-    case FieldShape::kList:
-      return value.is_array();
-    case FieldShape::kString:
-    case FieldShape::kTime:
-    case FieldShape::kMicroTime:
-    case FieldShape::kBytes:
-      return value.is_string();
-    case FieldShape::kQuantity:
-      return value.is_string() || value.is_number();
-    case FieldShape::kIntegerOrString:
-      return value.is_string() || value.is_number_integer();
-    case FieldShape::kInteger:
-      return value.is_number_integer();
-    case FieldShape::kNumber:
-      return value.is_number();
-    case FieldShape::kBoolean:
-      return value.is_boolean();
-    case FieldShape::kObject:
-    case FieldShape::kAnything:
-      return true;
-    case FieldShape::kMap:
-    case FieldShape::kType:
-      return value.is_object();
-  }
-  return true;
-}
-
-// apimachinery: pkg/api/resource, ParseQuantity(). Empty: it is one.
-std::string_view QuantityError(std::string_view text) {
-  constexpr std::string_view kFormat =
-      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-  static constexpr std::string_view kSuffixes[] = {"",  "n", "u",  "m",  "k",  "M",  "G",  "T",
-                                                   "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
-  const auto skip = [&](std::string_view among) {
-    const size_t end = std::min(text.find_first_not_of(among), text.size());
-    const std::string_view skipped = text.substr(0, end);
-    text.remove_prefix(end);
-    return skipped;
-  };
-  if (!text.empty() && (text.front() == '+' || text.front() == '-')) text.remove_prefix(1);
-  const std::string_view digits = skip("0123456789.");
-  if (digits.find_first_not_of('.') == std::string_view::npos || std::count(digits.begin(), digits.end(), '.') > 1)
-    return kFormat;
-  const std::string_view suffix = skip("eEinumkKMGTP");
-  const bool sign = !text.empty() && (text.front() == '+' || text.front() == '-');
-  if (sign) text.remove_prefix(1);
-  const std::string_view exponent = skip("0123456789");
-  if (!text.empty()) return kFormat;
-  if (!exponent.empty() && (suffix == "e" || suffix == "E")) return {};
-  const bool known = std::find(std::begin(kSuffixes), std::end(kSuffixes), suffix) != std::end(kSuffixes);
-  return known && exponent.empty() && !sign ? "" : "unable to parse quantity's suffix";
-}
-
-// `owner`: the struct that the field is of.
-std::string FirstUnreadable(std::string_view owner, std::string_view field, const FieldType& type, const json& value,
-                            const std::string& path) {
-  if (!Readable(type, value)) {
-    const std::string is = value.is_boolean() ? "bool" : value.type_name();
-    return "json: cannot unmarshal " + is + " into Go struct field " + std::string(owner) + "." + path + " of type " +
-           GoName(type, field);
-  }
-  if (type.shape == FieldShape::kQuantity && value.is_string())
-    return std::string(QuantityError(value.get_ref<const std::string&>()));
-  if (type.of != nullptr) {
-    if (!value.is_structured()) return {};
-    for (const json& item : value) {
-      if (std::string found = FirstUnreadable(owner, "", *type.of, item, path); !found.empty()) return found;
-    }
-    return {};
-  }
-  const ApiType* inner = value.is_object() && type.shape == FieldShape::kType ? FindApiType(type.name) : nullptr;
-  if (inner == nullptr) return {};
-  for (const auto& [key, item] : value.items()) {
-    const ApiField* known = inner->Find(key);
-    if (known == nullptr) continue;
-    std::string found = FirstUnreadable(inner->name, key, known->type, item, path.empty() ? key : path + "." + key);
-    if (!found.empty()) return found;
-  }
-  return {};
-}
-
 }  // namespace
 
 const ApiField* ApiType::Find(std::string_view field) const {
@@ -281,10 +153,6 @@ const ApiType* ApiTypeOf(const Resource& resource) {
 
 void ForEachApiType(const std::function<void(const ApiType&)>& visit) {
   for (const auto& [name, type] : Types()) visit(type);
-}
-
-std::string UnreadableField(const ApiType& type, const json& body) {
-  return FirstUnreadable(type.name, "", ReadType(type.name), body, "");
 }
 
 std::vector<std::string> UnknownFields(const ApiType& type, const json& body) {

@@ -1,7 +1,8 @@
 // The types of Kubernetes' own API: which fields they have, and of what type these are. For what tells clients of them
 // (openapi.h) and for the fields that nobody knows. The table is api_types.json, a type after the other: a field's
 // type, whether it must be there, its number in Kubernetes' protobuf encoding (several: of messages that JSON does not
-// show, from the outermost inwards), and whether a zero counts. The fields of Kubernetes 1.27 and what came later.
+// show, from the outermost inwards), whether a zero counts, and what Go calls it. The fields of Kubernetes 1.27 and
+// what came later.
 #pragma once
 
 #include <array>
@@ -47,6 +48,7 @@ struct ApiField {
   // In the protobuf encoding, from the outermost message inwards; zeroes follow. All zero: it is not encoded.
   std::array<uint16_t, 3> numbers{};
   bool keeps_zero = false;  // a zero is not the same as nothing
+  std::string go;           // what Go calls its type, where its shape does not tell: "v1.PullPolicy", "int64"
 };
 struct ApiType {
   std::string name;  // "PodSpec"
@@ -62,9 +64,5 @@ void ForEachApiType(const std::function<void(const ApiType&)>& visit);
 
 // "spec.containers[0].imge": what stands in an object of this type and belongs to none of its types. O(body).
 std::vector<std::string> UnknownFields(const ApiType& type, const nlohmann::json& body);
-
-// What stands in an object of this type and cannot be read into it, as Go's JSON says of the first: "json: cannot
-// unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32". "": all can. O(body).
-std::string UnreadableField(const ApiType& type, const nlohmann::json& body);
 
 }  // namespace wavetank::fakekube::http

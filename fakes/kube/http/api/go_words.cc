@@ -6,6 +6,7 @@
 #include <cctype>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
 
 namespace wavetank::fakekube::http {
@@ -261,20 +262,24 @@ std::string GoText(const json& value) {
   return (value.is_object() ? "map[" : "[") + out + "]";
 }
 
-// apimachinery: pkg/runtime/converter.go, fromUnstructured().
-std::string GoConversionError(const std::string& json_error) {
-  constexpr std::string_view kFrom = "cannot unmarshal ", kTo = " of type ";
-  const size_t from = json_error.find(kFrom), to = json_error.rfind(kTo);
-  if (from == std::string::npos || to == std::string::npos) return json_error;
-  const size_t start = from + kFrom.size();
-  const std::string is = json_error.substr(start, json_error.find(' ', start) - start);
-  const std::string wanted = json_error.substr(to + kTo.size());
-  const std::string kind = is == "number" ? "int64" : is == "array" ? "slice" : is == "object" ? "map" : is;
-  if (wanted.starts_with("map[")) return "cannot restore map from " + kind;
-  if (wanted.starts_with("[]")) return "cannot restore slice from " + kind;
-  if (wanted.starts_with("v1.")) return "cannot restore struct from: " + kind;
-  if (wanted == "string" && kind == "int64") return "cannot convert int64 to string";
-  return "unrecognized type: " + wanted;
+std::string GoSyntax(const json& value) {
+  if (value.is_null()) return "interface {}(nil)";
+  if (!value.is_structured()) return JsonText(value);
+  std::string out;
+  for (auto it = value.begin(); it != value.end(); ++it) {
+    if (!out.empty()) out += ", ";
+    if (value.is_object()) out += JsonText(json(it.key())) + ":";
+    out += GoSyntax(*it);
+  }
+  return (value.is_object() ? "map[string]interface {}{" : "[]interface {}{") + out + "}";
+}
+
+std::string UnrecognizedObject(std::string_view kind, std::string_view wrong, std::string_view body) {
+  constexpr size_t kShown = 30;
+  std::string shown(body.substr(0, kShown));
+  if (!shown.starts_with("{")) shown = absl::BytesToHexString(shown);
+  if (body.size() > kShown) shown += " ...";
+  return fmt::format("the object provided is unrecognized (must be of type {}): {} ({})", kind, wrong, shown);
 }
 
 }  // namespace wavetank::fakekube::http

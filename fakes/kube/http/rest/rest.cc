@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/base/text/json_brackets.h"
@@ -92,7 +91,6 @@ absl::StatusOr<json> RestApi::ParseBody(const Request& request) const {
 
 // apiserver: pkg/endpoints/handlers, patch.go and transformDecodeError().
 std::string RestApi::UnreadableBody(const Request& request) const {
-  constexpr size_t kShown = 30;
   const std::string wrong = GoJsonError(request.body);
   if (request.method == "PATCH") {
     const bool strategic = request.content_type.starts_with("application/strategic-merge-patch+json");
@@ -100,12 +98,7 @@ std::string RestApi::UnreadableBody(const Request& request) const {
   }
   const std::optional<Target> target = Resolve(request.path);
   const std::string kind = !target ? "Status" : request.method == "DELETE" ? "DeleteOptions" : target->resource->kind;
-  std::string shown = request.body.substr(0, kShown);
-  if (shown[0] != '{') shown = absl::BytesToHexString(shown);
-  if (request.body.size() > kShown) shown += " ...";
-  return fmt::format(
-      "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: {} ({})",
-      kind, wrong, shown);
+  return UnrecognizedObject(kind, "couldn't get version/kind; json parse error: " + wrong, request.body);
 }
 
 std::optional<Target> RestApi::Resolve(std::string_view path) const {

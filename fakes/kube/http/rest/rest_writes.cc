@@ -16,6 +16,7 @@
 #include "fakes/kube/http/api/go_words.h"
 #include "fakes/kube/http/api/schema.h"
 #include "fakes/kube/http/api/schema_rules.h"
+#include "fakes/kube/http/api/unreadable.h"
 #include "fakes/kube/http/message/event_views.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/absent_owners.h"
@@ -35,16 +36,27 @@ using nlohmann::json;
 
 constexpr int kRatchetsSince = 30;  // CRDValidationRatcheting is on by default
 
+Response CannotHandle(const Resource& resource, std::string_view wrong) {
+  return BadRequest(
+      fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: {2}", resource.kind, resource.version, wrong));
+}
+
+// Custom resources' metadata is read by itself, that of Kubernetes' own kinds as a part of them.
+std::string UnreadableMetadataOf(const Resource& resource, const json& body) {
+  const json& metadata = At(body, "metadata");
+  const ApiType* type = ApiTypeOf(resource);
+  return type == nullptr ? UnreadableMetadata(metadata) : UnreadableField(*type, {{"metadata", metadata}});
+}
+
 // The body of a request about `resource`, with the kind, name and namespace that its path says; or the refusal.
+// `text`: the body as it came.
 std::optional<Response> FitToPath(const Resource& resource, const std::string& ns, const std::string& name,
-                                  json* body) {
+                                  std::string_view text, json* body) {
+  if (const std::string wrong = UnreadableKind(*body); !wrong.empty())
+    return BadRequest(UnrecognizedObject(resource.kind, wrong, text));
   if (!body->is_object()) {
     return BadRequest(
         fmt::format("the object provided is unrecognized (must be of type {}): it is no object", resource.kind));
-  }
-  for (const char* field : {"kind", "apiVersion"}) {
-    if (const auto it = body->find(field); it != body->end() && !it->is_string() && !it->is_null())
-      return BadRequest(fmt::format("the object provided is unrecognized: {} is no text", field));
   }
   const std::string kind = Text(*body, "kind"), api_version = Text(*body, "apiVersion");
   if (!kind.empty() && kind != resource.kind) {
@@ -57,14 +69,12 @@ std::optional<Response> FitToPath(const Resource& resource, const std::string& n
   }
   (*body)["kind"] = resource.kind;
   (*body)["apiVersion"] = resource.ApiVersion();
+  if (const std::string wrong = UnreadableMetadataOf(resource, *body); !wrong.empty())
+    return CannotHandle(resource, wrong);
   json& metadata = (*body)["metadata"];
   if (metadata.is_null()) metadata = json::object();
-  if (!metadata.is_object()) return BadRequest("metadata: must be an object");
   for (const char* field : {"name", "generateName", "namespace", "uid", "resourceVersion"}) {
     if (const auto it = metadata.find(field); it != metadata.end() && it->is_null()) metadata.erase(it);
-    if (const auto it = metadata.find(field); it != metadata.end() && !it->is_string())
-      return BadRequest(
-          fmt::format("json: cannot unmarshal into Go struct field ObjectMeta.metadata.{} of type string", field));
   }
   // Go reads a null into the zero of its type: of a mapping of texts into none, of one of its values into "".
   for (const char* field : {"labels", "annotations"}) {
@@ -116,8 +126,7 @@ std::optional<Response> RefuseUnreadable(const Resource& resource, const ObjectR
   if (type == nullptr) return std::nullopt;
   const std::string wrong = UnreadableField(*type, body);
   if (wrong.empty() || (previous != nullptr && wrong == UnreadableField(*type, previous->body))) return std::nullopt;
-  return BadRequest(
-      fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: {2}", resource.kind, resource.version, wrong));
+  return CannotHandle(resource, wrong);
 }
 
 // What a patch would make of an object and Go could not read: nobody's object, but the patch is wrong, or what it makes
@@ -125,12 +134,15 @@ std::optional<Response> RefuseUnreadable(const Resource& resource, const ObjectR
 std::optional<Response> RefusePatched(const Resource& resource, std::string_view patch_type, const json& patch,
                                       const json& previous, const json& patched) {
   const ApiType* type = resource.event_view ? nullptr : ApiTypeOf(resource);
-  if (type == nullptr) return std::nullopt;
-  const std::string wrong = UnreadableField(*type, patched);
-  if (wrong.empty() || wrong == UnreadableField(*type, previous)) return std::nullopt;
   const bool strategic = patch_type == "application/strategic-merge-patch+json";
-  const FieldError error = strategic ? InvalidField("patch", GoText(patch), GoConversionError(wrong))
-                                     : InvalidField("patch", JsonText(patched), wrong);
+  const auto wrong_of = [&](const json& object) {
+    if (std::string kind = UnreadableKind(object); !kind.empty()) return kind;
+    if (type == nullptr) return UnreadableMetadata(At(object, "metadata"));
+    return strategic ? UnconvertibleField(*type, object) : UnreadableField(*type, object);
+  };
+  const std::string wrong = wrong_of(patched);
+  if (wrong.empty() || wrong == wrong_of(previous)) return std::nullopt;
+  const FieldError error = InvalidField("patch", strategic ? json(GoText(patch)) : json(JsonText(patched)), wrong);
   return FromStore(InvalidObject({}, "", {error}), resource, "");
 }
 
@@ -243,7 +255,10 @@ Response RestApi::Create(const Call& call) {
   absl::StatusOr<json> parsed = ParseBody(*call.request);
   if (!parsed.ok()) return BadRequest(std::string(parsed.status().message()));
   json body = *std::move(parsed);
-  if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, "", &body)) return *std::move(wrong);
+  if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, "", call.request->body, &body))
+    return *std::move(wrong);
+  // It is read before anybody is asked about it, admission included.
+  if (std::optional<Response> refused = RefuseUnreadable(resource, nullptr, body)) return *std::move(refused);
   if (resource.event_view) body = ToCoreEvent(std::move(body));
   json& metadata = body["metadata"];
   if (!Text(metadata, "resourceVersion").empty())
@@ -428,9 +443,10 @@ Response RestApi::Update(const Call& call) {
   absl::StatusOr<json> parsed = ParseBody(*call.request);
   if (!parsed.ok()) return BadRequest(std::string(parsed.status().message()));
   json body = *std::move(parsed);
-  if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, call.target.name, &body))
+  if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, call.target.name, call.request->body, &body))
     return *std::move(wrong);
   const ObjectRef previous = StoreOf(resource).Get(resource.StoreKind(), {call.target.ns, call.target.name});
+  if (std::optional<Response> refused = RefuseUnreadable(resource, previous, body)) return *std::move(refused);
   if (previous == nullptr) return NotFound(resource, call.target.name);
   json& metadata = body["metadata"];
   if (const std::string uid = Text(metadata, "uid"); !uid.empty() && uid != previous->meta.uid) {
@@ -480,7 +496,7 @@ Response RestApi::Patch(const Call& call) {
   if (std::optional<Response> wrong = RefusePatched(resource, type, *patch, current, body)) return *std::move(wrong);
   // A patch may well say the version that it was made for.
   if (body.is_object()) body["apiVersion"] = resource.ApiVersion();
-  if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, call.target.name, &body))
+  if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, call.target.name, call.request->body, &body))
     return *std::move(wrong);
   Request update = *call.request;
   update.parsed = std::make_shared<const json>(std::move(body));
@@ -500,9 +516,11 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
     if (applied.is_object() && Text(applied, field).empty())
       return BadRequest(fmt::format("Object '{}' is missing in the applied configuration", field));
   }
+  if (const std::string wrong = UntypedApply(resource, applied); !wrong.empty()) return Failure(500, "", wrong);
   // A subresource is of what is there, whatever is applied to it.
   if (previous == nullptr && !call.target.subresource.empty()) return NotFound(resource, call.target.name);
-  if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, call.target.name, &applied))
+  if (std::optional<Response> wrong =
+          FitToPath(resource, call.target.ns, call.target.name, call.request->body, &applied))
     return *std::move(wrong);
   if (resource.namespaced && previous == nullptr) {
     if (std::optional<Response> wrong = CheckNamespace(call)) return *std::move(wrong);

@@ -75,7 +75,7 @@ TEST_F(ValidationTest, ADeploymentsSelectorFitsItsTemplateAndStays) {
   EXPECT_EQ(
       Refusal(Deployment("{matchLabels: {app: a}}", "{app: a}", "\"3\"")),
       "Deployment in version \"v1\" cannot be handled as a Deployment: json: cannot unmarshal string into Go struct "
-      "field Deployment.spec.replicas of type int32");
+      "field DeploymentSpec.spec.replicas of type int32");
   EXPECT_EQ(Refusal(Deployment("{matchLabels: {app: a}}", "{app: a}")), "");
   EXPECT_EQ(Refusal(Deployment("{matchLabels: {app: b}}", "{app: b}")),
             "Deployment.apps \"web\" is invalid: spec.selector: Invalid value: "

@@ -434,6 +434,55 @@ TEST_F(ViewsTest, WhatGoCouldNotReadIsRefusedInItsWords) {
             422);
 }
 
+TEST_F(ViewsTest, AnApplyThatDoesNotFitItsSchemaIsRefusedPathByPath) {
+  const auto refusal = [&](const json& spec, const json& labels) {
+    const Answer answer = Send("PATCH", "/apis/apps/v1/namespaces/default/deployments/d?fieldManager=me",
+                               {{"apiVersion", "apps/v1"},
+                                {"kind", "Deployment"},
+                                {"metadata", {{"name", "d"}, {"namespace", "default"}, {"labels", labels}}},
+                                {"spec", spec}},
+                               "application/apply-patch+yaml");
+    EXPECT_EQ(answer.code, 500) << answer.body;
+    return answer.body.value("message", "");
+  };
+  const std::string begin = "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): ";
+  EXPECT_EQ(refusal({{"replicas", "two"}}, nullptr),
+            begin + ".spec.replicas: expected numeric (int or float), got string");
+  EXPECT_EQ(refusal(nullptr, {{"app", {{"a", 1}}}}),
+            begin +
+                ".metadata.labels.app: expected string, got &value.valueUnstructured{Value:map[string]interface "
+                "{}{\"a\":1}}");
+  const json container = {{"name", "c"}, {"image", 5}};
+  EXPECT_EQ(refusal({{"template", {{"spec", {{"containers", json::array({container})}}}}}}, nullptr),
+            begin +
+                ".spec.template.spec.containers[name=\"c\"].image: expected string, got "
+                "&value.valueUnstructured{Value:5}");
+  EXPECT_EQ(refusal({{"selector", "x"}, {"paused", "y"}}, nullptr),
+            begin + "errors:\n  .spec.paused: expected boolean, got &{y}\n  .spec.selector: expected map, got &{x}");
+  EXPECT_EQ(refusal({{"replica", 2}}, nullptr), begin + ".spec.replica: field not declared in schema");
+}
+
+TEST_F(ViewsTest, MetadataOfTheWrongTypeIsRefusedWithEveryWrite) {
+  const json wrong = {{"metadata", {{"name", "m"}, {"labels", {{"app", {{"a", 1}}}}}}}};
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  const std::string why =
+      "json: cannot unmarshal object into Go struct field ObjectMeta.metadata.labels of type string";
+  ASSERT_EQ(Send("POST", maps, {{"metadata", {{"name", "m"}}}}).code, 201);
+  for (const auto& [method, path] : {std::pair{"POST", maps}, std::pair{"PUT", maps + "/m"}}) {
+    const Answer answer = Send(method, path, wrong);
+    EXPECT_EQ(answer.code, 400) << answer.body;
+    EXPECT_EQ(answer.body["message"], "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: " + why);
+  }
+  const Answer merged = Send("PATCH", maps + "/m", wrong, "application/merge-patch+json");
+  EXPECT_EQ(merged.code, 422);
+  EXPECT_TRUE(merged.body.value("message", "").ends_with(why)) << merged.body;
+  const Answer kind = Send("POST", maps, {{"kind", 5}});
+  EXPECT_EQ(kind.code, 400);
+  EXPECT_EQ(kind.body["message"],
+            "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse "
+            "error: json: cannot unmarshal number into Go struct field .kind of type string ({\"kind\":5})");
+}
+
 TEST_F(ViewsTest, DefinitionsOfCustomResourcesAreTypesOfTheirOwn) {
   const json definitions = Get("/openapi/v2").body["definitions"];
   const std::string package = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
