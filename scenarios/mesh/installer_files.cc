@@ -278,44 +278,102 @@ bool LeavesWebhooksAlone(const Installation& installation) {
          std::find(set.begin(), set.end(), "values.global.operatorManageWebhooks=true") != set.end();
 }
 
+// Webhooks of a revision itself, which are no tag's (istio: istioctl/pkg/tag/util.go, GetWebhooksWithRevision()).
+std::vector<json*> CanonicalOf(std::string_view revision, std::vector<json>* objects) {
+  std::vector<json*> out;
+  for (json& object : *objects) {
+    const json& labels = At(object, {"metadata", "labels"});
+    if (IsInjector(object) && Text(labels, "istio.io/rev") == revision && !labels.contains("istio.io/tag"))
+      out.push_back(&object);
+  }
+  return out;
+}
+
+const json& ClientConfigOf(const json& injector) {
+  for (const json& webhook : Items(At(injector, "webhooks"))) {
+    if (Text(webhook, "name").ends_with("sidecar-injector.istio.io")) return At(webhook, "clientConfig");
+  }
+  return Null();
+}
+
+// What istioctl renders a tag of: a few values of its own, and of the installation no more than the webhook says that
+// is there (istio: istioctl/pkg/tag/generate.go, generateMutatingWebhook(), generateValidatingWebhook()).
+json TagOperator(const Installation& installation, const json& canonical) {
+  const json& values = At(installation.istio_operator, {"spec", "values"});
+  const json& config = ClientConfigOf(canonical);
+  std::string ns = Text(At(config, "service"), "namespace");
+  if (ns.empty()) ns = Text(At(values, "global"), "istioNamespace", "istio-system");
+  const json& by_default = At(values, {"sidecarInjectorWebhook", "enableNamespacesByDefault"});
+  const std::string url = Text(config, "url");
+  json spec = {{"profile", "empty"},
+               {"components", {{"base", {{"enabled", true}}}, {"pilot", {{"enabled", true}}}}},
+               {"values",
+                {{"global", {{"istioNamespace", ns}}},
+                 {"sidecarInjectorWebhook",
+                  {{"enableNamespacesByDefault", by_default == true},
+                   {"objectSelector", {{"enabled", true}, {"autoInject", true}}}}}}}};
+  if (installation.revision != kDefaultRevision) spec["revision"] = installation.revision;
+  if (!url.empty()) {
+    spec["values"]["istiodRemote"]["injectionURL"] = url;
+    const size_t host = url.find("://");
+    const size_t path = host == std::string::npos ? host : url.find('/', host + 3);
+    spec["values"]["base"]["validationURL"] = url.substr(0, path) + "/validate";
+  }
+  return {{"apiVersion", "install.istio.io/v1alpha1"}, {"kind", "IstioOperator"}, {"spec", std::move(spec)}};
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<json>> DefaultsOf(const std::vector<Installation>& installations,
-                                             const std::vector<json>& objects) {
+absl::Status MakeDefault(const std::vector<Installation>& installations, std::vector<json>* objects) {
   const auto of_revision = [](const Installation& each) { return !each.revision.empty(); };
   const auto by_itself = [](const Installation& each) { return each.revision == kDefaultRevision && each.istiod; };
   auto chosen = std::find_if(installations.begin(), installations.end(), by_itself);
   if (chosen == installations.end()) chosen = std::find_if(installations.begin(), installations.end(), of_revision);
-  if (chosen == installations.end() || LeavesWebhooksAlone(*chosen)) return std::vector<json>();
-  const bool is_default = chosen->revision == kDefaultRevision;
+  if (chosen == installations.end() || LeavesWebhooksAlone(*chosen)) return absl::OkStatus();
   const auto stood_before = [&](const json& object) {
     const std::string revision = Text(At(object, {"metadata", "labels"}), "istio.io/rev");
     return IsInjector(object) && std::none_of(installations.begin(), installations.end(),
                                               [&](const Installation& each) { return each.revision == revision; });
   };
-  if (!by_itself(*chosen) && std::any_of(objects.begin(), objects.end(), stood_before)) return std::vector<json>();
+  if (!by_itself(*chosen) && std::any_of(objects->begin(), objects->end(), stood_before)) return absl::OkStatus();
+  // Without just one webhook of the revision there is nothing to make the tag of, and istioctl goes on without.
+  const std::vector<json*> canonical = CanonicalOf(chosen->revision, objects);
+  const std::vector<json*> of_none = CanonicalOf(kDefaultRevision, objects);
+  if (canonical.size() != 1 || of_none.size() > 1) return absl::OkStatus();
   const absl::StatusOr<std::string> istioctl = FindIstioctl();
   if (!istioctl.ok()) return istioctl.status();
-  std::vector<std::string> set = chosen->set;
-  set.push_back(fmt::format("values.defaultRevision={}", chosen->revision));
-  // An injector of no revision takes namespaces of no revision by itself. istioctl tags it all the same, and has it
-  // take none: the same pods are injected.
-  if (!is_default) set.emplace_back("values.revisionTags[0]=default");
-  const absl::StatusOr<Rendered> text = GenerateManifests(*istioctl, JsonText(chosen->istio_operator), set);
+  const absl::StatusOr<Rendered> text =
+      GenerateManifests(*istioctl, JsonText(TagOperator(*chosen, *canonical.front())),
+                        {fmt::format("values.defaultRevision={}", chosen->revision), "values.revisionTags[0]=default"});
   if (!text.ok()) return text.status();
   absl::StatusOr<std::vector<fakekube::Manifest>> rendered =
       fakekube::ParseManifests(WhereRendered("istioctl install"), text->manifests);
   if (!rendered.ok()) return rendered.status();
-  std::vector<json> out;
+  const json& called = At(ClientConfigOf(*canonical.front()), {"service", "path"});
+  const json bundle = At(ClientConfigOf(*canonical.front()), "caBundle");
+  std::vector<json> made;
   for (fakekube::Manifest& manifest : *rendered) {
     const std::string name = Text(At(manifest.object, "metadata"), "name");
-    const bool there = std::any_of(objects.begin(), objects.end(), [&](const json& object) {
+    const bool tag = name.starts_with("istio-revision-tag-default");  // behind it the namespace, if it is another
+    if (!tag && name != "istiod-default-validator") continue;
+    const bool there = std::any_of(objects->begin(), objects->end(), [&](const json& object) {
       return Text(object, "kind") == Text(manifest.object, "kind") && Text(At(object, "metadata"), "name") == name;
     });
-    if ((name == "istiod-default-validator" || name == "istio-revision-tag-default") && !there)
-      out.push_back(std::move(manifest.object));
+    if (there) continue;
+    for (json& webhook : manifest.object["webhooks"]) {
+      json& config = webhook["clientConfig"];
+      if (tag && called.is_string() && config.contains("service")) config["service"]["path"] = called;
+      if (!bundle.is_null()) config["caBundle"] = bundle;
+    }
+    made.push_back(std::move(manifest.object));
   }
-  return out;
+  // istio: istioctl/pkg/tag/util.go, DeactivateIstioInjectionWebhook().
+  static const auto* const never = new json{{"matchLabels", {{"istio.io/deactivated", "never-match"}}}};
+  for (json* injector : of_none) {
+    for (json& webhook : (*injector)["webhooks"]) webhook["namespaceSelector"] = webhook["objectSelector"] = *never;
+  }
+  for (json& object : made) objects->push_back(std::move(object));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const ManifestSpec& spec, std::vector<std::string>* notes,

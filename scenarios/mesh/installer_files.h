@@ -30,13 +30,12 @@ absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const ManifestSpec&
                                                              std::vector<fakekube::Manifest>* operators = nullptr,
                                                              std::vector<Installation>* installations = nullptr);
 
-// What `istioctl install` makes in a cluster beside what `manifest generate` prints: the webhooks of the installation
-// that injects and validates where no revision is named. That is the one without a revision that brings an istiod, else
-// the first, unless `objects`, the cluster's, bring an injector already. Errors: istioctl's.
-// istio: operator/cmd/mesh/install.go, runApplyCmd ("Making this installation the default for injection and
-// validation")
-absl::StatusOr<std::vector<nlohmann::json>> DefaultsOf(const std::vector<Installation>& installations,
-                                                       const std::vector<nlohmann::json>& objects);
+// What `istioctl install` makes in a cluster beside what `manifest generate` prints: the tag "default", whose webhooks
+// inject and validate where no revision is named. It is of the installation without a revision that brings an istiod,
+// else of the first, unless `objects`, the cluster's, bring an injector already. The webhooks of an injector without a
+// revision match nothing from then on: the tag's take their place. Errors: istioctl's.
+// istio: operator/cmd/mesh/install.go, Install() ("Making this installation the default for injection and validation")
+absl::Status MakeDefault(const std::vector<Installation>& installations, std::vector<nlohmann::json>* objects);
 
 // "[FILE:]PATH=VALUE" each, to the one IstioOperator among the cluster's manifests, or to the one of that file; where
 // there is none, the cluster gets an installation of no file. InvalidArgument: it is of another form, or which one is

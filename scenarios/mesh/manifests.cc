@@ -79,9 +79,7 @@ absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluste
     if (!objects.ok()) return objects.status();
     for (json& object : *objects) out.push_back(std::move(object));
   }
-  absl::StatusOr<std::vector<json>> defaults = DefaultsOf(installations, out);
-  if (!defaults.ok()) return defaults.status();
-  for (json& object : *defaults) out.push_back(std::move(object));
+  if (absl::Status status = MakeDefault(installations, &out); !status.ok()) return status;
   return out;
 }
 

@@ -21,12 +21,14 @@ using testing::IsEmpty;
 
 constexpr char kIstioctl[] = R"(#!/bin/sh
 revision=$(grep -o '"revision":"[a-z0-9-]*"' "$4" | cut -d'"' -f4)
+namespace=$(grep -o '"istioNamespace":"[a-z0-9-]*"' "$4" | cut -d'"' -f4 | grep -vx istio-system)
 tag() { cat <<EOF
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: $1
-metadata: {name: $2, labels: {app: $3, istio.io/rev: ${revision:-default}}}
-webhooks: []
+metadata: {name: $2, labels: {app: $3, istio.io/rev: ${revision:-default}$4}}
+webhooks: [{name: namespace.sidecar-injector.istio.io, namespaceSelector: {matchLabels: {istio-injection: enabled}},
+  clientConfig: {service: {name: istiod, namespace: ${namespace:-istio-system}, path: /inject}}}]
 EOF
 }
 tag MutatingWebhookConfiguration istio-sidecar-injector${revision:+-$revision} sidecar-injector
@@ -40,7 +42,7 @@ spec:
   template: {metadata: {labels: {app: istiod}}, spec: {containers: [{name: discovery, image: pilot}]}}
 EOF
 case "$*" in *values.defaultRevision=${revision:-default}*) tag ValidatingWebhookConfiguration istiod-default-validator istiod;; esac
-case "$*" in *revisionTags?0?=default*) tag MutatingWebhookConfiguration istio-revision-tag-default sidecar-injector;; esac
+case "$*" in *revisionTags?0?=default*) tag MutatingWebhookConfiguration istio-revision-tag-default${namespace:+-$namespace} sidecar-injector ", istio.io/tag: default";; esac
 exit 0
 )";
 
@@ -69,7 +71,7 @@ class Installations : public testing::Test {
     if (!objects.ok()) return {std::string(objects.status().message())};
     for (const nlohmann::json& object : *objects) {
       const std::string name = Text(At(object, "metadata"), "name");
-      if (name == "istiod-default-validator" || name == "istio-revision-tag-default")
+      if (name == "istiod-default-validator" || name.starts_with("istio-revision-tag-default"))
         out.push_back(name + " of " + Text(At(object, {"metadata", "labels"}), "istio.io/rev"));
     }
     return out;
@@ -81,7 +83,29 @@ class Installations : public testing::Test {
 
 TEST_F(Installations, OneWithoutARevisionValidatesWhatNamesNone) {
   Add("{profile: default}");
-  EXPECT_THAT(Defaults(), ElementsAre("istiod-default-validator of default"));
+  EXPECT_THAT(Defaults(), testing::UnorderedElementsAre("istiod-default-validator of default",
+                                                        "istio-revision-tag-default of default"));
+}
+
+TEST_F(Installations, TheTagTakesThePlaceOfAnInjectorWithoutARevision) {
+  Add("{profile: default}");
+  const auto objects = LoadClusterManifests(cluster_, nullptr);
+  ASSERT_TRUE(objects.ok()) << objects.status();
+  std::vector<std::string> said;
+  for (const nlohmann::json& object : *objects) {
+    if (Text(object, "kind") != "MutatingWebhookConfiguration") continue;
+    const nlohmann::json& labels = At(object["webhooks"][0], {"namespaceSelector", "matchLabels"});
+    for (const auto& [key, value] : labels.items())
+      said.push_back(Text(object["metadata"], "name") + " " + key + "=" + value.get<std::string>());
+  }
+  EXPECT_THAT(said, testing::UnorderedElementsAre("istio-sidecar-injector istio.io/deactivated=never-match",
+                                                  "istio-revision-tag-default istio-injection=enabled"));
+}
+
+TEST_F(Installations, TheTagOfAnotherNamespaceHasItInItsName) {
+  Add("{revision: one, values: {global: {istioNamespace: mesh-system}}}");
+  EXPECT_THAT(Defaults(), testing::UnorderedElementsAre("istiod-default-validator of one",
+                                                        "istio-revision-tag-default-mesh-system of one"));
 }
 
 TEST_F(Installations, TheFirstOfARevisionInjectsAndValidatesWhatNamesNone) {
@@ -94,7 +118,8 @@ TEST_F(Installations, TheFirstOfARevisionInjectsAndValidatesWhatNamesNone) {
 TEST_F(Installations, OneWithoutARevisionComesBeforeThoseThatHaveOne) {
   Add("{revision: one}");
   Add("{profile: default}");
-  EXPECT_THAT(Defaults(), ElementsAre("istiod-default-validator of default"));
+  EXPECT_THAT(Defaults(), testing::UnorderedElementsAre("istiod-default-validator of default",
+                                                        "istio-revision-tag-default of default"));
 }
 
 TEST_F(Installations, OneBesideAnInjectorThatIsThereTakesNothingFromIt) {
@@ -106,7 +131,8 @@ TEST_F(Installations, OneBesideAnInjectorThatIsThereTakesNothingFromIt) {
 
 TEST_F(Installations, ARemoteClustersFirstIsItsDefault) {
   Add("{profile: remote}");
-  EXPECT_THAT(Defaults(), ElementsAre("istiod-default-validator of default"));
+  EXPECT_THAT(Defaults(), testing::UnorderedElementsAre("istiod-default-validator of default",
+                                                        "istio-revision-tag-default of default"));
 }
 
 TEST_F(Installations, WebhooksThatTheOperatorManagesAreLeftToIt) {
