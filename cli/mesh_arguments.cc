@@ -145,13 +145,25 @@ absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() c
     cluster(last).paths.push_back(pair->second);
     cluster(last).by_folder = false;
   }
+  if (out.empty()) {
+    return absl::InvalidArgumentError("no manifests; give a folder per cluster, or --cluster NAME=FILE...");
+  }
   for (const std::string& text : control_planes) {
     const auto pair = SplitPair(text, "--control-plane");
     if (!pair.ok()) return pair.status();
-    cluster(pair->first).control_plane = pair->second;
-  }
-  if (out.empty()) {
-    return absl::InvalidArgumentError("no manifests; give a folder per cluster, or --cluster NAME=FILE...");
+    const auto& [name, primary] = *pair;
+    const auto refuse = [&](std::string_view why) {
+      return absl::InvalidArgumentError(fmt::format("--control-plane {}: {}", text, why));
+    };
+    // A name that nothing else says would be a cluster without any manifests.
+    const auto it = std::find_if(out.begin(), out.end(), [&](const auto& each) { return each.name == name; });
+    if (it == out.end())
+      return refuse(
+          fmt::format("no cluster is called {}; a folder, or --cluster {}=FILE, gives its manifests", name, name));
+    if (name == primary) return refuse("a cluster with an istiod of its own needs no such word");
+    if (!it->control_plane.empty() && it->control_plane != primary)
+      return refuse(fmt::format("{} has {} for its control plane already", name, it->control_plane));
+    it->control_plane = primary;
   }
   for (const std::string& setting : install) {
     const auto [name, text] = scenario::SplitInstallSetting(setting);

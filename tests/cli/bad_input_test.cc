@@ -50,6 +50,16 @@ TEST_F(Program, ANamespaceOfTheCommandLineHasANamespacesName) {
   ExpectRefused(Call("check -n Mine --cluster c1=" + mesh), {"-n Mine: is no namespace's name", "RFC 1123"});
 }
 
+TEST_F(Program, AControlPlaneIsOfAClusterThatIsThere) {
+  const std::string mesh =
+      "apply --cluster a=" + std::string(WAVETANK_SOURCE_DIR) + "/scenarios/manifests/network1.yaml";
+  ExpectRefused(Call(mesh + " --control-plane b=a"),
+                {"--control-plane b=a: no cluster is called b", "--cluster b=FILE"});
+  ExpectRefused(Call(mesh + " --control-plane a=a"), {"--control-plane a=a", "an istiod of its own"});
+  ExpectRefused(Call(mesh + " --control-plane a=b --control-plane a=c"),
+                {"--control-plane a=c: a has b for its control plane already"});
+}
+
 TEST_F(Program, NamesFoldersWithinAFolderOfManifestsWhichAreNotRead) {
   const std::filesystem::path cluster = folder_ / "c1";
   std::filesystem::create_directories(cluster / "base");
