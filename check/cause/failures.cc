@@ -263,7 +263,7 @@ void Close(const Story& story, const Run& run, FailureGroup* group) {
 }  // namespace
 
 absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int at_a_time,
-                                         const std::function<void(std::string_view)>& progress) {
+                                         const std::function<void(const FailureWorlds&)>& progress) {
   const absl::StatusOr<Run> run = RunWithout(story, std::nullopt, 0);
   if (!run.ok()) return run.status();
   Failures out;
@@ -271,16 +271,19 @@ absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int a
   out.failed = static_cast<int64_t>(run->failed.size());
   if (run->failed.empty()) return out;
   const std::vector<size_t> candidates = Candidates(story, *run, limit, &out.candidates);
+  FailureWorlds far;
+  far.of = 1 + candidates.size() + kVariations * (1 + candidates.size());
+  const auto made = [&] {
+    ++far.made;
+    if (progress) progress(far);
+  };
+  made();
   // Worlds of a list of inputs that are left out and variations of chance.
   using Lack = std::pair<std::optional<size_t>, uint64_t>;
-  const auto worlds = [&](const std::vector<Lack>& lacks,
-                          std::string_view what) -> absl::StatusOr<std::vector<Failed>> {
-    size_t done = 0;
+  const auto worlds = [&](const std::vector<Lack>& lacks) -> absl::StatusOr<std::vector<Failed>> {
     const absl::StatusOr<std::vector<std::string>> answers = InForks(
         lacks.size(), at_a_time, [&](size_t i) { return FailedWithout(story, lacks[i].first, lacks[i].second); },
-        [&](size_t) {
-          if (progress) progress(fmt::format("why: world {} of {} {}", ++done, lacks.size(), what));
-        });
+        [&](size_t) { made(); });
     if (!answers.ok()) return answers.status();
     std::vector<Failed> read;
     for (const std::string& answer : *answers) read.push_back(ReadFailed(answer));
@@ -288,7 +291,7 @@ absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int a
   };
   std::vector<Lack> lacks;
   for (const size_t candidate : candidates) lacks.emplace_back(candidate, 0);
-  absl::StatusOr<std::vector<Failed>> first = worlds(lacks, "without one of the inputs");
+  absl::StatusOr<std::vector<Failed>> first = worlds(lacks);
   if (!first.ok()) return first.status();
   out.tried = candidates.size();
   std::vector<std::set<Request>> prevents(candidates.size());
@@ -305,8 +308,11 @@ absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int a
   for (size_t i = 0; i < candidates.size(); ++i) {
     for (uint64_t v = 1; !prevents[i].empty() && v <= kVariations; ++v) lacks.emplace_back(candidates[i], v);
   }
-  absl::StatusOr<std::vector<Failed>> varied = worlds(lacks, "with other chance");
+  far.of = far.made + lacks.size();
+  far.at_most = false;
+  absl::StatusOr<std::vector<Failed>> varied = worlds(lacks);
   if (!varied.ok()) return varied.status();
+  out.worlds = far.made;
   std::vector<Failed> with(1);
   with[0].requests = run->failed;
   with[0].ran = true;

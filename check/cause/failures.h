@@ -4,7 +4,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,15 +28,23 @@ struct Failures {
   int64_t sent = 0, failed = 0;
   std::vector<FailureGroup> groups;  // in the order of time
   size_t tried = 0, candidates = 0;  // inputs left out, one at a time; of how many
+  size_t worlds = 0;                 // that were made for it
 };
 
-// Makes the world of the log once as it was, and once without each input that came between the first request and the
-// last failure (at most `limit`, the latest before failures first). Without any input balancing turns out otherwise, so
-// those without which some failure is missing are left out again of worlds that differ in chance alone, which are also
-// made with all inputs: failures of a flow, of one kind and between two inputs follow from an input if they are always
-// there with it and never without, or fewer without it than chance makes them. Of several such inputs the one that
-// prevents most counts, of equals the latest.
+// How far it is. How many worlds there will be is not known before those without one input each have been made: until
+// then there may be fewer.
+struct FailureWorlds {
+  size_t made = 0, of = 0;
+  bool at_most = true;
+};
+
+// `progress` is told of each world. Makes the world of the log once as it was, and once without each input that came
+// between the first request and the last failure (at most `limit`, the latest before failures first). Without any input
+// balancing turns out otherwise, so those without which some failure is missing are left out again of worlds that
+// differ in chance alone, which are also made with all inputs: failures of a flow, of one kind and between two inputs
+// follow from an input if they are always there with it and never without, or fewer without it than chance makes them.
+// Of several such inputs the one that prevents most counts, of equals the latest.
 absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int at_a_time,
-                                         const std::function<void(std::string_view)>& progress);
+                                         const std::function<void(const FailureWorlds&)>& progress);
 
 }  // namespace wavetank::check

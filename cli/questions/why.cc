@@ -39,9 +39,12 @@ struct WhyArguments {
   std::optional<size_t> step;
   std::optional<int> port;
   std::optional<int64_t> push, nack;
+  std::optional<size_t> tries;
   RequestQuestion request;
   bool json = false;
 
+  // Of an event log, all failed requests.
+  bool of_failures() const { return request.failed && !request.number && request.flow.empty(); }
   // Of an event log, back to its inputs.
   bool of_chain() const { return push || nack || (!endpoint.empty() && !proxy.empty() && host.empty()); }
 };
@@ -292,9 +295,10 @@ int WhyOfLog(const WhyArguments& a) {
                                                "and --set",
                                                a.scenario)));
   }
-  const LogQuestion question{a.scenario, a.at, a.endpoint, a.proxy, a.push, a.nack, a.json};
+  LogQuestion question{a.scenario, a.at, a.endpoint, a.proxy, a.push, a.nack, a.json};
+  question.tries = a.tries.value_or(question.tries);
   if (a.of_chain()) return AnswerChain(question);
-  if (a.request.failed && !a.request.number && a.request.flow.empty()) return AnswerFailures(question);
+  if (a.of_failures()) return AnswerFailures(question);
   if (a.request.of_run()) return TellOfLog(a);
   std::optional<Duration> until;
   if (!a.at.empty()) {
@@ -328,6 +332,9 @@ absl::Status CheckArguments(const WhyArguments& a) {
   }
   if (!of_request && (a.proxy.empty() || a.host.empty())) {
     return absl::InvalidArgumentError("--proxy and --host go together: whose endpoints, and of which host");
+  }
+  if (a.tries && (!a.of_failures() || !replay::LooksLikeLog(a.scenario))) {
+    return absl::InvalidArgumentError("--tries is how many inputs `why LOG --failed` leaves out, one at a time");
   }
   return absl::OkStatus();
 }
@@ -392,6 +399,9 @@ void AddWhy(CLI::App& app, Outcome& outcome) {
   verb->add_option("--request", a->request.number, "The how-manieth of those that fit, from 1");
   verb->add_flag("--failed", a->request.failed,
                  "One that failed; of a log, without --request: all of them, by the input that stands behind");
+  verb->add_option("--tries", a->tries,
+                   "Of a log, with --failed alone: so many inputs are left out, those nearest before a failure (64)")
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--retried", a->request.retried, "One that took more than one try");
   verb->add_option("--push", a->push, "Of a log: what led to this push of an istiod, hop by hop from the inputs");
   verb->add_option("--nack", a->nack, "Of a log: what led to the how-manieth refused response, from 1");

@@ -1,8 +1,11 @@
 #include "cli/questions/why_log.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <iostream>
 #include <map>
+#include <utility>
 
 #include "check/cause/chain.h"
 #include "check/cause/failures.h"
@@ -19,8 +22,42 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// So many worlds at most: each lacks one input.
-constexpr size_t kCandidates = 64;
+// What is left of many worlds, by how long those took that were made. Who waits longer than a moment is told beforehand
+// how many there are, and what makes them fewer, also where nobody looks at a terminal.
+class WorldsProgress {
+ public:
+  WorldsProgress(std::string log, size_t tries) : log_(std::move(log)), tries_(tries) {}
+
+  void Say(const check::FailureWorlds& far) {
+    const int64_t now = RealMillis();
+    if (far.made == 1) {
+      first_done_ = now;
+      // The first is made alone, the others as many at a time as there are processors.
+      const int64_t all = (now - begun_) * static_cast<int64_t>(far.of - 1) / check::Processors();
+      if (all < kMomentMs) return;
+      std::fprintf(
+          stderr, "%s\n",
+          fmt::format("{}: at most {} worlds are made, about {}: each of at most {} inputs is left out once, and "
+                      "3 times more if a failure is missing then (--tries: of how many)",
+                      log_, far.of, InSeconds(all), tries_)
+              .c_str());
+      return;
+    }
+    const int64_t left =
+        (now - first_done_) * static_cast<int64_t>(far.of - far.made) / static_cast<int64_t>(far.made - 1);
+    line_.Say(fmt::format("why: world {} of {}{}, {}{} left", far.made, far.at_most ? "at most " : "", far.of,
+                          far.at_most ? "at most about " : "about ", InSeconds(left)));
+  }
+
+ private:
+  static constexpr int64_t kMomentMs = 10'000;
+  static std::string InSeconds(int64_t ms) { return FormatDuration(std::chrono::seconds((ms + 999) / 1000)); }
+
+  const std::string log_;
+  const size_t tries_;
+  int64_t begun_ = RealMillis(), first_done_ = 0;
+  Progress line_;
+};
 
 absl::StatusOr<std::vector<check::Chain>> Chains(const LogQuestion& q, const check::Story& story) {
   if (q.push) return check::ChainsOfPush(story, *q.push);
@@ -142,9 +179,9 @@ int AnswerFailures(const LogQuestion& q) {
   const absl::StatusOr<check::Story> story = check::LoadStory(q.log);
   if (!story.ok()) return Complain(story.status());
   const absl::StatusOr<check::Failures> failures = [&] {
-    Progress progress;
-    return check::ExplainFailures(*story, kCandidates, check::Processors(),
-                                  [&](std::string_view what) { progress.Say(what); });
+    WorldsProgress progress(q.log, q.tries);
+    return check::ExplainFailures(*story, q.tries, check::Processors(),
+                                  [&](const check::FailureWorlds& far) { progress.Say(far); });
   }();
   if (!failures.ok()) return Complain(failures.status());
   std::vector<check::Suspect> suspects;
@@ -161,6 +198,7 @@ int AnswerFailures(const LogQuestion& q) {
                                {"failed", failures->failed},
                                {"inputsTried", failures->tried},
                                {"inputs", failures->candidates},
+                               {"worlds", failures->worlds},
                                {"groups", std::move(groups)}},
                           1)
               << "\n";
@@ -186,8 +224,9 @@ int AnswerFailures(const LogQuestion& q) {
     std::cout << FaultsText((*faults)[i], group.input.has_value());
   }
   if (failures->tried < failures->candidates) {
-    std::cout << fmt::format("\n{} of {} inputs were left out, one at a time: those nearest before a failure\n",
-                             failures->tried, failures->candidates);
+    std::cout << fmt::format(
+        "\n{} of {} inputs were left out, one at a time: those nearest before a failure (--tries tries more)\n",
+        failures->tried, failures->candidates);
   }
   return WithWholeness(kOk, q.log, story->whole);
 }

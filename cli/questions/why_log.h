@@ -13,6 +13,7 @@ struct LogQuestion {
   std::string log, at, endpoint, proxy;  // endpoint and proxy: why it was sent that address last, or lost it
   std::optional<int64_t> push, nack;     // why there was this push, this refusal
   bool json = false;
+  size_t tries = 64;  // of failed requests: so many inputs are left out, one at a time
 };
 
 // The exit code.

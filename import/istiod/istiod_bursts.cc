@@ -127,6 +127,7 @@ void IstiodLog::Explain(Burst& burst) {
   services_of_burst_.clear();
   empty_of_burst_.clear();
   first_of_burst_.reset();
+  full_by_first_ = false;
   // A cluster that was synced long before has told all of what it had; so has one of which no line says whether it was,
   // when the time is over after which istiod would have complained.
   for (auto it = syncing_.begin(); it != syncing_.end();) {
@@ -170,11 +171,8 @@ void IstiodLog::Explain(Burst& burst) {
       if (alone && fact.kind == MessageKind::kNewService) first_of_burst_ = evidence_.inputs.size() - 1;
       if (fact.kind == MessageKind::kNoEndpoints) empty_of_burst_.push_back(evidence_.inputs.size() - 1);
     }
-    // Only where these lines are all that there is to explain.
-    if (!burst.full || burst.resync || burst.reload || empty_of_burst_.size() != burst.facts.size() ||
-        burst.events < 2 * static_cast<int64_t>(empty_of_burst_.size())) {
-      empty_of_burst_.clear();
-    }
+    if (!burst.full || burst.resync) empty_of_burst_.clear();
+    ServicesOfUnknownHosts(burst);
     if (burst.kind == "ServiceEntry") {
       if (label && !burst.resync) {
         Emit(InputKind::kNetwork, burst.start, burst.place).object_kind = "Namespace";
@@ -185,6 +183,10 @@ void IstiodLog::Explain(Burst& burst) {
       ExplainConfig(burst);
     }
   }
+  for (const Fact& fact : burst.facts) {
+    if (!fact.host.empty()) known_hosts_.insert(fact.host);
+  }
+  if (burst.kind == "ServiceEntry") known_hosts_.insert(burst.name);
   std::erase_if(syncing_, [&](const auto& entry) {
     return entry.second.synced != kNoTime && entry.second.synced <= burst.end + kLate;
   });
@@ -260,11 +262,13 @@ void IstiodLog::ExplainService(const Burst& burst) {
     if ((start_taken || end_taken) && burst.end - burst.start <= kByOneCause * (burst.events - 1)) return;
     // Which of the events it was is not told: an end of the burst that no other line has.
     const WallNs at = start_taken && !end_taken ? burst.end : burst.start;
-    const bool service = burst.full && burst.events == 2 && !start_taken && !end_taken;
+    const bool unknown = burst.full && began_ && IsKubernetesHost(burst.name) && !known_hosts_.contains(burst.name);
+    const bool service = unknown || (burst.full && burst.events == 2 && !start_taken && !end_taken);
     return EmitHost(service ? InputKind::kService : InputKind::kEndpoints, burst, at);
   }
   // Every event of the burst is of this one service. Endpoints alone are never full, unless a line has said why.
   bool service_due = burst.full && (first || !accounts);
+  full_by_first_ = first;
   // The first endpoints of all have a line of their own (eds.go, edsCacheUpdate): until then it is the Service, of
   // several clusters maybe.
   const bool none_yet = burst.full && began_ && IsKubernetesHost(burst.name) && !had_endpoints_.contains(burst.name);
@@ -280,30 +284,64 @@ void IstiodLog::ExplainService(const Burst& burst) {
   }
 }
 
+// Its slice follows it, or goes with it.
+void IstiodLog::EmitServiceOf(size_t slice_of, WallNs from, std::string_view change) {
+  InferredInput service = evidence_.inputs[slice_of];  // a copy: it is added to those
+  service.kind = InputKind::kService;
+  service.change = change;
+  service.object_kind = ObjectKindOf(InputKind::kService, service.host);
+  service.earliest = from;
+  service.latest = service.at;
+  service.at = std::max(from, service.at - kMilli);
+  evidence_.inputs.push_back(std::move(service));
+  services_of_burst_.push_back(evidence_.inputs.size() - 1);
+}
+
+// A Service's first slice has no addresses, and a line tells of every one that has none. Where a log began with its
+// istiod, it has told of all hosts that were there, so that one that no line has named is a new Service's.
+void IstiodLog::ServicesOfUnknownHosts(const Burst& burst) {
+  if (!began_ || burst.more == 0) return;
+  std::set<std::string> done;
+  auto untold = burst.events - static_cast<int64_t>(empty_of_burst_.size());
+  for (const size_t at : empty_of_burst_) {
+    const std::string host = evidence_.inputs[at].host;
+    if (!IsKubernetesHost(host) || known_hosts_.contains(host) || !done.insert(host).second || untold-- <= 0) continue;
+    EmitServiceOf(at, burst.start, "added");
+  }
+}
+
 // Endpoints that are none never make a push full (eds.go, EDSCacheUpdate). Where a full push names no more services
 // than lines told to have none, and istiod knows as many services more or fewer than before, they came or went with
-// them.
+// them; as many fewer tells that of whatever push.
 void IstiodLog::ServicesOfEmptyEndpoints(const Claim& push) {
   if (empty_of_burst_.empty() || services_ < 0 || push.services < 0) return;
-  std::set<std::string> hosts;
+  std::set<std::string> hosts, fresh;
   for (const size_t at : empty_of_burst_) hosts.insert(evidence_.inputs[at].host);
-  const auto count = static_cast<int64_t>(hosts.size());
-  const bool added = push.services == services_ + count, removed = push.services == services_ - count;
-  if (push.more != count - 1 || !hosts.contains(push.config.substr(push.config.rfind('/') + 1))) return;
-  if (!added && !removed) return;
+  for (const size_t at : services_of_burst_) {
+    if (evidence_.inputs[at].change == "added") fresh.insert(evidence_.inputs[at].host);
+  }
+  const bool named = push.more + 1 == static_cast<int64_t>(hosts.size()) &&
+                     hosts.contains(push.config.substr(push.config.rfind('/') + 1));
+  std::erase_if(hosts, [&](const std::string& host) { return fresh.contains(host); });
+  const auto count = static_cast<int64_t>(hosts.size()), before = services_ + static_cast<int64_t>(fresh.size());
+  const bool added = named && push.services == before + count, removed = push.services == before - count;
+  const auto told = static_cast<int64_t>(empty_of_burst_.size() + fresh.size());
+  if (count == 0 || (!added && !removed) || push.events < told + count) return;
   std::set<std::pair<std::string, std::string>> done;  // host, cluster
   for (const size_t at : empty_of_burst_) {
     const InferredInput slice = evidence_.inputs[at];  // a copy: others are added
-    if (!done.emplace(slice.host, slice.cluster).second) continue;
-    InferredInput service = slice;
-    service.kind = InputKind::kService;
-    service.change = added ? "added" : "removed";
-    service.object_kind = ObjectKindOf(InputKind::kService, slice.host);
-    // Its slice follows it.
-    service.earliest = push.first_event;
-    service.latest = slice.at;
-    service.at = std::max(push.first_event, slice.at - kMilli);
-    evidence_.inputs.push_back(std::move(service));
+    if (!hosts.contains(slice.host) || !done.emplace(slice.host, slice.cluster).second) continue;
+    // An event of the burst that no line tells is that Service already.
+    const auto known = std::find_if(services_of_burst_.begin(), services_of_burst_.end(), [&](size_t i) {
+      const InferredInput& one = evidence_.inputs[i];
+      return one.host == slice.host && (one.cluster.empty() || one.cluster == slice.cluster);
+    });
+    if (known != services_of_burst_.end()) {
+      evidence_.inputs[*known].cluster = slice.cluster;
+      evidence_.inputs[*known].change = added ? "added" : "removed";
+      continue;
+    }
+    EmitServiceOf(at, push.first_event, added ? "added" : "removed");
   }
 }
 

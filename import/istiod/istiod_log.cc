@@ -75,6 +75,7 @@ void IstiodLog::NewRun(WallNs at, const Place& place) {
   syncing_.clear();
   retries_.clear();
   had_endpoints_.clear();
+  known_hosts_.clear();
   secret_.reset();
   networks_.clear();
   mesh_.clear();
@@ -403,7 +404,17 @@ void IstiodLog::Pushing(WallNs at, std::string_view rest, bool partly) {
     service.change = "added";
     service.object_kind = ObjectKindOf(InputKind::kService, service.host);
   }
+  // First endpoints make a push full by themselves (EDSCacheUpdate): with as many services as before, what else there
+  // was of that host are endpoints, too.
+  if (full_by_first_ && services_ >= 0 && claim.services == services_) {
+    for (const size_t service : services_of_burst_) {
+      InferredInput& slice = evidence_.inputs[service];
+      slice.kind = InputKind::kEndpoints;
+      slice.object_kind = ObjectKindOf(InputKind::kEndpoints, slice.host);
+    }
+  }
   ServicesOfEmptyEndpoints(claim);
+  full_by_first_ = false;
   first_of_burst_.reset();
   services_of_burst_.clear();
   empty_of_burst_.clear();

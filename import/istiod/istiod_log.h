@@ -75,6 +75,8 @@ class IstiodLog {
   void ExplainConfig(const Burst& burst);
   void EmitFact(const Fact& fact);
   void EmitHost(InputKind kind, const Burst& burst, WallNs at);
+  void EmitServiceOf(size_t slice_of, WallNs from, std::string_view change);
+  void ServicesOfUnknownHosts(const Burst& burst);
   void ServicesOfEmptyEndpoints(const Claim& push);
   // Of which object a host's service or endpoints are, most likely.
   static std::string ObjectKindOf(InputKind kind, const std::string& host);
@@ -117,8 +119,10 @@ class IstiodLog {
   static constexpr std::array<std::string_view, 6> kTypes = {"CDS", "EDS", "LDS", "RDS", "NDS", "ECDS"};
   std::array<int64_t, 6> sent_{};
   std::optional<size_t> first_of_burst_;   // of evidence_.inputs: endpoints that may be a Service's, added with them
+  bool full_by_first_ = false;             // a burst of one host whose first endpoints a line tells
   std::vector<size_t> services_of_burst_;  // of evidence_.inputs
-  std::vector<size_t> empty_of_burst_;     // of evidence_.inputs: all that a burst tells, endpoints that are none
+  std::vector<size_t> empty_of_burst_;     // of evidence_.inputs: endpoints that are none
+  std::set<std::string> known_hosts_;      // that a burst before this one named
   int64_t services_ = -1;
   absl::flat_hash_set<std::string> nodes_;  // that something was sent to
   // Hashes of records, the last ones and those before: collectors deliver at least once.

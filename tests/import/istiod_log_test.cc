@@ -153,6 +153,59 @@ TEST(IstiodLog, FirstEndpointsThatComeWithTheirServiceAreTheService) {
   EXPECT_EQ(found.inputs[2].change, "first");
 }
 
+// A burst of `events` whose first is at .080 of that second, and of which its line names `what`; then as many services.
+std::string BurstOf(const std::string& second, int events, const std::string& what, int services) {
+  return second + ".200000 info\tads\tPush debounce stable[2] " + std::to_string(events) + " for config " + what +
+         ": 100ms since last change, 120ms since last push, full=true\n" + second +
+         ".200400 info\tads\tXDS: Pushing:v Services:" + std::to_string(services) + " ConnectedEndpoints:0 Version:v\n";
+}
+std::string None(const std::string& at, const std::string& name) {
+  return at + " info\tads\tIncremental push, service " + name +
+         ".shop.svc.cluster.local at shard Kubernetes/west has no endpoints\n";
+}
+
+TEST(IstiodLog, AServiceAndItsEmptySliceAreOneOfEach) {
+  const std::string web = "ServiceEntry/shop/web.shop.svc.cluster.local";
+  const Evidence found = Read(BurstOf("01", 1, "DestinationRule/shop/x", 4) + None("02.099000", "web") +
+                              BurstOf("02", 2, web, 5) + None("03.081000", "web") + BurstOf("03", 2, web, 4));
+  ASSERT_THAT(Kinds(found), ElementsAre("config", "endpoints", "service", "endpoints", "service"));
+  EXPECT_EQ(found.inputs[2].change, "added");
+  EXPECT_EQ(found.inputs[2].cluster, "west");
+  EXPECT_NEAR(SecondsOf(found.inputs[2].at), 2.080, 1e-6);
+  EXPECT_EQ(found.inputs[4].change, "removed");
+}
+
+TEST(IstiodLog, MoreEndpointsSoonAfterTheFirstOfAllAreNoService) {
+  const std::string web = "ServiceEntry/shop/web.shop.svc.cluster.local";
+  const std::string first = ".080000 info\tads\tFull push, new service shop/web.shop.svc.cluster.local\n";
+  const Evidence found = Read(BurstOf("01", 1, "DestinationRule/shop/x", 4) + "02" + first + BurstOf("02", 2, web, 4) +
+                              "03" + first + BurstOf("03", 2, web, 5));
+  ASSERT_THAT(Kinds(found), ElementsAre("config", "endpoints", "endpoints", "endpoints", "service"));
+  EXPECT_EQ(found.inputs[1].change, "first");
+  EXPECT_EQ(found.inputs[2].object_kind, "EndpointSlice");
+}
+
+// Among other changes its slice's line is all that tells of it.
+TEST(IstiodLog, AnEmptySliceOfAHostThatNoLineHasNamedIsOfANewService) {
+  const std::string begins =
+      "00.000000 info\tinitializing mesh configuration\n"
+      "00.500000 info\tads\tAll caches have been synced up in 1s, marking server ready\n";
+  const std::string among = "DestinationRule/shop/x and 2 more configs";
+  const Evidence found =
+      Read(begins + None("01.099000", "web") + BurstOf("01", 4, among, 5) + None("02.099000", "web") +
+           BurstOf("02", 4, among, 5) + None("03.099000", "web") + BurstOf("03", 4, among, 4));
+  ASSERT_THAT(Kinds(found),
+              ElementsAre("endpoints", "service", "config", "endpoints", "config", "endpoints", "config", "service"));
+  std::vector<std::string> changes;
+  for (const InferredInput& input : found.inputs) {
+    if (input.kind == InputKind::kService) changes.push_back(input.change);
+  }
+  EXPECT_THAT(changes, ElementsAre("added", "removed")) << "the second time it was scaled to none";
+  // A burst of as many events as lines told has no more in it.
+  EXPECT_THAT(Kinds(Read(begins + None("01.099000", "web") + BurstOf("01", 1, among, 5))),
+              ElementsAre("endpoints", "config"));
+}
+
 constexpr std::string_view kAdding =
     "01.000000 info\tprocessing secret event for secret istio-system/remote-west\n"
     "01.000100 info\tAdding cluster\tcluster=west secret=istio-system/remote-west\n"

@@ -399,6 +399,20 @@ TEST_F(LogQuestions, FailedRequestsAreGroupedByTheInputBehindThem) {
   for (const json& group : why["groups"]) EXPECT_EQ(group["input"]["kind"], "delete") << group.dump();
 }
 
+TEST_F(LogQuestions, WhoBoundsTheInputsThatAreLeftOutIsToldOfHowMany) {
+  const json all = Json(fmt::format("why {} --failed --json", log_));
+  EXPECT_EQ(all["inputs"], 3) << "scaled, deleted, labelled";
+  EXPECT_EQ(all["inputsTried"], 3);
+  const json one = Json(fmt::format("why {} --failed --tries 1 --json", log_));
+  EXPECT_EQ(one["inputs"], 3);
+  EXPECT_EQ(one["inputsTried"], 1);
+  EXPECT_GE(one["worlds"], 5) << "as it was, without it, and as it was with other chance three times";
+  EXPECT_LE(one["worlds"], 8) << "without it three times more if a failure is missing then";
+  EXPECT_GT(all["worlds"], one["worlds"]);
+  EXPECT_THAT(Call(fmt::format("why {} --failed --tries 1", log_)).output, HasSubstr("1 of 3 inputs were left out"));
+  ExpectRefused(Call(fmt::format("why {} --failed --request 1 --tries 1", log_)), {"--tries", "why LOG --failed"});
+}
+
 TEST_F(LogQuestions, WhatCheckFindsOfACauseIsToldWithItsRemedy) {
   const json why = Json(fmt::format("why {} --failed --json", log_));
   ASSERT_FALSE(why["groups"].empty());
