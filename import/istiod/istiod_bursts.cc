@@ -16,6 +16,10 @@ constexpr WallNs kEarly = 20 * kMilli, kLate = 2 * kMilli;
 constexpr WallNs kSyncsWithin = 30'000 * kMilli;
 // Two writes to an API server lie further apart than this, as does what follows from them.
 constexpr WallNs kByOneCause = kMilli / 5;
+// The debouncer's default (pilot/pkg/features/tuning.go, PILOT_DEBOUNCE_AFTER).
+constexpr WallNs kQuiet = 100 * kMilli;
+// All of a cluster's slices, in memory.
+constexpr WallNs kReadsSlices = 5 * kMilli;
 
 bool Near(WallNs a, WallNs b) { return std::abs(a - b) <= 2 * kMilli; }
 
@@ -149,6 +153,8 @@ void IstiodLog::Explain(Burst& burst) {
     burst.reload = burst.reload || fact.kind == MessageKind::kGatewaysReload;
   }
   burst.resync = networks || any_syncing;
+  const WallNs relabelled = burst.resync ? kNoTime : Relabelled(burst);
+  if (relabelled != kNoTime) burst.reload = false;
   if (burst.initial) {
     // What is there from the start.
     for (const Fact& fact : burst.facts) {
@@ -159,11 +165,13 @@ void IstiodLog::Explain(Burst& burst) {
   }
   if (!burst.initial) {
     if (burst.reload && !burst.resync) ExplainGateways(burst);
-    const bool label = LooksLikeNetworkLabel(burst);
+    const bool label = relabelled == kNoTime && LooksLikeNetworkLabel(burst);
+    if (relabelled != kNoTime) Emit(InputKind::kNetwork, relabelled, burst.place).object_kind = "Namespace";
     for (const Fact& fact : burst.facts) {
       const bool eds = fact.kind == MessageKind::kNoEndpoints || fact.kind == MessageKind::kNewService ||
                        fact.kind == MessageKind::kNewAccounts;
       if (!eds || label || networks) continue;
+      if (relabelled != kNoTime && fact.at <= relabelled && fact.at + kReadsSlices > relabelled) continue;
       // Which cluster's endpoints are a service's first ones, the line does not say.
       if (fact.cluster.empty() ? any_syncing : syncing(fact.cluster)) continue;
       EmitFact(fact);
@@ -176,7 +184,7 @@ void IstiodLog::Explain(Burst& burst) {
     if (burst.kind == "ServiceEntry") {
       if (label && !burst.resync) {
         Emit(InputKind::kNetwork, burst.start, burst.place).object_kind = "Namespace";
-      } else if (!burst.resync) {
+      } else if (!burst.resync && relabelled == kNoTime && !IsGateway(burst)) {
         ExplainService(burst);
       }
     } else if (!burst.kind.empty()) {
@@ -197,6 +205,28 @@ void IstiodLog::Explain(Burst& burst) {
 bool IstiodLog::LooksLikeNetworkLabel(const Burst& burst) const {
   return burst.kind == "ServiceEntry" && !burst.reload && burst.events >= 3 && burst.more >= 2 &&
          burst.end - burst.start <= kByOneCause * (burst.events - 1);
+}
+
+// When a network's label changed, or no time: 1.30 reads all slices again and then looks at gateways
+// (kube/controller/network.go, onNetworkChange). Where a push of networks names configuration, too (since 1.20:
+// PushRequest.Merge), a Service that is a gateway is one event of its own and two of networks; less than that is none.
+WallNs IstiodLog::Relabelled(const Burst& burst) {
+  if (burst.kind.empty()) return kNoTime;
+  WallNs at = kNoTime;
+  bool changed = false;
+  for (const Fact& fact : burst.facts) {
+    if (fact.kind == MessageKind::kGatewaysReload) at = fact.at;
+    changed = changed || fact.kind == MessageKind::kGatewaysChanged;
+  }
+  return changed && burst.events != burst.more + 2 ? kNoTime : at;
+}
+
+// Since 1.20 a push that networks ask for, too, names configuration (PushRequest.Merge): that of the Service which is a
+// gateway, once for itself and twice for networks.
+bool IstiodLog::IsGateway(const Burst& burst) {
+  if (!burst.reload || burst.kind != "ServiceEntry") return false;
+  if (burst.more == 0 && burst.events == 3) gateway_hosts_.insert(burst.name);
+  return gateway_hosts_.contains(burst.name);
 }
 
 void IstiodLog::ExplainGateways(const Burst& burst) {
@@ -256,6 +286,17 @@ void IstiodLog::ExplainService(const Burst& burst) {
     first = first || fact.kind == MessageKind::kNewService;
     accounts = accounts || fact.kind == MessageKind::kNewAccounts;
   }
+  // A ServiceEntry is a service and its endpoints at once, by several events since istiod keeps them in collections
+  // (1.30: serviceentry/controller.go).
+  if (first && burst.more == 0 && burst.events > 1 && !IsKubernetesHost(burst.name) && Near(burst.start, burst.end)) {
+    InferredInput& entry = *std::find_if(evidence_.inputs.rbegin(), evidence_.inputs.rend(), [&](const auto& input) {
+      return input.kind == InputKind::kEndpoints && input.host == burst.name;
+    });
+    entry.kind = InputKind::kService;
+    entry.change = "added";
+    entry.object_kind = ObjectKindOf(InputKind::kService, entry.host);
+    return;
+  }
   if (burst.more > 0) {
     if (told > 0) return;
     // One object can stand behind several services: a WorkloadEntry, a pod. A line has told of it already.
@@ -273,14 +314,14 @@ void IstiodLog::ExplainService(const Burst& burst) {
   // several clusters maybe.
   const bool none_yet = burst.full && began_ && IsKubernetesHost(burst.name) && !had_endpoints_.contains(burst.name);
   if (burst.full && burst.events == told) service_due = false;
-  for (int64_t i = told; i < burst.events; ++i) {
-    WallNs at = burst.end;
-    if (!start_taken && (i == told || burst.events - told == 1)) {
-      at = burst.start;
-      start_taken = true;
-    }
-    EmitHost(service_due || none_yet ? InputKind::kService : InputKind::kEndpoints, burst, at);
-    service_due = false;
+  // Nobody waits longer than the debouncer does, so what no line dates lies between its ends: the best guess is evenly.
+  const int64_t untold = burst.events - told;
+  const WallNs span = burst.end - burst.start;
+  const int64_t service_at = span > kQuiet && untold > 2 ? untold / 2 : 0;
+  for (int64_t i = 0; i < untold; ++i) {
+    const int64_t of = start_taken ? untold : std::max<int64_t>(untold - 1, 1), nth = start_taken ? i + 1 : i;
+    const bool service = none_yet || (service_due && i == service_at);
+    EmitHost(service ? InputKind::kService : InputKind::kEndpoints, burst, burst.start + span / of * nth);
   }
 }
 

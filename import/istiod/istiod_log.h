@@ -71,6 +71,8 @@ class IstiodLog {
   void Debounced(WallNs at, std::string_view rest, const Place& place);
   void Explain(Burst& burst);
   void ExplainGateways(const Burst& burst);
+  bool IsGateway(const Burst& burst);
+  static WallNs Relabelled(const Burst& burst);
   void ExplainService(const Burst& burst);
   void ExplainConfig(const Burst& burst);
   void EmitFact(const Fact& fact);
@@ -123,6 +125,7 @@ class IstiodLog {
   std::vector<size_t> services_of_burst_;  // of evidence_.inputs
   std::vector<size_t> empty_of_burst_;     // of evidence_.inputs: endpoints that are none
   std::set<std::string> known_hosts_;      // that a burst before this one named
+  std::set<std::string> gateway_hosts_;
   int64_t services_ = -1;
   absl::flat_hash_set<std::string> nodes_;  // that something was sent to
   // Hashes of records, the last ones and those before: collectors deliver at least once.

@@ -53,10 +53,11 @@ void IstiodLog::Retrying(WallNs at, std::string_view rest) {
 void IstiodLog::ClusterEffect(const LogRecord& record, MessageKind kind, std::string_view rest) {
   std::string cluster(record.Label("cluster"));
   std::string key(record.Label("secret"));
+  if (key.empty()) key = record.Label("config");  // 1.30
   std::string effect;
   switch (kind) {
     case MessageKind::kClusterAction:
-      effect = record.message.starts_with("Adding") ? "added" : "updated";
+      effect = record.message.starts_with("Add") ? "added" : "updated";
       break;
     case MessageKind::kClusterFailed:
       effect = "failed";

@@ -28,6 +28,12 @@ constexpr Row kRows[] = {
     {"Full push, service accounts changed, ", MessageKind::kNewAccounts},
     // pkg/kube/multicluster/secretcontroller.go
     {"processing secret event for secret ", MessageKind::kSecretEvent},
+    // 1.30: of Secrets and of files alike.
+    {"processing remote config event for ", MessageKind::kSecretEvent},
+    {"Add cluster: ", MessageKind::kClusterFailed},
+    {"Update cluster: ", MessageKind::kClusterFailed},
+    {"Add cluster", MessageKind::kClusterAction},
+    {"Update cluster", MessageKind::kClusterAction},
     {"Adding cluster: ", MessageKind::kClusterFailed},
     {"Updating cluster: ", MessageKind::kClusterFailed},
     {"Adding cluster", MessageKind::kClusterAction},

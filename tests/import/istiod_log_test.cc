@@ -335,6 +335,57 @@ TEST(IstiodLog, PushesOfLaterReleasesAreRead) {
   EXPECT_EQ(found.claims[1].connected, 3);
 }
 
+// istiod 1.30: pkg/kube/multicluster/secretcontroller.go
+TEST(IstiodLog, RemoteSecretsOfLaterReleasesAreRead) {
+  const std::string key = "istio-system/remote-west";
+  const Evidence found = Read(
+      "01.000000 info\tprocessing remote config event for " + key +
+      "\n01.000100 info\tAdd cluster\tcluster=west config=" + key + "\n01.000200 info\tNumber of remote clusters: 1\n" +
+      "01.090100 info\tmodel\tFull push, new service shop/web.shop.svc.cluster.local\n"
+      "01.090300 info\tmodel\treloading network gateways\n" +
+      BurstOf("01", 4, "ServiceEntry/shop/web.shop.svc.cluster.local and 2 more configs", 3) +
+      "05.000000 info\tprocessing remote config event for " + key +
+      "\n05.000100 info\tUpdate cluster\tcluster=west config=" + key +
+      "\n05.000200 error\tUpdate cluster: create remote cluster failed: no kubeconfig\tcluster=west config=" + key +
+      "\n" + "09.000000 info\tprocessing remote config event for " + key +
+      "\n09.000100 info\tDeleting cluster_id=west configured by secret=" + key + "\n");
+  ASSERT_THAT(Kinds(found), ElementsAre("remoteSecret", "remoteSecret", "remoteSecret"));
+  EXPECT_THAT(found.inputs[0].clusters, ElementsAre(Pair("west", "added")));
+  EXPECT_THAT(found.inputs[1].clusters, ElementsAre(Pair("west", "failed")));
+  EXPECT_THAT(found.inputs[2].clusters, ElementsAre(Pair("west", "removed")));
+}
+
+// Their pushes for networks name the configuration that came with them.
+TEST(IstiodLog, GatewaysOfLaterReleasesAreOneServiceAndTheirLabelIsOneNetwork) {
+  const std::string reload = ".080000 info\tmodel\treloading network gateways\n";
+  const std::string changed = ".080050 info\tmodel\tgateways changed, triggering push\n";
+  const std::string gateway = "ServiceEntry/istio-system/eastwest.istio-system.svc.cluster.local";
+  const std::string all = "ServiceEntry/default/kubernetes.default.svc.cluster.local and 1 more configs";
+  EXPECT_THAT(Kinds(Read("01" + reload + "01" + changed + BurstOf("01", 3, gateway, 4))), ElementsAre("gateway"));
+  // All slices are read again, those without addresses with a line; then gateways are looked at.
+  EXPECT_THAT(Kinds(Read(None("01.079900", "web") + "01" + reload + BurstOf("01", 2, all, 4))), ElementsAre("network"));
+  EXPECT_THAT(Kinds(Read("01" + reload + "01" + changed + BurstOf("01", 3, all, 4))), ElementsAre("network"));
+  EXPECT_THAT(Kinds(Read("01" + reload + BurstOf("01", 4, "DestinationRule/shop/x and 3 more configs", 4))),
+              ElementsAre("network", "config"));
+}
+
+TEST(IstiodLog, AServiceEntryOfLaterReleasesIsOneThoughItIsThreeEvents) {
+  const Evidence found = Read(
+      "01.099000 info\tmodel\tFull push, new service shop/ext.example.com\n"
+      "01.200000 info\tads\tPush debounce stable[2] 3 for config ServiceEntry/shop/ext.example.com: 100ms since last "
+      "change, 101ms since last push, full=true\n");
+  ASSERT_THAT(Kinds(found), ElementsAre("service"));
+  EXPECT_EQ(found.inputs[0].object_kind, "ServiceEntry");
+}
+
+TEST(IstiodLog, EventsThatNoLineDatesLieEvenlyInTheirBurst) {
+  const Evidence found = Read(
+      "01.500000 info\tads\tPush debounce stable[2] 5 for config ServiceEntry/shop/web.shop.svc.cluster.local: 100ms "
+      "since last change, 300ms since last push, full=false\n");
+  ASSERT_THAT(found.inputs, SizeIs(5));
+  for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(SecondsOf(found.inputs[i].at), 1.2 + 0.05 * static_cast<double>(i), 1e-6);
+}
+
 // What istiod keys pushes by for ztunnels are addresses and names of its own, which nobody writes.
 // istiod 1.9: pilot/pkg/xds/discovery.go and eds.go name neither what a push is for nor the shard.
 TEST(IstiodLog, PushesOfEarlierReleasesAreReadAsFarAsTheyTell) {
