@@ -130,8 +130,15 @@ std::vector<IstiodLog::Fact> IstiodLog::TakeFacts(WallNs until) {
 void IstiodLog::Explain(Burst& burst) {
   services_of_burst_.clear();
   empty_of_burst_.clear();
-  first_of_burst_.reset();
-  full_by_first_ = false;
+  firsts_of_burst_.clear();
+  full_by_first_ = twice_ = false;
+  // 1.30 names a headless Service's endpoints by a key of their own, beside the Service's (endpointslice.go).
+  if (burst.kind == "DNSName" && IsKubernetesHost(burst.name)) {
+    burst.kind = "ServiceEntry";
+    headless_.insert(burst.name);
+    dns_names_ = true;
+  }
+  if (burst.kind == "ServiceEntry" && dns_names_ && burst.more > 0 && headless_.contains(burst.name)) --burst.more;
   // A cluster that was synced long before has told all of what it had; so has one of which no line says whether it was,
   // when the time is over after which istiod would have complained.
   for (auto it = syncing_.begin(); it != syncing_.end();) {
@@ -167,6 +174,7 @@ void IstiodLog::Explain(Burst& burst) {
     if (burst.reload && !burst.resync) ExplainGateways(burst);
     const bool label = relabelled == kNoTime && LooksLikeNetworkLabel(burst);
     if (relabelled != kNoTime) Emit(InputKind::kNetwork, relabelled, burst.place).object_kind = "Namespace";
+    int64_t told = 0;
     for (const Fact& fact : burst.facts) {
       const bool eds = fact.kind == MessageKind::kNoEndpoints || fact.kind == MessageKind::kNewService ||
                        fact.kind == MessageKind::kNewAccounts;
@@ -175,11 +183,12 @@ void IstiodLog::Explain(Burst& burst) {
       // Which cluster's endpoints are a service's first ones, the line does not say.
       if (fact.cluster.empty() ? any_syncing : syncing(fact.cluster)) continue;
       EmitFact(fact);
-      const bool alone = burst.full && burst.events == 1 && fact.host == burst.name;
-      if (alone && fact.kind == MessageKind::kNewService) first_of_burst_ = evidence_.inputs.size() - 1;
+      if (burst.full && fact.kind == MessageKind::kNewService) firsts_of_burst_.push_back(evidence_.inputs.size() - 1);
+      ++told;
       if (fact.kind == MessageKind::kNoEndpoints) empty_of_burst_.push_back(evidence_.inputs.size() - 1);
     }
     if (!burst.full || burst.resync) empty_of_burst_.clear();
+    untold_of_burst_ = burst.events - told;
     ServicesOfUnknownHosts(burst);
     if (burst.kind == "ServiceEntry") {
       if (label && !burst.resync) {
@@ -201,9 +210,13 @@ void IstiodLog::Explain(Burst& burst) {
 }
 
 // A system namespace's label moves all of its cluster's endpoints to another network, at once and in memory: istiod's
-// onNetworkChange goes through them in a loop.
+// onNetworkChange goes through them in a loop, once for each service. That is full only if a line says why.
 bool IstiodLog::LooksLikeNetworkLabel(const Burst& burst) const {
+  const bool says_why = std::any_of(burst.facts.begin(), burst.facts.end(), [](const Fact& fact) {
+    return fact.kind == MessageKind::kNewAccounts || fact.kind == MessageKind::kNewService;
+  });
   return burst.kind == "ServiceEntry" && !burst.reload && burst.events >= 3 && burst.more >= 2 &&
+         (burst.full ? says_why : burst.events == burst.more + 1) &&
          burst.end - burst.start <= kByOneCause * (burst.events - 1);
 }
 
@@ -218,7 +231,10 @@ WallNs IstiodLog::Relabelled(const Burst& burst) {
     if (fact.kind == MessageKind::kGatewaysReload) at = fact.at;
     changed = changed || fact.kind == MessageKind::kGatewaysChanged;
   }
-  return changed && burst.events != burst.more + 2 ? kNoTime : at;
+  const auto empty = std::count_if(burst.facts.begin(), burst.facts.end(), [&](const Fact& fact) {
+    return fact.kind == MessageKind::kNoEndpoints && fact.at <= at && fact.at + kReadsSlices > at;
+  });
+  return changed && empty < 2 && burst.events != burst.more + 2 ? kNoTime : at;
 }
 
 // Since 1.20 a push that networks ask for, too, names configuration (PushRequest.Merge): that of the Service which is a
@@ -274,12 +290,14 @@ void IstiodLog::EmitHost(InputKind kind, const Burst& burst, WallNs at) {
 
 void IstiodLog::ExplainService(const Burst& burst) {
   int64_t told = 0;
+  WallNs last = burst.start;
   bool first = false, accounts = false, start_taken = false, end_taken = false;
   for (const Fact& fact : burst.facts) {
     if (fact.host.empty()) continue;
     start_taken = start_taken || Near(fact.at, burst.start);
     end_taken = end_taken || Near(fact.at, burst.end);
     if (fact.host != burst.name) continue;
+    last = std::max(last, fact.at);
     // With a ServiceEntry comes what it names, as no event of its own (serviceentry/controller.go, EDSCacheUpdate).
     const bool of_entry = burst.full && fact.kind == MessageKind::kNoEndpoints && !IsKubernetesHost(fact.host);
     told += of_entry ? 0 : 1;
@@ -288,13 +306,15 @@ void IstiodLog::ExplainService(const Burst& burst) {
   }
   // A ServiceEntry is a service and its endpoints at once, by several events since istiod keeps them in collections
   // (1.30: serviceentry/controller.go).
-  if (first && burst.more == 0 && burst.events > 1 && !IsKubernetesHost(burst.name) && Near(burst.start, burst.end)) {
+  if (first && burst.more == 0 && burst.events > 1 && !IsKubernetesHost(burst.name) &&
+      burst.end - burst.start <= kEarly) {
     InferredInput& entry = *std::find_if(evidence_.inputs.rbegin(), evidence_.inputs.rend(), [&](const auto& input) {
       return input.kind == InputKind::kEndpoints && input.host == burst.name;
     });
     entry.kind = InputKind::kService;
     entry.change = "added";
     entry.object_kind = ObjectKindOf(InputKind::kService, entry.host);
+    firsts_of_burst_.clear();
     return;
   }
   if (burst.more > 0) {
@@ -307,15 +327,27 @@ void IstiodLog::ExplainService(const Burst& burst) {
     const bool service = unknown || (burst.full && burst.events == 2 && !start_taken && !end_taken);
     return EmitHost(service ? InputKind::kService : InputKind::kEndpoints, burst, at);
   }
-  // Every event of the burst is of this one service. Endpoints alone are never full, unless a line has said why.
+  // Every event of the burst is of this one service. A headless one's endpoints are two events, of which one is full
+  // (endpointcontroller.go, HeadlessEndpointUpdate); other endpoints alone are never full, unless a line has said why.
+  const bool kubernetes = burst.full && IsKubernetesHost(burst.name);
+  if (kubernetes && burst.events == 3 && told == 1 && !start_taken && last + kMilli >= burst.end) {
+    headless_.insert(burst.name);
+  }
+  const bool headless = kubernetes && headless_.contains(burst.name);
+  twice_ = kubernetes && told == 1 && burst.events == 2 && burst.end - burst.start <= kMilli;
   bool service_due = burst.full && (first || !accounts);
+  int64_t events = burst.events;
+  if (headless) {
+    service_due = events % 2 == 1;
+    events = std::max(told, events / 2) + (service_due ? 1 : 0);
+  }
   full_by_first_ = first;
   // The first endpoints of all have a line of their own (eds.go, edsCacheUpdate): until then it is the Service, of
   // several clusters maybe.
   const bool none_yet = burst.full && began_ && IsKubernetesHost(burst.name) && !had_endpoints_.contains(burst.name);
   if (burst.full && burst.events == told) service_due = false;
   // Nobody waits longer than the debouncer does, so what no line dates lies between its ends: the best guess is evenly.
-  const int64_t untold = burst.events - told;
+  const int64_t untold = events - told;
   const WallNs span = burst.end - burst.start;
   const int64_t service_at = span > kQuiet && untold > 2 ? untold / 2 : 0;
   for (int64_t i = 0; i < untold; ++i) {
@@ -349,6 +381,34 @@ void IstiodLog::ServicesOfUnknownHosts(const Burst& burst) {
     if (!IsKubernetesHost(host) || known_hosts_.contains(host) || !done.insert(host).second || untold-- <= 0) continue;
     EmitServiceOf(at, burst.start, "added");
   }
+}
+
+// istiod tells of a service's first endpoints also where they came with the service itself (EDSCacheUpdate), as the one
+// event that they are then; else it came before them.
+void IstiodLog::ServicesOfFirstEndpoints(const Claim& push) {
+  if (firsts_of_burst_.empty() || !services_of_burst_.empty() || services_ < 0) return;
+  const int64_t more = push.services - services_;
+  const auto count = static_cast<int64_t>(firsts_of_burst_.size());
+  if (more < 1 || (count > 1 && more != count)) return;
+  for (const size_t at : firsts_of_burst_) {
+    if (untold_of_burst_ > 0 && IsKubernetesHost(evidence_.inputs[at].host)) {
+      EmitServiceOf(at, push.first_event, "added");
+      continue;
+    }
+    InferredInput& service = evidence_.inputs[at];
+    service.kind = InputKind::kService;
+    service.change = "added";
+    service.object_kind = ObjectKindOf(InputKind::kService, service.host);
+  }
+}
+
+// Two full events of one service at once, and as many services as before: one change of a headless one's endpoints.
+void IstiodLog::EndpointsOfHeadless(const Claim& push) {
+  if (!twice_ || services_of_burst_.size() != 1 || services_ < 0 || push.services != services_) return;
+  const size_t at = services_of_burst_.front();
+  headless_.insert(evidence_.inputs[at].host);
+  evidence_.inputs.erase(evidence_.inputs.begin() + static_cast<std::ptrdiff_t>(at));
+  if (secret_ && *secret_ > at) --*secret_;
 }
 
 // Endpoints that are none never make a push full (eds.go, EDSCacheUpdate). Where a full push names no more services

@@ -397,16 +397,9 @@ void IstiodLog::Pushing(WallNs at, std::string_view rest, bool partly) {
     InferredInput& service = evidence_.inputs[services_of_burst_.front()];
     service.change = claim.services > services_ ? "added" : claim.services < services_ ? "removed" : "changed";
   }
-  // istiod tells of a service's first endpoints also where they came with the service itself (EDSCacheUpdate).
-  if (first_of_burst_ && services_ >= 0 && claim.services > services_) {
-    InferredInput& service = evidence_.inputs[*first_of_burst_];
-    service.kind = InputKind::kService;
-    service.change = "added";
-    service.object_kind = ObjectKindOf(InputKind::kService, service.host);
-  }
   // First endpoints make a push full by themselves (EDSCacheUpdate): with as many services as before, what else there
   // was of that host are endpoints, too.
-  if (full_by_first_ && services_ >= 0 && claim.services == services_) {
+  if (full_by_first_ && !twice_ && services_ >= 0 && claim.services == services_) {
     for (const size_t service : services_of_burst_) {
       InferredInput& slice = evidence_.inputs[service];
       slice.kind = InputKind::kEndpoints;
@@ -414,8 +407,10 @@ void IstiodLog::Pushing(WallNs at, std::string_view rest, bool partly) {
     }
   }
   ServicesOfEmptyEndpoints(claim);
-  full_by_first_ = false;
-  first_of_burst_.reset();
+  ServicesOfFirstEndpoints(claim);
+  EndpointsOfHeadless(claim);
+  full_by_first_ = twice_ = false;
+  firsts_of_burst_.clear();
   services_of_burst_.clear();
   empty_of_burst_.clear();
   services_ = claim.services;

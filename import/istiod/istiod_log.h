@@ -80,6 +80,8 @@ class IstiodLog {
   void EmitServiceOf(size_t slice_of, WallNs from, std::string_view change);
   void ServicesOfUnknownHosts(const Burst& burst);
   void ServicesOfEmptyEndpoints(const Claim& push);
+  void ServicesOfFirstEndpoints(const Claim& push);
+  void EndpointsOfHeadless(const Claim& push);
   // Of which object a host's service or endpoints are, most likely.
   static std::string ObjectKindOf(InputKind kind, const std::string& host);
   bool LooksLikeNetworkLabel(const Burst& burst) const;
@@ -120,12 +122,15 @@ class IstiodLog {
   std::optional<size_t> push_;  // of evidence_.claims
   static constexpr std::array<std::string_view, 6> kTypes = {"CDS", "EDS", "LDS", "RDS", "NDS", "ECDS"};
   std::array<int64_t, 6> sent_{};
-  std::optional<size_t> first_of_burst_;   // of evidence_.inputs: endpoints that may be a Service's, added with them
+  std::vector<size_t> firsts_of_burst_;    // of evidence_.inputs: endpoints that may have come with their Service
+  int64_t untold_of_burst_ = 0;            // events that no line of their own tells of
+  bool twice_ = false;                     // a burst of two full events at once, of one host
   bool full_by_first_ = false;             // a burst of one host whose first endpoints a line tells
   std::vector<size_t> services_of_burst_;  // of evidence_.inputs
   std::vector<size_t> empty_of_burst_;     // of evidence_.inputs: endpoints that are none
   std::set<std::string> known_hosts_;      // that a burst before this one named
-  std::set<std::string> gateway_hosts_;
+  std::set<std::string> gateway_hosts_, headless_;
+  bool dns_names_ = false;  // headless Services have keys of two kinds
   int64_t services_ = -1;
   absl::flat_hash_set<std::string> nodes_;  // that something was sent to
   // Hashes of records, the last ones and those before: collectors deliver at least once.

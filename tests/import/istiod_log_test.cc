@@ -185,6 +185,35 @@ TEST(IstiodLog, MoreEndpointsSoonAfterTheFirstOfAllAreNoService) {
   EXPECT_EQ(found.inputs[2].object_kind, "EndpointSlice");
 }
 
+// istiod: endpointcontroller.go pushes a headless Service's endpoints twice, the second time in full.
+TEST(IstiodLog, EndpointsOfAHeadlessServiceAreOneInputThoughTheyAreTwoEvents) {
+  const std::string web = "ServiceEntry/shop/web.shop.svc.cluster.local";
+  const auto twice = [&](const std::string& second, int services) {
+    return second + ".200000 info\tads\tPush debounce stable[2] 2 for config " + web +
+           ": 100ms since last change, 100.4ms since last push, full=true\n" + second +
+           ".200400 info\tads\tXDS: Pushing:v Services:" + std::to_string(services) +
+           " ConnectedEndpoints:0 Version:v\n";
+  };
+  const Evidence found =
+      Read(BurstOf("01", 1, "DestinationRule/shop/x", 4) + None("02.099600", "web") + twice("02", 4) + twice("03", 4));
+  EXPECT_THAT(Kinds(found), ElementsAre("config", "endpoints", "endpoints"));
+  // With one service fewer it went with its slice.
+  EXPECT_THAT(Kinds(Read(BurstOf("01", 1, "DestinationRule/shop/x", 4) + None("02.099600", "web") + twice("02", 3))),
+              ElementsAre("config", "endpoints", "service"));
+  // Of another, as many events at once as an overloaded istiod takes from its queues.
+  EXPECT_THAT(Kinds(Read(BurstOf("01", 1, "DestinationRule/shop/x", 4) + twice("02", 4))),
+              ElementsAre("config", "service", "endpoints"));
+}
+
+TEST(IstiodLog, AServiceOfPodsThatAreThereComesBeforeItsFirstEndpoints) {
+  const Evidence found = Read(BurstOf("01", 1, "DestinationRule/shop/x", 4) +
+                              "02.099000 info\tads\tFull push, new service shop/web.shop.svc.cluster.local\n" +
+                              BurstOf("02", 4, "DestinationRule/shop/x and 1 more configs", 5));
+  ASSERT_THAT(Kinds(found), ElementsAre("config", "endpoints", "config", "service"));
+  EXPECT_EQ(found.inputs[3].change, "added");
+  EXPECT_LT(found.inputs[3].at, found.inputs[1].at);
+}
+
 // Among other changes its slice's line is all that tells of it.
 TEST(IstiodLog, AnEmptySliceOfAHostThatNoLineHasNamedIsOfANewService) {
   const std::string begins =
@@ -367,6 +396,25 @@ TEST(IstiodLog, GatewaysOfLaterReleasesAreOneServiceAndTheirLabelIsOneNetwork) {
   EXPECT_THAT(Kinds(Read("01" + reload + "01" + changed + BurstOf("01", 3, all, 4))), ElementsAre("network"));
   EXPECT_THAT(Kinds(Read("01" + reload + BurstOf("01", 4, "DestinationRule/shop/x and 3 more configs", 4))),
               ElementsAre("network", "config"));
+  // Two slices without addresses are read again with all others, whatever else comes.
+  EXPECT_THAT(Kinds(Read(None("01.079900", "web") + None("01.079950", "api") + "01" + reload + "01" + changed +
+                         BurstOf("01", 9, "ServiceEntry/shop/x.shop.svc.cluster.local and 6 more configs", 4))),
+              ElementsAre("network"));
+}
+
+TEST(IstiodLog, AKeyOfDnsNamesIsItsServices) {
+  const std::string name = "DNSName/shop/web.shop.svc.cluster.local and 1 more configs";
+  EXPECT_THAT(
+      Kinds(Read(BurstOf("01", 1, "DestinationRule/shop/x", 4) + None("02.099000", "web") + BurstOf("02", 3, name, 5))),
+      ElementsAre("config", "endpoints", "service"));
+}
+
+// A pod stands behind several Services, of which one is headless; as fast as a label's, and yet none.
+TEST(IstiodLog, SlicesThatChangeTogetherAreNoNetworkLabel) {
+  EXPECT_THAT(Kinds(Read("01.100500 info\tads\tPush debounce stable[2] 4 for config "
+                         "ServiceEntry/shop/web.shop.svc.cluster.local and 2 more configs: 100.44ms since last change, "
+                         "100.47ms since last push, full=true\n")),
+              ElementsAre("endpoints"));
 }
 
 TEST(IstiodLog, AServiceEntryOfLaterReleasesIsOneThoughItIsThreeEvents) {
