@@ -374,6 +374,14 @@ void MeshConfigsDiffer(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// A ServiceEntry is no policy: what it brings are hosts.
+std::string WhatHolds(const kube::Object& object) {
+  if (object.kind != "ServiceEntry") return "holds for proxies";
+  std::vector<std::string> hosts;
+  for (const json& host : Items(At(object.body, {"spec", "hosts"}))) hosts.push_back(TextOf(host));
+  return fmt::format("{} {} known to proxies", fmt::join(hosts, ", "), hosts.size() == 1 ? "is" : "are");
+}
+
 // What holds for pods here would hold for pods there, and stands there under no name. Kinds whose absence fails no
 // request at once: WT537 and WT546 tell of the others.
 void OnOneSide(const Mesh& mesh, Findings& findings) {
@@ -389,11 +397,10 @@ void OnOneSide(const Mesh& mesh, Findings& findings) {
           if (other == cluster || !IsMeshPrimary(*other) || !HoldsForSomeone(mesh, *other, *object)) continue;
           // Of another name it may say the same.
           if (!mesh.List(*other, kind, object->meta.ns).empty()) continue;
-          findings.Add(
-              *cluster, *object,
-              fmt::format("holds for proxies in {} alone: {} has no {} in namespace {}, and has proxies that it "
-                          "would hold for",
-                          cluster->name, other->name, object->kind, object->meta.ns));
+          findings.Add(*cluster, *object,
+                       fmt::format("{} in {} alone: {} has no {} in namespace {}, and has {}", WhatHolds(*object),
+                                   cluster->name, other->name, object->kind, object->meta.ns,
+                                   object->kind == "ServiceEntry" ? "clients" : "proxies that it would hold for"));
           break;
         }
       }

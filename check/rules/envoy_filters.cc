@@ -389,21 +389,34 @@ void ExtensionsMissing(const Mesh& mesh, Findings& findings) {
 
 // Clusters that filters of a patch ask services through: of gRPC (envoy: config/core/v3/grpc_service.proto), of HTTP
 // (config/core/v3/http_uri.proto).
-void AskedClusters(const json& value, std::set<std::string>* out) {
-  if (value.is_array()) {
-    for (const json& item : value) AskedClusters(item, out);
-    return;
+struct AskedClusters {
+  std::set<std::string> all, by_grpc;
+
+  explicit AskedClusters(const EnvoyFilter::ConfigPatch& patch) {
+    if (!patch.patch || OperationOf(patch) == Operation::kRemove || patch.apply_to == ApplyTo::kBootstrap) return;
+    Look(patch.patch->value);
   }
-  if (!value.is_object()) return;
-  for (auto it = value.begin(); it != value.end(); ++it) {
-    const std::string& key = it.key();
-    std::string name;
-    if (key == "envoy_grpc" || key == "envoyGrpc") name = Text(*it, "cluster_name", Text(*it, "clusterName"));
-    if (key == "http_uri" || key == "httpUri" || key == "server_uri" || key == "serverUri") name = Text(*it, "cluster");
-    if (!name.empty()) out->insert(name);
-    AskedClusters(*it, out);
+
+ private:
+  void Look(const json& value) {
+    if (value.is_array()) {
+      for (const json& item : value) Look(item);
+      return;
+    }
+    if (!value.is_object()) return;
+    for (auto it = value.begin(); it != value.end(); ++it) {
+      const std::string& key = it.key();
+      const bool grpc = key == "envoy_grpc" || key == "envoyGrpc";
+      std::string name;
+      if (grpc) name = Text(*it, "cluster_name", Text(*it, "clusterName"));
+      if (key == "http_uri" || key == "httpUri" || key == "server_uri" || key == "serverUri")
+        name = Text(*it, "cluster");
+      if (!name.empty()) all.insert(name);
+      if (!name.empty() && grpc) by_grpc.insert(name);
+      Look(*it);
+    }
   }
-}
+};
 
 // envoy: source/common/grpc/async_client_manager_impl.cc: what such a filter asks fails, whatever its filter makes of
 // it.
@@ -413,12 +426,10 @@ void FilterAsksNobody(const Mesh& mesh, Findings& findings) {
                                                                    "zipkin"};
   Sending sending;
   EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
-    if (!patch.patch || OperationOf(patch) == Operation::kRemove || patch.apply_to == ApplyTo::kBootstrap) return;
-    std::set<std::string> asked;
-    AskedClusters(patch.patch->value, &asked);
-    if (asked.empty()) return;
+    const AskedClusters asked(patch);
+    if (asked.all.empty()) return;
     const auto proxies = Proxies(mesh, cluster, filter, patch);
-    for (const std::string& name : asked) {
+    for (const std::string& name : asked.all) {
       if (of_bootstraps.contains(name)) continue;
       bool there = proxies.empty();
       for (const Sending::Sent* sent : sending.To(cluster, proxies, true))
@@ -433,6 +444,56 @@ void FilterAsksNobody(const Mesh& mesh, Findings& findings) {
           {}, service == nullptr
                   ? fmt::format("{} is no host that istiod knows: create the Service, or mend the name", key->hostname)
                   : fmt::format("{} is there: name a port and subset that it has", key->hostname));
+    }
+  });
+}
+
+// The EnvoyFilter whose patch adds a cluster of that name; null: none does.
+config::EnvoyFilterRef WhoAdds(const MeshCluster& cluster, const std::string& name) {
+  for (const config::EnvoyFilterRef& filter : cluster.configs.EnvoyFilters()) {
+    for (const EnvoyFilter::ConfigPatch& patch : filter->spec.config_patches) {
+      if (patch.apply_to == ApplyTo::kCluster && OperationOf(patch) == Operation::kAdd &&
+          Text(patch.patch->value, "name") == name)
+        return filter;
+    }
+  }
+  return nullptr;
+}
+
+// What a Service's port says, where that is why its cluster is not of HTTP/2; empty: it is not.
+std::string PortOfHttp1(const MeshCluster& cluster, const std::string& name) {
+  const auto key = pilot::ParseSubsetKey(name);
+  const pilot::ServiceRef service = key ? ServiceOf(cluster, key->hostname) : nullptr;
+  const pilot::Port* port = service == nullptr ? nullptr : service->FindPort(key->port);
+  if (port == nullptr || pilot::IsHttp2(port->protocol)) return {};
+  return pilot::IsUnsupported(port->protocol) ? std::string("says no protocol")
+                                              : fmt::format("is {}", pilot::ProtocolName(port->protocol));
+}
+
+// envoy: source/common/grpc/async_client_impl.cc: which HTTP it is the cluster says, and one that says nothing is of
+// HTTP/1.1.
+void FilterAsksByHttp1(const Mesh& mesh, Findings& findings) {
+  EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
+    const AskedClusters asked(patch);
+    if (asked.by_grpc.empty()) return;
+    const auto proxies = Proxies(mesh, cluster, filter, patch);
+    for (const std::string& name : asked.by_grpc) {
+      const auto pod = std::find_if(proxies.begin(), proxies.end(),
+                                    [&](const sim::PodProcess* each) { return AsksByHttp1(*each, name); });
+      if (pod == proxies.end()) continue;
+      if (const config::EnvoyFilterRef adds = WhoAdds(cluster, name); adds != nullptr) {
+        findings.Add(
+            cluster, adds->meta,
+            fmt::format("adds cluster {} without HTTP/2, and patch {} of EnvoyFilter {}/{} asks gRPC there: {} "
+                        "asks it by HTTP/1.1",
+                        name, number, filter.meta.ns, filter.meta.name, (*pod)->name()));
+        continue;
+      }
+      const std::string port = PortOfHttp1(cluster, name);
+      findings.Add(cluster, filter.meta,
+                   fmt::format("patch {}: asks gRPC through cluster {}, {}: {} asks it by HTTP/1.1", number, name,
+                               port.empty() ? "which is not of HTTP/2" : "whose port " + port, (*pod)->name()));
+      if (!port.empty()) findings.Explain({}, "name the Service's port grpc, or give it appProtocol: grpc");
     }
   });
 }
@@ -623,6 +684,11 @@ const std::vector<Rule>& EnvoyFilterRules() {
        "what the filter asks fails, and it refuses or passes requests as it is told to for that case",
        "add the cluster by a patch of its own, or name one that istiod makes (outbound|PORT||HOST)",
        "envoyproxy/envoy#3259, #2785", FilterAsksNobody},
+      {"WT756", "FilterAsksByHttp1", Level::kError,
+       "gRPC is HTTP/2: no question is answered, and nothing that is told there arrives",
+       "give the cluster typed_extension_protocol_options of HttpProtocolOptions with explicit_http_config: "
+       "{http2_protocol_options: {}}",
+       "envoyproxy/envoy#3388, #13192", FilterAsksByHttp1},
       {"IST0151", "EnvoyFilterUsesRelativeOperation", Level::kWarning, "EnvoyFilters are applied by priority, then age",
        "set a priority, or use INSERT_FIRST or ADD", "istio/istio#38214", RelativeOperation},
       {"IST0155", "EnvoyFilterUsesRelativeOperationWithProxyVersion", Level::kWarning,

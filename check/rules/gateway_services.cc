@@ -216,9 +216,7 @@ void GatewayWithoutPods(const Mesh& mesh, Findings& findings) {
     findings.Add(cluster, *workload,
                  wanted == 0
                      ? fmt::format("wants 0 replicas, and no other pod is behind gateway Service {}", object.meta.name)
-                     : fmt::format("none of its pods runs a gateway's proxy, and nothing else is behind "
-                                   "gateway Service {}",
-                                   object.meta.name));
+                     : fmt::format("{}nothing else is behind gateway Service {}", kNoProxyRuns, object.meta.name));
     findings.Explain("the network's way in leads nowhere: other networks' requests time out or are refused",
                      wanted == 0 ? "scale it up, or take the label topology.istio.io/network from the Service"
                                  : "see why they do not come up (`kubectl get pods`, findings of this Deployment)");

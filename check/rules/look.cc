@@ -17,6 +17,7 @@
 #include "core/push/host_match.h"
 #include "core/registry/service_conversion.h"
 #include "core/security/remote_secret.h"
+#include "fakes/envoy/config/cluster_config.h"
 #include "fakes/envoy/envoy.h"
 #include "fakes/envoy/lb/endpoint_table.h"
 #include "fmt/format.h"
@@ -520,6 +521,15 @@ NotInjectedBecause WhyNotInjected(const Mesh& mesh, const MeshCluster& cluster, 
   return {selects.empty() ? "no webhook selects them" : "no webhook selects them: the selectors say " + selects,
           "install the webhook configuration of istiod's chart again, or give namespace or pods the labels that its "
           "selectors ask for"};
+}
+
+bool AsksByHttp1(const sim::PodProcess& pod, std::string_view cluster) {
+  const auto tables = pod.envoy()->EndpointTables();
+  return std::any_of(tables.begin(), tables.end(), [&](const envoysim::EndpointsInUse& each) {
+    return each.cluster == cluster && each.config != nullptr &&
+           (each.config->protocol == envoysim::UpstreamProtocol::kHttp1 ||
+            each.config->protocol == envoysim::UpstreamProtocol::kDownstream);
+  });
 }
 
 std::vector<NetworkObstacles::Kept> NetworkObstacles::KeptFrom(const sim::PodProcess& pod) {

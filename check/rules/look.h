@@ -75,6 +75,9 @@ std::string LabelText(const kube::Labels& labels);
 // In full, as istiod completes it in an object of the namespace.
 std::string FullHost(std::string_view host, std::string_view ns);
 
+// How WT109 begins of a gateway whose pods do not come up; why they do not WT700 says.
+inline constexpr std::string_view kNoProxyRuns = "none of its pods runs a gateway's proxy, and ";
+
 // Services by which istiod finds the gateways of networks: those with the label topology.istio.io/network.
 std::vector<kube::ObjectRef> NetworkGatewayServices(const Mesh& mesh, const MeshCluster& cluster);
 std::string NetworkOfGateway(const kube::Object& service);
@@ -160,6 +163,10 @@ pilot::ServiceRef ServiceOf(const MeshCluster& cluster, std::string_view host); 
 // What stands in `ns` is exported to all, or to a namespace with a proxy that can use it.
 bool SeenBySomeone(const Mesh& mesh, const MeshCluster& cluster, const std::vector<std::string>& export_to,
                    const std::string& ns);
+
+// The proxy has that cluster, and its filters ask there by HTTP/1.1: it says so, or goes by its client's protocol, and
+// what a filter asks counts as HTTP/1.1. Envoy: source/common/http/async_client_impl.cc, AsyncStreamImpl
+bool AsksByHttp1(const sim::PodProcess& pod, std::string_view cluster);
 
 // What the network keeps from proxies. They are many, hold mostly the same tables, and the network looks at little of a
 // sender, so that each of a few kinds is asked for once. The mesh stands still meanwhile.

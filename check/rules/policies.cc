@@ -280,6 +280,54 @@ void TokensNobodyChecks(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// A Service of TCP before the pod, where nothing but TCP comes to it: of no Service, nor by a ServiceEntry that selects
+// it or a Sidecar of its own ports; empty: HTTP may come.
+std::string TcpServiceBefore(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod) {
+  const kube::Object& object = *pod.pod();
+  for (const config::ServiceEntryRef& entry : cluster.configs.ServiceEntries()) {
+    if (entry->meta.ns == object.meta.ns && entry->spec.workload_selector &&
+        Selects(*entry->spec.workload_selector, object.meta.labels))
+      return {};
+  }
+  for (const config::SidecarRef& sidecar : cluster.configs.Sidecars()) {
+    if (!sidecar->spec.ingress.empty() && HoldsFor(cluster, sidecar->meta.ns, sidecar->spec.workload_selector, pod))
+      return {};
+  }
+  std::string out;
+  for (const kube::ObjectRef& before : ServicesBefore(mesh, pod)) {
+    const kube::Service& service = kube::ParseService(*before);
+    for (const kube::ServicePort& port : service.ports) {
+      const pilot::Protocol protocol = ProtocolOf(port);
+      if (protocol == pilot::Protocol::kUdp) continue;
+      if (!pilot::IsTcp(protocol)) return {};
+      out = before->meta.name;
+    }
+  }
+  return out;
+}
+
+// istiod: pilot/pkg/networking/core/v1alpha3/listener_builder.go: filters of TCP get no jwt_authn.
+void TokensOfTcp(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::RequestAuthenticationRef& tokens : cluster->configs.RequestAuthentications()) {
+      std::string service;  // of one of the pods
+      bool http = false;
+      for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
+        if (!pod->bootstrap() || !HoldsFor(*cluster, tokens->meta.ns, tokens->spec.selector, *pod)) continue;
+        const std::string tcp = pod->router() ? std::string() : TcpServiceBefore(mesh, *cluster, *pod);
+        http = http || tcp.empty();
+        if (!tcp.empty()) service = tcp;
+      }
+      if (http || service.empty()) continue;
+      findings.Add(*cluster, tokens->meta,
+                   fmt::format("reads tokens of HTTP, and the pods that it holds for are asked by TCP alone, as the "
+                               "ports of Service {} say: no token is read or refused",
+                               service));
+    }
+  }
+}
+
 // istio.io, RequestAuthentication: a request without a token passes; one with a bad token does not.
 void TokensOptional(const Mesh& mesh, Findings& findings) {
   std::set<std::pair<const MeshCluster*, const sim::PodProcess*>> asked;  // for a token, by an istiod
@@ -293,7 +341,7 @@ void TokensOptional(const Mesh& mesh, Findings& findings) {
     for (const config::RequestAuthenticationRef& tokens : cluster->configs.RequestAuthentications()) {
       const auto pod = std::find_if(served.begin(), served.end(), [&](const sim::PodProcess* each) {
         return HoldsFor(*cluster, tokens->meta.ns, tokens->spec.selector, *each) &&
-               !asked.contains({cluster.get(), each});
+               !asked.contains({cluster.get(), each}) && TcpServiceBefore(mesh, *cluster, *each).empty();
       });
       if (pod == served.end()) continue;
       findings.Add(*cluster, tokens->meta,
@@ -414,6 +462,9 @@ const std::vector<Rule>& PolicyRules() {
       {"WT570", "TokensNobodyChecks", Level::kError,
        "an ALLOW refuses everyone, a DENY by what a token lacks everyone, too",
        "add a RequestAuthentication for these workloads", "", TokensNobodyChecks},
+      {"WT757", "TokensOfTcp", Level::kWarning, "a connection of TCP has no headers in which a token could be",
+       "name the Service's port http, if it is HTTP; or ask for principals of the mesh (AuthorizationPolicy)", "",
+       TokensOfTcp, false},
       {"WT575", "TokensOptional", Level::kInfo, "RequestAuthentication alone refuses bad tokens, not missing ones",
        "add an AuthorizationPolicy with requestPrincipals, if tokens shall be shown", "istio/istio#43982",
        TokensOptional},

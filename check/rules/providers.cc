@@ -15,8 +15,6 @@
 #include "core/config/mesh/extension_provider.h"
 #include "core/config/mesh/mesh_config.h"
 #include "fakes/envoy/access_log/istio_stats.h"
-#include "fakes/envoy/config/cluster_config.h"
-#include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "re2/re2.h"
@@ -213,17 +211,6 @@ bool IsOfGrpc(const ExtensionProvider& provider) {
   }
   return provider.ext_authz_grpc || std::holds_alternative<ExtensionProvider::GrpcAccessLog>(provider.telemetry) ||
          std::holds_alternative<ExtensionProvider::OtelAccessLog>(provider.telemetry);
-}
-
-// The proxy has that cluster, and its filters ask there by HTTP/1.1: it says so, or goes by its client's protocol, and
-// what a filter asks counts as HTTP/1.1. Envoy: source/common/http/async_client_impl.cc, AsyncStreamImpl
-bool AsksByHttp1(const sim::PodProcess& pod, std::string_view cluster) {
-  const auto tables = pod.envoy()->EndpointTables();
-  return std::any_of(tables.begin(), tables.end(), [&](const envoysim::EndpointsInUse& each) {
-    return each.cluster == cluster && each.config != nullptr &&
-           (each.config->protocol == envoysim::UpstreamProtocol::kHttp1 ||
-            each.config->protocol == envoysim::UpstreamProtocol::kDownstream);
-  });
 }
 
 // istiod: pilot/pkg/networking/core/v1alpha3/cluster_builder.go: clusters are of HTTP/2 where the Service's port is.

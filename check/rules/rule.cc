@@ -41,6 +41,22 @@ void Findings::Explain(std::string cause, std::string remedy) {
   out_.back().remedy = std::move(remedy);
 }
 
+void Findings::FollowsFromMadeUp() { out_.back().made_up = true; }
+
+std::optional<Finding> Findings::TakeBack(std::string_view code, std::string_view message) {
+  const Finding& last = out_.back();
+  const auto found = std::find_if(out_.begin(), out_.end() - 1, [&](const Finding& f) {
+    return f.rule->code == code && f.cluster == last.cluster && f.object == last.object &&
+           f.message.starts_with(message);
+  });
+  if (found == out_.end() - 1) return std::nullopt;
+  Finding out = std::move(*found);
+  out_.erase(found);
+  return out;
+}
+
+void Findings::Append(std::string_view more) { out_.back().message += more; }
+
 bool Findings::Has(std::string_view code, std::string_view cluster, std::string_view object) const {
   return std::any_of(out_.begin(), out_.end(), [&](const Finding& f) {
     return f.rule->code == code && f.cluster == cluster && (object.empty() || f.object == object);

@@ -3,6 +3,7 @@
 // 1.18.2 to 1.30.3), in our words.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,11 @@ class Findings {
   void Add(std::string_view cluster, std::string_view object, const Place& place, std::string message);
   // Of the finding that was added last.
   void Explain(std::string cause, std::string remedy);
+  void Append(std::string_view more);  // to its message
+  void FollowsFromMadeUp();            // `import` made up what it is about
+  // Takes back what an earlier rule found at the same object as the finding that was added last, where this one says
+  // why; nullopt: it found nothing there whose message begins so.
+  std::optional<Finding> TakeBack(std::string_view code, std::string_view message);
   // A finding of that code, of the cluster or, by "Kind namespace/name", of an object in it, is there already.
   bool Has(std::string_view code, std::string_view cluster, std::string_view object = {}) const;
 

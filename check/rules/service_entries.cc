@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
@@ -16,6 +17,7 @@
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "scenarios/mesh/installer_files.h"
 
 namespace wavetank::check {
 namespace {
@@ -514,6 +516,56 @@ void ThroughGateway(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// A cluster's own range of pods or Services, as the scenario or its installer's file says it.
+struct SaidRange {
+  std::string cluster, what, cidrs;  // "pods"
+};
+
+// Without clusters of which a dump was brought: their pods have other addresses here than there.
+std::vector<SaidRange> SaidRanges(const Mesh& mesh) {
+  std::vector<SaidRange> out;
+  for (const scenario::ClusterSpec& cluster : mesh.scenario().clusters) {
+    if (std::any_of(mesh.brought().begin(), mesh.brought().end(),
+                    [&](const BroughtObject& each) { return each.dumped && each.cluster == cluster.name; }))
+      continue;
+    const scenario::ClusterRanges files = scenario::ReadRanges(cluster).value_or(scenario::ClusterRanges());
+    for (const auto& [what, said, of_files] : {std::tuple("pods", cluster.pod_cidr, files.pods),
+                                               std::tuple("Services", cluster.service_cidr, files.services)}) {
+      const std::string cidrs = said.empty() ? of_files : said;
+      if (!cidrs.empty()) out.push_back({cluster.name, what, cidrs});
+    }
+  }
+  return out;
+}
+
+// An address of the outside is anybody's; one of a cluster's own range is a pod's or a Service's, or nobody's any more.
+void AddressesOfNobody(const Mesh& mesh, Findings& findings) {
+  const std::vector<SaidRange> ranges = SaidRanges(mesh);
+  if (ranges.empty()) return;
+  std::set<std::string> taken;
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& pod : mesh.List(*cluster, "Pod")) {
+      for (const json& each : Items(At(pod->body, {"status", "podIPs"}))) taken.insert(Text(each, "ip"));
+      taken.insert(Text(At(pod->body, "status"), "podIP"));
+    }
+    for (const kube::ObjectRef& service : mesh.List(*cluster, "Service")) {
+      for (const json& each : Items(At(service->body, {"spec", "clusterIPs"}))) taken.insert(TextOf(each));
+      taken.insert(Text(At(service->body, "spec"), "clusterIP"));
+    }
+  }
+  EachEntry(mesh, [&](const MeshCluster& cluster, const Entry& entry) {
+    for (const config::WorkloadEntry& endpoint : entry.spec.endpoints) {
+      if (taken.contains(endpoint.address)) continue;
+      const auto range = std::find_if(ranges.begin(), ranges.end(),
+                                      [&](const SaidRange& each) { return AnyCovers(each.cidrs, endpoint.address); });
+      if (range == ranges.end()) continue;
+      findings.Add(cluster, entry.meta,
+                   fmt::format("endpoint {} is within {}, the addresses of {}'s {}, and nobody has it there",
+                               endpoint.address, range->cidrs, range->cluster, range->what));
+    }
+  });
+}
+
 // Names that proxies are to look up, and whose requests wait for the answer.
 struct LookedUp {
   const MeshCluster* cluster;
@@ -645,6 +697,9 @@ const std::vector<Rule>& ServiceEntryRules() {
       {"WT589", "NameOfNobody", Level::kError,
        "a proxy asks its DNS for the name, and has no endpoint without an answer",
        "mend the name, or bring what has it", "", NamesOfNobody},
+      {"WT758", "AddressOfNobody", Level::kWarning,
+       "addresses of pods last as long as their pods: what is sent there waits for its connect timeout",
+       "select the pods by their labels (workloadSelector), or name the Service", "", AddressesOfNobody},
       {"WT725", "NameNotKnownHere", Level::kInfo,
        "the names of the outside are not known to this world: whether a real resolver has it is not told here",
        "give a scenario the name (dns:), or silence this", "", NamesNotKnownHere, false},

@@ -340,6 +340,21 @@ std::pair<std::string, std::string> WhyNotInjectedFromElsewhere(const Mesh& mesh
                       primary->name)};
 }
 
+// Of the finding that was added last: a gateway between networks has no other pod. One cause is one finding.
+void TellOfTheGateway(Findings& findings) {
+  const std::optional<Finding> gateway = findings.TakeBack("WT109", kNoProxyRuns);
+  if (!gateway) return;
+  findings.Append(fmt::format("; {}: requests from other networks time out or are refused",
+                              std::string_view(gateway->message).substr(kNoProxyRuns.size())));
+}
+
+// WT109 has said why nobody injected the gateway's pods, and this is what a kubelet makes of that.
+bool IsOfAutoImage(const Findings& findings, const MeshCluster& cluster, const kube::Object& object,
+                   std::string_view complaint) {
+  return complaint.find("Failed to pull image \"auto\"") != complaint.npos &&
+         findings.Has("WT109", cluster.name, NameOf(object));
+}
+
 void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
   std::set<std::string, std::less<>> without;  // clusters that no istiod serves
   for (const auto& cluster : mesh.clusters()) {
@@ -386,7 +401,11 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
         "--caCertFile, or Secret istiod-tls as of cert-manager's istio-csr) and the proxies a CA (caAddress)");
   }
   for (const std::string& complaint : complaints) {
-    if (elsewhere.contains(complaint) || NotStored(mesh, complaint, findings)) continue;
+    if (elsewhere.contains(complaint)) continue;
+    if (NotStored(mesh, complaint, findings)) {
+      TellOfTheGateway(findings);
+      continue;
+    }
     // Of a kubeconfig that is none WT203 tells, at the Secret.
     const bool unreadable = std::any_of(findings.before().begin(), findings.before().end(), [&](const Finding& f) {
       return f.rule->code == "WT203" && complaint.starts_with("remote " + f.object + ":");
@@ -396,7 +415,9 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
     if (rights && complaint.find(" is forbidden: User ") != complaint.npos) continue;
     const std::string cluster = complaint.substr(0, complaint.find(':'));
     if (const auto [at, object] = ComplainedOf(mesh, complaint); object != nullptr) {
+      if (IsOfAutoImage(findings, *at, *object, complaint)) continue;
       findings.Add(*at, *object, complaint.substr(cluster.size() + 2));
+      TellOfTheGateway(findings);
     } else {
       findings.Add("", "", {}, complaint);
     }

@@ -261,6 +261,7 @@ constexpr PlantedFault kFaults[] = {
     {"service-of-nothing", "WT415"},
     {"session-affinity", "WT416"},
     {"tokens-optional", "WT575"},
+    {"tokens-of-tcp", "WT757"},
     {"two-telemetries", "IST0160"},
     {"injection-typo", "WT606"},
     {"job-with-sidecar", "WT607"},
@@ -375,6 +376,7 @@ constexpr PlantedFault kFaults[] = {
     {"policy-path-query", "WT576"},
     {"filter-value-typo", "IST0133"},
     {"filter-asks-nobody", "WT599"},
+    {"filter-asks-by-http1", "WT756"},
     {"sidecar-of-the-root", "WT521"},
     {"https-redirect-to-nobody", "WT598"},
     {"routes-hidden-from-gateway", "WT510"},
@@ -420,6 +422,7 @@ constexpr PlantedFault kFaults[] = {
     {"entry-name-of-nobody", "WT589"},
     {"entry-service-name", "WT589"},
     {"entry-outside", "WT725"},
+    {"entry-address-of-nobody", "WT758"},
     {"workload-address-name", "WT560"},
     {"policy-both-namespace", "WT592"},
     {"policy-deny-not", "WT592"},
@@ -1091,6 +1094,139 @@ spec:
   trafficPolicy: {connectionPool: {http: {h2UpgradePolicy: UPGRADE}}}
 )"),
             "");
+}
+
+// What a filter asks through istiod's own cluster depends on the Service's port; through one that an EnvoyFilter adds,
+// on what that says of HTTP/2.
+TEST(Lint, AFilterAsksGrpcByHttp2WhateverSaysSo) {
+  const auto found = [](const std::string& name, const std::string& port, const std::string& asked,
+                        const std::string& options) {
+    const LintResult result = LintManifest("limits-" + name,
+                                           fmt::format(R"(
+apiVersion: networking.istio.io/v1alpha3
+kind: EnvoyFilter
+metadata: {{name: added, namespace: sample}}
+spec:
+  workloadSelector: {{labels: {{app: helloworld}}}}
+  configPatches:
+  - applyTo: CLUSTER
+    match: {{context: SIDECAR_INBOUND}}
+    patch:
+      operation: ADD
+      value:
+        name: limiter
+        type: STRICT_DNS
+        connect_timeout: 1s
+        load_assignment:
+          cluster_name: limiter
+          endpoints: [{{lb_endpoints: [{{endpoint: {{address: {{socket_address: {{address: limiter.sample.svc.cluster.local, port_value: 8081}}}}}}}}]}}]
+{}
+---
+apiVersion: networking.istio.io/v1alpha3
+kind: EnvoyFilter
+metadata: {{name: limits, namespace: sample}}
+spec:
+  workloadSelector: {{labels: {{app: helloworld}}}}
+  configPatches:
+  - applyTo: HTTP_FILTER
+    match: {{context: SIDECAR_INBOUND, listener: {{filterChain: {{filter: {{name: envoy.filters.network.http_connection_manager}}}}}}}}
+    patch:
+      operation: INSERT_FIRST
+      value:
+        name: envoy.filters.http.ratelimit
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit
+          domain: x
+          rate_limit_service: {{transport_api_version: V3, grpc_service: {{envoy_grpc: {{cluster_name: "{}"}}}}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: limiter, namespace: sample}}
+spec: {{selector: {{app: limiter}}, ports: [{{port: 8081, name: {}}}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: limiter, namespace: sample}}
+spec:
+  selector: {{matchLabels: {{app: limiter}}}}
+  template:
+    metadata: {{labels: {{app: limiter}}}}
+    spec: {{containers: [{{name: limiter, image: example/limiter, ports: [{{containerPort: 8081}}]}}]}}
+)",
+                                                       options, asked, port),
+                                           {"cluster1", "cluster2"});
+    const Finding* const finding = FindingOf(result, "WT756");
+    return finding == nullptr ? std::string() : finding->object + ": " + finding->message;
+  };
+  const std::string own = "outbound|8081||limiter.sample.svc.cluster.local";
+  const std::string http2 =
+      "        typed_extension_protocol_options: {envoy.extensions.upstreams.http.v3.HttpProtocolOptions: {\"@type\": "
+      "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions, explicit_http_config: "
+      "{http2_protocol_options: {}}}}";
+  EXPECT_THAT(found("added", "grpc", "limiter", ""),
+              testing::HasSubstr("EnvoyFilter sample/added: adds cluster limiter without HTTP/2, and patch 1 of "
+                                 "EnvoyFilter sample/limits asks gRPC there: helloworld-v1-"));
+  EXPECT_EQ(found("added-http2", "grpc", "limiter", http2), "");
+  EXPECT_EQ(found("added-old", "grpc", "limiter", "        http2_protocol_options: {}"), "");
+  EXPECT_THAT(found("http", "http-limits", own, ""),
+              testing::HasSubstr("EnvoyFilter sample/limits: patch 1: asks gRPC through cluster " + own +
+                                 ", whose port is HTTP: helloworld-v1-"));
+  EXPECT_EQ(found("grpc", "grpc-limits", own, ""), "");
+}
+
+// An application that is asked by HTTP beside TCP has requests whose tokens are read.
+TEST(Lint, TokensAreReadWhereSomePortIsOfHttp) {
+  const auto found = [](const std::string& name, const std::string& ports) {
+    const LintResult result = LintManifest("tokens-" + name, fmt::format(R"(
+apiVersion: security.istio.io/v1
+kind: RequestAuthentication
+metadata: {{name: tokens, namespace: sample}}
+spec:
+  selector: {{matchLabels: {{app: ledger}}}}
+  jwtRules: [{{issuer: me@example.com, jwks: '{{"keys": []}}'}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: ledger, namespace: sample}}
+spec: {{selector: {{app: ledger}}, ports: [{}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: ledger, namespace: sample}}
+spec:
+  selector: {{matchLabels: {{app: ledger}}}}
+  template:
+    metadata: {{labels: {{app: ledger}}}}
+    spec: {{containers: [{{name: ledger, image: example/ledger}}]}}
+)",
+                                                                         ports));
+    return std::pair(FindingOf(result, "WT757") != nullptr, FindingOf(result, "WT575") != nullptr);
+  };
+  EXPECT_EQ(found("tcp", "{name: tcp, port: 9000}"), std::pair(true, false));
+  EXPECT_EQ(found("both", "{name: tcp, port: 9000}, {name: http, port: 80}"), std::pair(false, true));
+  EXPECT_EQ(found("unsaid", "{name: main, port: 9000}"), std::pair(false, true));
+}
+
+// One cause is one finding: what keeps its pods from running, or what keeps them from being a gateway's.
+TEST(Lint, AGatewayWhosePodsDoNotComeUpIsToldOnce) {
+  for (const char* fault : {"gateway-image-scheme", "image-gateway-variant"}) {
+    const LintResult result = LintFault(fault);
+    const Finding* const found = FindingOf(result, "WT700");
+    ASSERT_NE(found, nullptr) << fault;
+    EXPECT_THAT(found->message, testing::HasSubstr("; nothing else is behind gateway Service istio-eastwestgateway"));
+    EXPECT_EQ(FindingOf(result, "WT109"), nullptr) << fault;
+  }
+  const LintResult without = LintFault("gateway-not-injected");
+  EXPECT_NE(FindingOf(without, "WT109"), nullptr);
+  EXPECT_EQ(FindingOf(without, "WT700"), nullptr) << testing::PrintToString(Codes(without));
+}
+
+TEST(Lint, AServiceEntryOfOnePrimaryIsToldByItsHosts) {
+  const LintResult result = LintFault("entry-on-one-side");
+  const Finding* const found = FindingOf(result, "WT710");
+  ASSERT_NE(found, nullptr);
+  EXPECT_THAT(found->message, testing::HasSubstr("api.example.com is known to proxies in cluster1 alone: cluster2 has "
+                                                 "no ServiceEntry in namespace sample, and has clients"));
 }
 
 // Another program's webhook injects nothing, and a mesh that is filled in has an injector of its own beside it.

@@ -537,6 +537,9 @@ TEST_F(LogQuestions, LogsOfBothIstiodsMakeAMeshThatDoesTheSame) {
   const json judged = Json(fmt::format("replay {} --json", imported), 1);
   EXPECT_GE(judged["agrees"], 20) << judged.dump(1);
   EXPECT_GE(judged["reproduced"], 0.75) << judged.dump(1);
+  // No line tells a root: that the two of the skeleton differ is nothing of the mesh's.
+  const Ran checked = Call("check " + imported);
+  EXPECT_THAT(checked.output, Not(HasSubstr("WT301")));
 }
 
 // The line names the policy alone; its selector was made up, and so is whatever is wrong with that.
