@@ -140,6 +140,8 @@ void PodProcess::StartContainers() {
   if (const kube::ObjectRef node = site_.cluster->api().Get("Node", {"", Text(At(pod_->body, "spec"), "nodeName")})) {
     options.node_cpus = pilot::NodeCpus(node->body);
   }
+  PodFiles files(site_.cluster->api(), pod_);
+  options.read_file = [&files](const std::string& path) { return files.Read(path).value_or(std::string()); };
   absl::StatusOr<pilot::ProxyBootstrap> bootstrap = pilot::ReadProxyBootstrap(pod_->body, options);
   if (!bootstrap.ok()) {
     // The agent ends with an error, again and again: the pod never gets ready.

@@ -19,6 +19,7 @@
 #include "core/inject/proxy_config.h"
 #include "core/inject/token_manager.h"
 #include "core/kube/quantity.h"
+#include "core/kube/yaml.h"
 #include "core/model/labels.h"
 #include "core/profile/changes.h"
 #include "core/profile/releases.h"
@@ -458,9 +459,17 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   if (out.domain.empty()) out.domain = out.ns + ".svc.cluster.local";
   out.node_id = fmt::format("{}~{}~{}.{}~{}", args[1], out.ip, out.pod, out.ns, out.domain);
 
-  // Defaults, PROXY_CONFIG, the pod's annotations: the later wins.
+  // Defaults, the mesh config that is mounted (into gateways that charts render, which nobody injects), PROXY_CONFIG,
+  // the pod's annotations: the later wins. istiod: pilot/cmd/pilot-agent/config/config.go, getMeshConfig
   const kube::Labels annotations = TextMap(At(At(pod, "metadata"), "annotations"));
   out.proxy_config = DefaultProxyConfig();
+  if (const std::string mounted =
+          options.read_file ? options.read_file(argument("--meshConfig", "./etc/istio/config/mesh")) : std::string();
+      !mounted.empty()) {
+    const absl::StatusOr<json> mesh = kube::ParseYaml(mounted, "mesh config");
+    if (!mesh.ok()) return Invalid(fmt::format("failed to get proxy config: {}", Message(mesh.status())));
+    OverlayProxyConfig(out.proxy_config, At(*mesh, "defaultConfig"));
+  }
   if (absl::Status s = OverlayProxyConfigYaml(out.proxy_config, Lookup(env, "PROXY_CONFIG"), "PROXY_CONFIG"); !s.ok()) {
     return s;
   }

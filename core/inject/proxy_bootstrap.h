@@ -3,6 +3,7 @@
 // injected or written by hand.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -83,6 +84,8 @@ struct BootstrapOptions {
   std::string pod_ip;  // instead of status.podIP
   std::string version = std::string(Profile().istio);  // of a proxy whose image's tag is no version
   Profile profile;                                     // of the world
+  // A file of its container, "" where there is none; null: it has no files.
+  std::function<std::string(const std::string& path)> read_file;
 };
 
 // What a node can give to its pods, as the downward API tells a container without a CPU limit: status.allocatable.cpu,

@@ -765,6 +765,28 @@ TEST(ProxyBootstrapTest, AnAgentThatIsToExchangeTokensWantsAGoogleProject) {
             "invalid argument \"many\" for \"--stsPort\" flag: strconv.ParseInt: parsing \"many\": invalid syntax");
 }
 
+// Gateways that charts of 1.18 render are not injected: the mesh config that is mounted tells them their istiod.
+TEST(ProxyBootstrapTest, AMeshConfigThatIsMountedIsBelowWhatThePodItselfSays) {
+  json pod = Injected(Webhook(), AppPod());
+  json& env = FindNamed(pod["spec"]["containers"], "istio-proxy")->at("env");
+  const auto own = std::find_if(env.begin(), env.end(), [](const json& v) { return v["name"] == "PROXY_CONFIG"; });
+  ASSERT_NE(own, env.end());
+  (*own)["value"] = "{terminationDrainDuration: 7s}";
+  BootstrapOptions options;
+  options.pod_ip = "10.0.0.1";
+  options.read_file = [](const std::string& path) -> std::string {
+    if (path != "./etc/istio/config/mesh") return "";
+    return "defaultConfig: {discoveryAddress: 'istiod-canary.istio-system.svc:15012', terminationDrainDuration: 9s}\n";
+  };
+  const absl::StatusOr<ProxyBootstrap> out = ReadProxyBootstrap(pod, options);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(out->discovery_address, "istiod-canary.istio-system.svc:15012");
+  EXPECT_EQ(out->termination_drain, 7s);
+  options.read_file = [](const std::string&) -> std::string { return "defaultConfig: ["; };
+  EXPECT_THAT(std::string(ReadProxyBootstrap(pod, options).status().message()),
+              HasSubstr("failed to get proxy config: "));
+}
+
 TEST(ProxyBootstrapTest, WithoutACpuLimitTheNodesCoresCount) {
   json pod = Injected(Webhook(), AppPod());
   FindNamed(pod["spec"]["containers"], "istio-proxy")->at("resources").erase("limits");
