@@ -152,9 +152,10 @@ void FlowMeter::Add(size_t flow, const sim::TrafficRecord& record) {
   ++window.failed;
   FailureReason reason;
   reason.flags = envoysim::ResponseFlagsToString(record.record.flags);
-  reason.details = std::string(record.record.details == "via_upstream" && !record.record.server_details.empty()
-                                   ? record.record.server_details
-                                   : record.record.details);
+  // A policy closes connections of TCP, and answers nothing.
+  const std::string_view closer = record.record.server_details;
+  const bool told = (record.record.details == "via_upstream" && !closer.empty()) || closer.starts_with("rbac_");
+  reason.details = std::string(told ? closer : std::string_view(record.record.details));
   reason.words = scenario::FailureInWords(scenario::FactsOf(record.record));
   if (const std::string by = scenario::BlamedObject(record.record); !by.empty()) reason.words += " (" + by + ")";
   if (record.record.upstream.port != 0) {

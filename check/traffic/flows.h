@@ -25,7 +25,7 @@ std::vector<scenario::FlowSpec> EveryFlow(const Mesh& mesh, size_t limit, bool i
 // Why requests failed: Envoy's flags, the cause in words with the object that made it so, and where they went.
 struct FailureReason {
   std::string flags, words, upstream;
-  std::string details;  // %RESPONSE_CODE_DETAILS%
+  std::string details;  // %RESPONSE_CODE_DETAILS%, of the next proxy where that answered or closed by a policy
   friend auto operator<=>(const FailureReason&, const FailureReason&) = default;
   std::string Text() const;
   // The pod that sent them died, or none was there to send them: what they were sent to is not to blame.

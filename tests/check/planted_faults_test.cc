@@ -1207,6 +1207,41 @@ spec:
   EXPECT_EQ(found("unsaid", "{name: main, port: 9000}"), std::pair(false, true));
 }
 
+// HTTP is answered 403, and connections of TCP are closed: both are what the policy is for.
+TEST(Lint, AConnectionThatAPolicyRefusesIsNoFailedRequest) {
+  const auto findings = [](const std::string& name, const std::string& account) {
+    return LintManifest("closed-" + name,
+                        fmt::format(R"(
+apiVersion: v1
+kind: Service
+metadata: {{name: ledger, namespace: sample}}
+spec: {{selector: {{app: ledger}}, ports: [{{name: tcp, port: 9000}}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: ledger, namespace: sample}}
+spec:
+  selector: {{matchLabels: {{app: ledger}}}}
+  template:
+    metadata: {{labels: {{app: ledger}}}}
+    spec: {{containers: [{{name: ledger, image: example/ledger, ports: [{{containerPort: 9000}}]}}]}}
+---
+apiVersion: security.istio.io/v1beta1
+kind: AuthorizationPolicy
+metadata: {{name: ledger, namespace: sample}}
+spec:
+  selector: {{matchLabels: {{app: ledger}}}}
+  rules: [{{from: [{{source: {{principals: [cluster.local/ns/sample/sa/{}]}}}}]}}]
+)",
+                                    account),
+                        {"cluster1", "cluster2"});
+  };
+  EXPECT_THAT(Codes(findings("some", "sleep")), testing::IsEmpty());
+  const LintResult all = findings("all", "nobody");
+  EXPECT_EQ(FindingOf(all, "WT801"), nullptr) << testing::PrintToString(Codes(all));
+  EXPECT_NE(FindingOf(all, "WT561"), nullptr) << testing::PrintToString(Codes(all));
+}
+
 // One cause is one finding: what keeps its pods from running, or what keeps them from being a gateway's.
 TEST(Lint, AGatewayWhosePodsDoNotComeUpIsToldOnce) {
   for (const char* fault : {"gateway-image-scheme", "image-gateway-variant"}) {
