@@ -7,7 +7,9 @@
 #include "check/rules/rule.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/model/service.h"
 #include "core/registry/multicluster/registries.h"
+#include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "scenarios/answers/pod_names.h"
@@ -91,25 +93,47 @@ bool SaysOperator(const kube::Object& map, const std::string& words) {
   return !name.empty() && JsonText(At(map.body, "data")).find("%" + name) != std::string::npos;
 }
 
+// What one object makes Envoys refuse in the same words is one finding, however many they are.
 void Refused(const Mesh& mesh, Findings& findings) {
+  struct Refusals {
+    const MeshCluster* at = nullptr;  // null: nothing is to blame
+    kube::ObjectRef object;
+    std::string cluster;
+    scenario::Nack first;
+    size_t proxies = 0;
+  };
+  std::vector<Refusals> all;
   const std::vector<scenario::PodName> names = scenario::PodNames(mesh.world());
   for (const scenario::Nack& nack : scenario::NackTally(mesh.world()).All()) {
     const std::string cluster = ClusterOf(nack.proxy);
-    std::string message = fmt::format("{} refused {}: {}", nack.proxy, nack.type, nack.text);
     const sim::PodProcess* proxy = nullptr;
     for (const sim::PodProcess* pod : mesh.world().Pods()) {
       if (scenario::ShortName(pod->name(), names) == nack.proxy) proxy = pod;
     }
     const MeshCluster* of = mesh.Find(cluster);
     const MeshCluster* primary = of == nullptr ? nullptr : mesh.Find(of->control_plane);
-    if (const kube::ObjectRef object = primary == nullptr ? nullptr : BehindRefusal(mesh, *primary, proxy, nack.text);
-        object != nullptr) {
-      findings.Add(*primary, *object, std::move(message));
-    } else if (const kube::ObjectRef map = primary == nullptr ? nullptr : MeshConfigMap(mesh, *primary);
-               map != nullptr && SaysOperator(*map, nack.text)) {
-      findings.Add(*primary, *map, std::move(message));
+    kube::ObjectRef object = primary == nullptr ? nullptr : BehindRefusal(mesh, *primary, proxy, nack.text);
+    if (object == nullptr && primary != nullptr) {
+      if (kube::ObjectRef map = MeshConfigMap(mesh, *primary); map != nullptr && SaysOperator(*map, nack.text))
+        object = std::move(map);
+    }
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Refusals& each) {
+      return each.object == object && each.cluster == cluster && each.first.type == nack.type &&
+             each.first.text == nack.text;
+    });
+    if (same != all.end()) {
+      ++same->proxies;
     } else {
-      findings.Add(cluster, {}, {}, std::move(message));
+      all.push_back({object == nullptr ? nullptr : primary, std::move(object), cluster, nack, 1});
+    }
+  }
+  for (const Refusals& each : all) {
+    const std::string more = each.proxies == 1 ? std::string() : fmt::format(" and {} more", each.proxies - 1);
+    std::string message = fmt::format("{}{} refused {}: {}", each.first.proxy, more, each.first.type, each.first.text);
+    if (each.object != nullptr) {
+      findings.Add(*each.at, *each.object, std::move(message));
+    } else {
+      findings.Add(each.cluster, {}, {}, std::move(message));
     }
   }
 }
@@ -281,6 +305,28 @@ bool KeptOnPurpose(const Mesh& mesh, const RequestOutcome& r) {
   return false;
 }
 
+// A Sidecar of its client's leaves the Service out, so that the client is not meant to ask it; where somebody says that
+// it does (flows), WT521 tells.
+bool HiddenBySidecar(const Mesh& mesh, const RequestOutcome& r) {
+  const MeshCluster* here = mesh.Find(r.cluster);
+  const MeshCluster* primary = here == nullptr ? nullptr : mesh.Find(here->control_plane);
+  if (primary == nullptr || primary->push == nullptr) return false;
+  const std::string name =
+      pilot::BuildSubsetKey(pilot::TrafficDirection::kOutbound, "", FullHost(r.service, r.ns), r.port);
+  for (const sim::PodProcess* pod : mesh.Pods(*here)) {
+    if (pod->envoy() == nullptr || r.client != fmt::format("{}.{}@{}", pod->app(), pod->pod()->meta.ns, r.cluster))
+      continue;
+    const auto clusters = pod->envoy()->ClusterNames();
+    if (std::find(clusters.begin(), clusters.end(), name) != clusters.end()) return false;
+    const auto& sidecars = primary->configs.Sidecars();
+    return ServiceOf(*primary, FullHost(r.service, r.ns)) != nullptr &&
+           std::any_of(sidecars.begin(), sidecars.end(), [&](const config::SidecarRef& sidecar) {
+             return HoldsFor(*primary, sidecar->meta.ns, sidecar->spec.workload_selector, *pod);
+           });
+  }
+  return false;
+}
+
 // A name that is no name there, and need not be.
 bool OfMembersElsewhere(const Mesh& mesh, const RequestOutcome& r) {
   const MeshCluster* there = mesh.Find(r.cluster);
@@ -296,7 +342,7 @@ void RequestsFail(const Mesh& mesh, Findings& findings) {
   for (const RequestOutcome& r : findings.requests()) {
     const bool retried = r.failed == 0 && r.retried * 4 >= r.sent;
     if ((r.failed == 0 && !retried) || Explained(mesh, r, findings.before()) || KeptOnPurpose(mesh, r)) continue;
-    if (OfMembersElsewhere(mesh, r)) continue;
+    if (OfMembersElsewhere(mesh, r) || HiddenBySidecar(mesh, r)) continue;
     const std::string message =
         retried ? fmt::format(
                       "{} of {} requests from {} to port {} get through after a retry alone: some of its endpoints "

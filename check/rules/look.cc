@@ -39,7 +39,11 @@ kube::ObjectRef SystemNamespace(const Mesh& mesh, const MeshCluster& cluster) {
 }
 
 kube::ObjectRef MeshConfigMap(const Mesh& mesh, const MeshCluster& cluster) {
-  return mesh.Get(cluster, "ConfigMap", cluster.system_namespace, "istio");
+  // Of a cluster whose proxies another's istiod serves there is none, or one that no istiod reads.
+  const std::string revision =
+      cluster.istiod == nullptr || !cluster.primary ? std::string() : cluster.istiod->options().revision;
+  const bool named = !revision.empty() && revision != "default";
+  return mesh.Get(cluster, "ConfigMap", cluster.system_namespace, named ? "istio-" + revision : "istio");
 }
 
 bool Has(const MeshCluster& cluster, pilot::Change change) {

@@ -26,7 +26,8 @@ inline constexpr std::string_view kSystemNamespace = "istio-system";
 // istiod's own and Kubernetes' namespaces, of which lint asks less.
 bool IsSystemNamespace(std::string_view ns);  // in any mesh
 bool IsSystemNamespace(const Mesh& mesh, std::string_view ns);
-// The namespace of a cluster's control plane, and the mesh's ConfigMap in it; null: it is not there.
+// The namespace of a cluster's control plane, and the mesh's ConfigMap in it that its istiod reads ("istio", of a
+// revision "istio-REVISION"; istiod: pilot/pkg/bootstrap/mesh.go, getMeshConfigMapName); null: it is not there.
 kube::ObjectRef SystemNamespace(const Mesh& mesh, const MeshCluster& cluster);
 kube::ObjectRef MeshConfigMap(const Mesh& mesh, const MeshCluster& cluster);
 

@@ -97,14 +97,18 @@ void NamespacesNotDiscovered(const Mesh& mesh, Findings& findings) {
       });
       if (!read) ++outside[ns->meta.name];
     }
-    const kube::ObjectRef map = MeshConfigMap(mesh, *primary);
-    for (const auto& [ns, pods] : outside) {
-      const std::string message = fmt::format(
-          "discoverySelectors leave out namespace {} of {}, in which {} pod{} with a proxy: their Services "
-          "and endpoints are unknown to istiod",
-          ns, cluster->name, pods, pods == 1 ? " runs" : "s run");
-      findings.Add(*primary, map, message);
+    if (outside.empty()) continue;
+    int pods = 0;
+    std::vector<std::string> namespaces;
+    for (const auto& [ns, count] : outside) {
+      namespaces.push_back(ns);
+      pods += count;
     }
+    findings.Add(*primary, MeshConfigMap(mesh, *primary),
+                 fmt::format("discoverySelectors leave out namespace{} {} of {}, in which {} pod{} with a proxy: their "
+                             "Services and endpoints are unknown to istiod",
+                             namespaces.size() == 1 ? "" : "s", fmt::join(namespaces, ", "), cluster->name, pods,
+                             pods == 1 ? " runs" : "s run"));
   }
 }
 

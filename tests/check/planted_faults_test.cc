@@ -1242,6 +1242,66 @@ spec:
   EXPECT_NE(FindingOf(all, "WT561"), nullptr) << testing::PrintToString(Codes(all));
 }
 
+// As istio.io's own example has it, under STRICT: what it hides is reached in clear text alone, and nobody said that it
+// is asked for.
+TEST(Lint, WhatANarrowSidecarHidesIsNotAskedFor) {
+  const std::string others = R"(
+apiVersion: security.istio.io/v1beta1
+kind: PeerAuthentication
+metadata: {name: default, namespace: istio-system}
+spec: {mtls: {mode: STRICT}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: stall, labels: {istio-injection: enabled}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: prices, namespace: stall}
+spec:
+  selector: {matchLabels: {app: prices}}
+  template:
+    metadata: {labels: {app: prices}}
+    spec: {containers: [{name: prices, image: example/prices, ports: [{containerPort: 9090}]}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: prices, namespace: stall}
+spec: {selector: {app: prices}, ports: [{name: tcp, port: 9090}]}
+---
+apiVersion: networking.istio.io/v1beta1
+kind: Sidecar
+metadata: {name: default, namespace: sample}
+spec: {egress: [{hosts: ["./*", "istio-system/*"]}]}
+)";
+  EXPECT_THAT(Codes(LintManifest("narrow-under-strict", others, {"cluster1", "cluster2"})), testing::IsEmpty());
+}
+
+// What many proxies refuse of one object in the same words is one finding.
+TEST(Lint, ARefusalOfManyProxiesIsToldOnce) {
+  const LintResult result = LintManifest("lua", R"(
+apiVersion: networking.istio.io/v1alpha3
+kind: EnvoyFilter
+metadata: {name: lua, namespace: sample}
+spec:
+  configPatches:
+  - applyTo: HTTP_FILTER
+    match: {context: SIDECAR_INBOUND, listener: {filterChain: {filter: {name: envoy.filters.network.http_connection_manager}}}}
+    patch:
+      operation: INSERT_FIRST
+      value:
+        name: envoy.filters.http.lua
+        typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua, inlineCode: 'function envoy_on_request(handle)'}
+)");
+  std::vector<std::string> refused;
+  for (const Finding& finding : result.findings) {
+    if (finding.rule->code == "WT532") refused.push_back(finding.object + ": " + finding.message);
+  }
+  EXPECT_THAT(refused, testing::ElementsAre(testing::AllOf(testing::HasSubstr("EnvoyFilter sample/lua: "),
+                                                           testing::HasSubstr("and 1 more refused LDS: "),
+                                                           testing::HasSubstr("script load error"))));
+}
+
 // One cause is one finding: what keeps its pods from running, or what keeps them from being a gateway's.
 TEST(Lint, AGatewayWhosePodsDoNotComeUpIsToldOnce) {
   for (const char* fault : {"gateway-image-scheme", "image-gateway-variant"}) {
