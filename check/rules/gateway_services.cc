@@ -493,26 +493,45 @@ void ViewOfAnotherNetwork(const Mesh& mesh, Findings& findings) {
 // A pod says another network than its cluster: its own label counts first, which injection sets by global.network
 // (istiod: pkg/kube/inject/webhook.go, applyMetadata; kube/controller/controller.go, Network).
 void PodOfAnotherNetwork(const Mesh& mesh, Findings& findings) {
+  struct Owner {
+    kube::ObjectRef object;
+    std::string network;
+    bool router = false;
+  };
   for (const auto& cluster : mesh.clusters()) {
     if (cluster->label.empty()) continue;
-    std::set<std::string> told;
+    std::set<std::string> seen, networks;  // objects' names
+    std::vector<Owner> owners;
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
       if (!pod->bootstrap()) continue;
       const std::string own = NetworkOfProxy(*pod);
-      if (own.empty() || own == cluster->label) continue;
+      if (own.empty()) continue;
+      networks.insert(own);
       const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
-      if (!told.insert(NameOf(*owner)).second) continue;
-      const std::string where =
-          Text(At(owner->body, {"spec", "template", "metadata", "labels"}), std::string(pilot::kNetworkLabel)) == own
-              ? "their label"
-              : "what is injected (global.network, or /net/ in the webhook's path)";
+      if (own != cluster->label && seen.insert(NameOf(*owner)).second) owners.push_back({owner, own, pod->router()});
+    }
+    // Where all of them agree it is the namespace's label that is another.
+    if (const kube::ObjectRef ns = SystemNamespace(mesh, *cluster);
+        ns != nullptr && owners.size() > 1 && networks.size() == 1) {
+      findings.Add(*cluster, *ns,
+                   fmt::format("says network {}, and all pods of {} are in {} by their labels or what is injected "
+                               "(global.network, or /net/ in the webhook's path): {} and {} more",
+                               cluster->label, cluster->name, *networks.begin(), NameOf(*owners.front().object),
+                               owners.size() - 1));
+      continue;
+    }
+    for (const Owner& owner : owners) {
+      const std::string where = Text(At(owner.object->body, {"spec", "template", "metadata", "labels"}),
+                                     std::string(pilot::kNetworkLabel)) == owner.network
+                                    ? "their label"
+                                    : "what is injected (global.network, or /net/ in the webhook's path)";
       findings.Add(
-          *cluster, owner,
-          fmt::format("its pods are in network {} by {}, and {}'s namespace {} says {}: {}", own, where, cluster->name,
-                      cluster->system_namespace, cluster->label,
-                      pod->router() ? "the gateway takes the pods behind it for those of another network, and sends "
-                                      "what comes in to a gateway"
-                                    : "they are reached through that network's gateway, and reach this one's pods so"));
+          *cluster, owner.object,
+          fmt::format("its pods are in network {} by {}, and {}'s namespace {} says {}: {}", owner.network, where,
+                      cluster->name, cluster->system_namespace, cluster->label,
+                      owner.router ? "the gateway takes the pods behind it for those of another network, and sends "
+                                     "what comes in to a gateway"
+                                   : "they are reached through that network's gateway, and reach this one's pods so"));
     }
   }
 }

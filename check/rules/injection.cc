@@ -335,6 +335,24 @@ void InjectionLabelUnknown(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// istio.io, ambient: pods of such namespaces get no sidecar, and their traffic goes by the node's ztunnel where
+// istio-cni leads it there.
+void AmbientOfNobody(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (cluster->recorded) continue;
+    const auto agents = mesh.List(*cluster, "DaemonSet");
+    if (std::any_of(agents.begin(), agents.end(), [](const auto& each) { return each->meta.name == "ztunnel"; }))
+      continue;
+    for (const kube::ObjectRef& ns : mesh.List(*cluster, "Namespace")) {
+      const auto mode = ns->meta.labels.find("istio.io/dataplane-mode");
+      if (mode == ns->meta.labels.end() || mode->second != "ambient") continue;
+      findings.Add(*cluster, *ns,
+                   fmt::format("istio.io/dataplane-mode=ambient, and no ztunnel runs in {}: its pods are in no mesh",
+                               cluster->name));
+    }
+  }
+}
+
 // A Job ends when all its containers have, and a sidecar does not.
 void JobNeverEnds(const Mesh& mesh, Findings& findings) {
   for (const BroughtObject& b : mesh.brought()) {
@@ -390,6 +408,9 @@ const std::vector<Rule>& InjectionRules() {
        "istio/istio#27202", UserOfTheProxy},
       {"WT606", "InjectionLabelUnknown", Level::kWarning, "its pods run without a sidecar",
        "write istio-injection=enabled, or istio.io/rev of a revision", "istio/istio#33618", InjectionLabelUnknown},
+      {"WT759", "AmbientOfNobody", Level::kWarning, "without a sidecar or a ztunnel there is neither mTLS nor a policy",
+       "install with profile ambient (istio-cni and ztunnel), or label the namespace for sidecars", "",
+       AmbientOfNobody},
       {"WT607", "JobNeverEnds", Level::kWarning, "a Job waits for all containers of its pod",
        "label its pods sidecar.istio.io/inject=false, or let the work end with a POST to "
        "http://localhost:15020/quitquitquit",

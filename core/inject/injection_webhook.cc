@@ -20,6 +20,7 @@
 #include "core/inject/injection_templates.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
+#include "core/kube/quantity.h"
 #include "core/kube/strategic_merge.h"
 #include "core/kube/types.h"
 #include "core/kube/yaml.h"
@@ -316,6 +317,25 @@ absl::StatusOr<json> Overlay(const InjectionConfig& config, const json& values, 
       fmt::format("requested template \"{}\" not found; have {}", name, absl::StrJoin(known, ", ")));
 }
 
+// What annotations (sidecar.istio.io/proxyCPU) and values give the proxy has to be a quantity: the merged pod is read
+// as one. istiod: pkg/kube/inject/webhook.go, applyOverlayYAML
+absl::Status CheckQuantities(const json& overlay) {
+  for (const char* list : {"initContainers", "containers"}) {
+    for (const json& container : Items(At(At(overlay, "spec"), list))) {
+      for (const char* part : {"requests", "limits"}) {
+        for (const auto& [name, quantity] : At(At(container, "resources"), part).items()) {
+          if (quantity.is_null() || kube::QuantityNanos(quantity)) continue;
+          return absl::InvalidArgumentError(
+              "failed to run injection template: failed parsing generated injected YAML (check Istio sidecar injector "
+              "configuration): unmarshal patched pod: quantities must match the regular expression "
+              "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 // What decides over the patch of a pod that a controller made: all of it but its name, which only a pod of its own
 // gives to its workload (kube::WorkloadOf).
 std::optional<std::string> WhatReplicasShare(const json& pod, const json& metadata, std::string_view path,
@@ -450,6 +470,7 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
     for (const std::string& one : alias == config_.aliases.end() ? std::vector<std::string>{name} : alias->second) {
       absl::StatusOr<json> overlay = Overlay(config_, template_values_, one, data);
       if (!overlay.ok()) return overlay.status();
+      if (absl::Status status = CheckQuantities(*overlay); !status.ok()) return status;
       // What the pod wishes of a proxy stands among its containers; the template's proxy may not. istiod: RunTemplate.
       if (native) FollowTheTemplate(merged, *overlay);
       for (json* into : {&merged, &injected}) {

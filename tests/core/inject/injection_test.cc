@@ -765,6 +765,16 @@ TEST(ProxyBootstrapTest, AnAgentThatIsToExchangeTokensWantsAGoogleProject) {
             "invalid argument \"many\" for \"--stsPort\" flag: strconv.ParseInt: parsing \"many\": invalid syntax");
 }
 
+TEST(InjectionWebhookTest, AnAnnotationThatIsNoQuantityRefusesThePod) {
+  json pod = AppPod();
+  pod["metadata"]["annotations"]["sidecar.istio.io/proxyCPU"] = "lots";
+  const json answer = Webhook().Admit(MakeAdmissionReview(pod, "uid-1"), "/inject");
+  EXPECT_FALSE(answer["response"]["allowed"].get<bool>());
+  EXPECT_THAT(Text(answer["response"]["status"], "message"), HasSubstr("quantities must match the regular expression"));
+  pod["metadata"]["annotations"]["sidecar.istio.io/proxyCPU"] = "150m";
+  EXPECT_TRUE(Webhook().Admit(MakeAdmissionReview(pod, "uid-1"), "/inject")["response"]["allowed"].get<bool>());
+}
+
 // Gateways that charts of 1.18 render are not injected: the mesh config that is mounted tells them their istiod.
 TEST(ProxyBootstrapTest, AMeshConfigThatIsMountedIsBelowWhatThePodItselfSays) {
   json pod = Injected(Webhook(), AppPod());
