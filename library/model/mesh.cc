@@ -166,7 +166,7 @@ void AddApp(const App& app, const Cluster& cluster, List* out) {
   }
   if (!here) return;
   out->push_back(ServiceOf(app.name, app.ns, {{"app", app.name}}, {{"app", app.name}},
-                           List{Map{{"name", "http"}, {"port", app.port}, {"targetPort", app.port}}}));
+                           List{Map{{"name", app.port_name}, {"port", app.port}, {"targetPort", app.port}}}));
 }
 
 void AddClient(List* out) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "wavetank/mesh.h"
 
@@ -20,6 +21,13 @@ Field Into(int* out) {
     const int64_t given = v.Integer();
     *out = static_cast<int>(given);
     return given >= 0 && given <= 100'000 && v.Print() == std::to_string(given);
+  };
+}
+// 0 to what fits into 63 bits.
+Field Into(uint64_t* out) {
+  return [out](const Value& v) {
+    *out = static_cast<uint64_t>(v.Integer());
+    return v.Integer() >= 0 && v.Print() == std::to_string(*out);
   };
 }
 Field Into(std::vector<std::string>* out) {
@@ -96,6 +104,7 @@ Result<Mesh> Mesh::FromValue(const Value& value) {
     return Fields{{"name", Into(&a.name)},
                   {"ns", Into(&a.ns)},
                   {"port", Into(&a.port)},
+                  {"port_name", Into(&a.port_name)},
                   {"also_in", Into(&a.also_in)},
                   {"deployments", Each<Deployment>(&a.deployments, &error, where + ".deployments", deployment)}};
   };
@@ -103,18 +112,16 @@ Result<Mesh> Mesh::FromValue(const Value& value) {
     return Fields{{"cluster", Into(&o.cluster)},
                   {"object", [&o](const Value& v) { return v.IsMap() && (o.object = v, true); }}};
   };
-  int seed = 1;
   std::string scenario;
   const std::string wrong = Read(value, "mesh",
                                  {{"clusters", Each<Cluster>(&out.clusters, &error, "mesh.clusters", cluster)},
                                   {"apps", Each<App>(&out.apps, &error, "mesh.apps", app)},
                                   {"objects", Each<Object>(&out.objects, &error, "mesh.objects", object)},
-                                  {"seed", Into(&seed)},
+                                  {"seed", Into(&out.seed)},
                                   {"profile", Into(&out.profile)},
                                   {"scenario", Into(&scenario)}});
   if (!error.empty() || !wrong.empty()) return Error{error.empty() ? wrong : error};
   if (!scenario.empty()) return Error{"mesh.scenario: name it as the request's 'scenario' instead"};
-  out.seed = static_cast<uint64_t>(seed);
   if (const Status named = out.Check(); !named.ok()) return Error{named.error()};
   return out;
 }
@@ -130,10 +137,28 @@ Status Mesh::Check() const {
   };
   const auto at = [](const char* list, size_t i) { return std::string(list) + "[" + std::to_string(i) + "]"; };
   std::vector<std::string> wrong;
+  // Of two objects of one name the later would replace the one before, and a part of the mesh were gone without a word.
+  std::map<std::string, std::string> taken;  // by kind, cluster and name: who has it
+  for (const Cluster& cluster : clusters) {
+    for (const char* kind : {"Service", "Deployment"})
+      taken[std::string(kind) + " sample/sleep in " + cluster.name] = "each cluster's client";
+  }
+  const auto take = [&](const std::string& what, const std::string& who) {
+    const auto [at, is_new] = taken.try_emplace(what, who);
+    if (!is_new) wrong.push_back(who + ": " + what + " is that of " + at->second + " already; take another name");
+  };
   for (size_t i = 0; i < apps.size(); ++i) {
-    const std::string app = at("mesh.apps", i);
-    for (size_t k = 0; k < apps[i].deployments.size(); ++k)
-      wrong.push_back(unknown(app + at(".deployments", k) + ".cluster", apps[i].deployments[k].cluster));
+    const std::string app = at("mesh.apps", i), name = apps[i].ns + "/" + apps[i].name;
+    std::set<std::string> services(apps[i].also_in.begin(), apps[i].also_in.end());
+    for (size_t k = 0; k < apps[i].deployments.size(); ++k) {
+      const Deployment& d = apps[i].deployments[k];
+      const std::string where = app + at(".deployments", k);
+      wrong.push_back(unknown(where + ".cluster", d.cluster));
+      const std::string object = d.name.empty() ? apps[i].name + "-" + d.version : d.name;
+      take("Deployment " + apps[i].ns + "/" + object + " in " + d.cluster, where);
+      services.insert(d.cluster);
+    }
+    for (const std::string& cluster : services) take("Service " + name + " in " + cluster, app);
     for (size_t k = 0; k < apps[i].also_in.size(); ++k)
       wrong.push_back(unknown(app + at(".also_in", k), apps[i].also_in[k]));
   }

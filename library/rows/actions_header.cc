@@ -72,7 +72,10 @@ std::string CppStruct(const scenario::ActionKind& kind) {
     const std::string member = MemberName(field.name, kKeywords);
     const Form form = FormOf(field.type);
     const std::string_view type = kTypes[static_cast<size_t>(form)];
-    const bool always = field.required || form == Form::kValue;
+    // Lists and mappings are empty where they are left out, as nothing else follows from empty ones. (An optional
+    // mapping cannot be given as {{"a", "b"}}: that is a range of two pointers to it.)
+    const bool several = form == Form::kTexts || form == Form::kTextMap;
+    const bool always = field.required || form == Form::kValue || several;
     members += fmt::format("  /// {}{}\n  {} {}{};\n", Meaning(field), field.required ? "; required" : "",
                            always ? std::string(type) : fmt::format("std::optional<{}>", type), member,
                            always ? "{}" : " = std::nullopt");
@@ -80,7 +83,11 @@ std::string CppStruct(const scenario::ActionKind& kind) {
     if (field.required) {
       body += "    " + set + "\n";
     } else {
-      body += fmt::format("    if ({}) {}\n", form == Form::kValue ? "!" + member + ".IsNull()" : member, set);
+      body += fmt::format("    if ({}) {}\n",
+                          form == Form::kValue ? "!" + member + ".IsNull()"
+                          : several            ? "!" + member + ".empty()"
+                                               : member,
+                          set);
     }
   }
   return fmt::format(

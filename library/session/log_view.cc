@@ -13,6 +13,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
+constexpr int kMostKind = 1000;  // sim/invariants/invariant.h has the largest, 900
+
 int64_t Nanoseconds(Time time) { return time.time_since_epoch().count(); }
 
 ordered_json HeaderRow(const replay::LogHeader& header) {
@@ -42,6 +44,17 @@ ordered_json EventRow(const replay::LoggedEvent& event) {
           {"inputs", event.inputs}};
 }
 
+absl::Status CheckEventKind(const std::string& kind) {
+  if (kind.empty()) return absl::OkStatus();
+  std::string all;
+  for (int number = 0; number <= kMostKind; ++number) {
+    const std::string name = TraceKindName(static_cast<TraceKind>(number));
+    if (name == kind) return absl::OkStatus();
+    if (name.find(' ') == std::string::npos) all += (all.empty() ? "" : ", ") + name;
+  }
+  return absl::InvalidArgumentError("no kind of event is called '" + kind + "'; one of " + all);
+}
+
 absl::StatusOr<ordered_json> LogView::Read(const json& request) {
   if (At(request, "path").is_string()) {
     absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(Text(request, "path"));
@@ -53,6 +66,7 @@ absl::StatusOr<ordered_json> LogView::Read(const json& request) {
   const std::string kind = Text(request, "kind"), subject = Text(request, "subject"), only = Text(request, "only");
   if (!only.empty() && only != "inputs" && only != "events")
     return absl::InvalidArgumentError("'only' is inputs or events");
+  if (absl::Status known = CheckEventKind(only == "events" ? kind : ""); !known.ok()) return known;
   const int64_t limit = Number(request, "limit", 10'000);
   if (limit < 1 || limit > 1'000'000) return absl::InvalidArgumentError("'limit' is no number, 1 to 1000000");
   ordered_json inputs = ordered_json::array(), events = ordered_json::array();

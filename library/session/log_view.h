@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
@@ -12,6 +13,9 @@ namespace wavetank::session {
 
 // As answers have it (docs/library.md).
 nlohmann::ordered_json EventRow(const replay::LoggedEvent& event);
+
+// InvalidArgument: no event is of that kind, so that a search for it would find nothing whatever happened. Empty: all.
+absl::Status CheckEventKind(const std::string& kind);
 
 class LogView {
  public:

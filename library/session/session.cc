@@ -59,6 +59,7 @@ Session::Reply Session::Answer(const json& request) {
   const std::string op = Text(request, "op");
   if (op == "open") return Open(request);
   if (op == "outline") return Outline(request);
+  if (op == "story") return Story(request);
   if (op == "read") return log_view_.Read(request);
   static const std::vector<std::string_view> kOps = {"check", "config", "digest",   "do",     "endpoints", "finish",
                                                      "fork",  "inputs", "log",      "open",   "outline",   "proxies",
@@ -142,6 +143,15 @@ Session::Reply Session::Outline(const json& request) {
   return ordered_json{{"name", scenario->name}, {"expectations", rows}};
 }
 
+Session::Reply Session::Story(const json& request) {
+  Value mesh, actions;
+  Value::Parse(JsonText(At(request, "mesh")), &mesh);
+  Value::Parse(JsonText(At(request, "actions")), &actions);
+  const Result<Mesh> read = Mesh::FromValue(mesh);
+  if (!read.ok()) return absl::InvalidArgumentError(read.error());
+  return ordered_json{{"text", read->ToScenario(actions.Items())}};
+}
+
 Session::Reply Session::Settle(const json& request) {
   const absl::StatusOr<Duration> limit = DurationOf(request, "limitNs", kSettleLimit);
   if (!limit.ok()) return limit.status();
@@ -218,6 +228,7 @@ Session::Reply Session::Check() const {
 Session::Reply Session::Trace(const json& request) const {
   if (!traced_) return absl::FailedPreconditionError("the trace is not kept; open the world with \"trace\": true");
   const std::string kind = Text(request, "kind"), subject = Text(request, "subject");
+  if (absl::Status known = CheckEventKind(kind); !known.ok()) return known;
   const int64_t from = Number(request, "from"), limit = Number(request, "limit", 100'000);
   ordered_json rows = ordered_json::array();
   for (size_t i = static_cast<size_t>(std::max<int64_t>(from, 0)); i < trace_.size(); ++i) {

@@ -36,6 +36,7 @@ class Session {
   using Reply = absl::StatusOr<nlohmann::ordered_json>;
   Reply Open(const nlohmann::json& request);
   static Reply Outline(const nlohmann::json& request);
+  static Reply Story(const nlohmann::json& request);
   Reply Settle(const nlohmann::json& request);
   Reply Start(const nlohmann::json& request);
   Reply Finish(const nlohmann::json& request);

@@ -69,6 +69,56 @@ TEST(World, ActionsAreValuesAndConvergenceIsMeasured) {
   EXPECT_THAT(sent->back().inputs, ElementsAre(inputs->back().number));
 }
 
+TEST(World, WhatIsAskedInTheHeadOfALoopOutlastsIt) {
+  Result<World> world = World::Open(TwoNetworks(), Options());
+  ASSERT_THAT(world, Succeeded());
+  const size_t inputs = world->Inputs()->size();
+  size_t events = 0;
+  for (const TraceEvent& event : *world->Trace("XdsSent")) {  // of a Result that nobody holds
+    for (const uint64_t number : event.inputs) EXPECT_LE(number, inputs) << event.subject;
+    ++events;
+  }
+  EXPECT_GT(events, 10u);
+}
+
+TEST(World, APortsNameSaysWhatIsSpoken) {
+  Mesh mesh = TwoNetworks();
+  mesh.apps[0].port_name = "grpc";
+  Flow calls = ToWeb("east");
+  calls.protocol = "grpc";
+  for (const bool named : {true, false}) {
+    if (!named) mesh.apps[0].port_name = "http";
+    Result<World> world = World::Open(mesh, Options());
+    ASSERT_THAT(world, Succeeded());
+    const Result<Requests> answers = world->Send(calls, 50);
+    ASSERT_THAT(answers, Succeeded());
+    EXPECT_EQ(answers->failed, named ? 0 : 50) << testing::PrintToString(*answers);
+  }
+}
+
+TEST(World, ListsAndMappingsOfActionsAreWrittenAsTheyAre) {
+  const Action label = actions::Label{
+      .cluster = "east", .kind = "Namespace", .name = "sample", .set = {{"team", "blue"}}, .remove = {"a", "b"}};
+  EXPECT_EQ(label.Print(), R"({"label": {"cluster": "east", "kind": "Namespace", "name": "sample", )"
+                           R"("remove": ["a", "b"], "set": {"team": "blue"}}})");
+  const Action none = actions::Label{.cluster = "east", .kind = "Namespace", .name = "sample"};
+  EXPECT_EQ(none.Print(), R"({"label": {"cluster": "east", "kind": "Namespace", "name": "sample"}})");
+}
+
+TEST(Matchers, SayWhatWasFoundInWords) {
+  Settled slow;
+  slow.at_work = {"istiod is at work"};
+  slow.convergence.total = 114'178'842ns;
+  EXPECT_EQ(testing::PrintToString(slow), "not at rest; istiod is at work");
+  testing::StringMatchResultListener listener;
+  EXPECT_FALSE(testing::ExplainMatchResult(ConvergesWithin(1ms), slow, &listener));
+  EXPECT_EQ(listener.str(), "took 114.179 ms");
+  EXPECT_EQ(testing::DescribeMatcher<Settled>(ConvergesWithin(2s)), "converges within 2000 ms");
+  EXPECT_EQ(testing::PrintToString(Result<Settled>(slow)), "not at rest; istiod is at work");
+  EXPECT_EQ(testing::PrintToString(Status(Error{"no such cluster"})), "an error");
+  EXPECT_EQ(testing::PrintToString(Status(Nothing{})), "no error");
+}
+
 TEST(World, ForksGoTheirOwnWays) {
   Result<World> world = World::Open(TwoNetworks(), Options());
   ASSERT_THAT(world, Succeeded());
@@ -151,6 +201,7 @@ TEST(World, MistakesAreAnswersWithARemedy) {
   EXPECT_THAT(world->Send({.cluster = "east", .host = "web.sample:port"}, 1).error(), HasSubstr("'port' is no port"));
   EXPECT_THAT(world->Finish("requests#7").error(), HasSubstr("requests#7"));
   EXPECT_THAT(world->Config("nobody", "cds").error(), HasSubstr("nobody"));
+  EXPECT_THAT(world->Trace("XdsSend").error(), HasSubstr("no kind of event is called 'XdsSend'; one of None, "));
   EXPECT_THAT(world->WriteLog("/nowhere/x.wtlog").error(), HasSubstr("/nowhere"));
   EXPECT_THAT(world->Until([](World&) { return false; }, 1s, 0s).error(), HasSubstr("every"));
   // None of it has changed anything.

@@ -12,9 +12,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <ostream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "wavetank/world.h"
@@ -24,9 +26,36 @@ namespace wavetank {
 inline void PrintTo(const Requests& requests, std::ostream* out) {
   *out << requests.sent << " sent, " << requests.failed << " failed";
   for (const auto& [version, count] : requests.by_version) *out << ", " << version << " " << count;
-  for (const Requests::Failure& f : requests.failures) *out << "; " << f.count << " x " << f.flags << " " << f.cause;
+  for (const Requests::Failure& f : requests.failures) {
+    *out << "; " << f.count << " x " << f.flags << " " << f.cause;
+    if (!f.upstream.empty()) *out << " (of " << f.upstream << ")";
+  }
+}
+inline void PrintTo(const Settled& settled, std::ostream* out) {
+  *out << (settled.settled ? "at rest" : "not at rest");
+  for (const std::string& each : settled.at_work) *out << "; " << each;
+  for (const std::string& each : settled.disconnected) *out << "; " << each << " has no istiod";
+  for (const std::string& each : settled.complaints) *out << "; " << each;
+}
+template <class T>
+void PrintTo(const Result<T>& result, std::ostream* out) {
+  if (!result.ok()) {
+    *out << "an error";
+  } else if constexpr (std::is_same_v<T, World> || std::is_same_v<T, Nothing>) {
+    *out << "no error";
+  } else {
+    *out << testing::PrintToString(*result);
+  }
 }
 inline void PrintTo(const Breach& breach, std::ostream* out) { *out << breach.invariant << ": " << breach.what; }
+
+namespace gtest_internal {
+inline std::string InMilliseconds(Nanoseconds time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g ms", static_cast<double>(time.count()) / 1e6);
+  return text;
+}
+}  // namespace gtest_internal
 
 /// A Result that is ok.
 MATCHER(Succeeded, "succeeded") {
@@ -39,9 +68,8 @@ MATCHER(Succeeded, "succeeded") {
 MATCHER(AllAnswered, "all requests are answered") { return arg.sent > 0 && arg.failed == 0; }
 
 /// Everything came to rest, and the last proxy used what followed within the given time.
-MATCHER_P(ConvergesWithin, limit,
-          "converges within " + std::to_string(std::chrono::nanoseconds(limit).count()) + " ns") {
-  *result_listener << "took " << arg.convergence.total.count() << " ns";
+MATCHER_P(ConvergesWithin, limit, "converges within " + gtest_internal::InMilliseconds(limit)) {
+  *result_listener << "took " << gtest_internal::InMilliseconds(arg.convergence.total);
   return arg.settled && arg.convergence.total <= limit;
 }
 

@@ -29,8 +29,9 @@ struct Deployment {
 struct App {
   std::string name, ns = "sample";
   int port = 80;
-  std::vector<Deployment> deployments;
-  std::vector<std::string> also_in;  ///< clusters that have the Service alone, for clients there
+  std::vector<Deployment> deployments = {};
+  std::vector<std::string> also_in = {};  ///< clusters that have the Service alone, for clients there
+  std::string port_name = "http";         ///< by which Istio knows what is spoken: "http", "http2", "grpc", "tcp", ...
   friend bool operator==(const App&, const App&) = default;
 };
 
@@ -39,11 +40,11 @@ enum class Gateway : uint8_t { kLoadBalancer, kLoadBalancerHostname, kNodePort, 
 
 struct Cluster {
   std::string name, network = "network1";
-  std::string control_plane;  ///< the cluster whose istiod serves this one; empty: its own
+  std::string control_plane = {};  ///< the cluster whose istiod serves this one; empty: its own
   int istiods = 1;
   Gateway gateway = Gateway::kLoadBalancer;  ///< where the mesh has several networks
   int gateways = 1;                          ///< pods of it
-  std::vector<Node> nodes;                   ///< empty: one, in region1/zone1
+  std::vector<Node> nodes = {};              ///< empty: one, in region1/zone1
   friend bool operator==(const Cluster&, const Cluster&) = default;
 };
 
@@ -76,7 +77,8 @@ class Mesh {
   /// The scenario that it comes from; empty: it was built.
   const std::string& scenario() const { return scenario_; }
   bool SeveralNetworks() const;
-  /// Whether all that names a cluster names one of these. World::Open asks it; errors name the field.
+  /// Whether all that names a cluster names one of these, and no two apps have a Service or Deployment of one name in
+  /// one cluster (the clients' `sleep` in `sample` among them). World::Open asks it; errors name the field.
   Status Check() const;
   /// Of a value as Print() of its fields would be: {"clusters": [{"name": "c1"}], ...}, names as here. Errors name the
   /// field.

@@ -14,6 +14,7 @@
 #include <rapidcheck/state.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -56,12 +57,17 @@ inline void showValue(const Event& event, std::ostream& out) {
   out << event.action.Print() << ", then " << event.then_ms << " ms";
 }
 
-/// Where the log and the story of a world are written, and the commands that run them again. `folder`: empty:
-/// $WAVETANK_FAILURES, or the folder for temporary files.
-inline std::string Reproduction(World& world, std::string folder = {}) {
+/// Writes the log and the story of a world, and says the commands that run them again. `folder`: empty:
+/// $WAVETANK_FAILURES, or /tmp. The files are named by the process and the line that asks for them, so that a property
+/// that shrinks leaves those of its last failure, and each property its own.
+inline std::string Reproduction(World& world, std::string folder = {}, const char* file = __builtin_FILE(),
+                                int line = __builtin_LINE()) {
   const char* const named = std::getenv("WAVETANK_FAILURES");
   if (folder.empty()) folder = named == nullptr ? "/tmp" : named;
-  const std::string name = folder + "/wavetank-" + std::to_string(getpid());
+  std::string stem = file;
+  stem.erase(0, stem.rfind('/') + 1);
+  stem.erase(std::min(stem.rfind('.'), stem.size()));
+  const std::string name = folder + "/wavetank-" + std::to_string(getpid()) + "-" + stem + "-" + std::to_string(line);
   const Status written = world.WriteLog(name + ".wtlog");
   if (!written.ok()) return "no log: " + written.error();
   const std::string again = "wavetank replay " + name + ".wtlog", story = world.Story();
@@ -112,11 +118,13 @@ inline std::string WhatDoesNotRecover(World& world, const Mesh& mesh, const std:
 
 /// The property of every mesh: whatever happens to it, when all is healed it is as it was. Fails with what is wrong,
 /// the mesh, and the command that runs it again.
-inline void RequireRecovery(const Mesh& mesh, const std::vector<Event>& history, const WorldOptions& options = {}) {
+inline void RequireRecovery(const Mesh& mesh, const std::vector<Event>& history, const WorldOptions& options = {},
+                            const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   Result<World> world = World::Open(mesh, options);
   if (!world.ok()) RC_FAIL(world.error());
   const std::string wrong = WhatDoesNotRecover(*world, mesh, history);
-  if (!wrong.empty()) RC_FAIL(wrong + "\nmesh: " + mesh.Describe() + "\nagain: " + Reproduction(*world));
+  if (!wrong.empty())
+    RC_FAIL(wrong + "\nmesh: " + mesh.Describe() + "\nagain: " + Reproduction(*world, {}, file, line));
 }
 
 /// A world's model under rc::state: its mesh, and what has happened to it so far.

@@ -35,7 +35,8 @@ class [[nodiscard]] Result {
   /// Only if ok(): otherwise the program ends.
   T& operator*() & { return *Get(); }
   const T& operator*() const& { return *const_cast<Result*>(this)->Get(); }
-  T&& operator*() && { return std::move(*Get()); }
+  /// A value of its own, so that `for (auto& each : *world->Endpoints())` walks what still lives.
+  T operator*() && { return std::move(*Get()); }
   T* operator->() { return Get(); }
   const T* operator->() const { return const_cast<Result*>(this)->Get(); }
 

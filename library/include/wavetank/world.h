@@ -26,11 +26,11 @@ struct Living;
 using Nanoseconds = std::chrono::nanoseconds;
 
 struct WorldOptions {
-  std::optional<uint64_t> seed;  ///< instead of the mesh's
-  std::string profile;           ///< instead of the mesh's, if not empty
-  bool trace = false;            ///< keep the trace, for Trace()
+  std::optional<uint64_t> seed = {};  ///< instead of the mesh's
+  std::string profile = {};           ///< instead of the mesh's, if not empty
+  bool trace = false;                 ///< keep the trace, for Trace()
   /// The program `wavetank`; empty: $WAVETANK_PROGRAM, the one that was installed with the library, or that of $PATH.
-  std::string program;
+  std::string program = {};
 };
 
 /// Requests that the pods of an app send.
@@ -39,15 +39,19 @@ struct Flow {
   std::string app = "sleep", ns = "sample";
   std::string rate = "100/s", path = "/";
   bool keep_alive = false, tcp = false;
-  std::map<std::string, std::string> headers;
-  std::string protocol;  ///< "http1.0", "http2" or "grpc"; empty: HTTP/1.1, or TCP
+  std::map<std::string, std::string> headers = {};
+  /// "http1.0", "http2", "grpc" or "websocket"; empty: HTTP/1.1, or TCP. gRPC needs a Service whose port says so
+  /// (App::port_name).
+  std::string protocol = {};
 };
 
 /// What became of requests. `all` is the whole answer, as docs/results.md describes it.
 struct Requests {
   int64_t sent = 0, failed = 0, retried = 0, remote = 0, mtls_verified = 0;
   std::map<std::string, int64_t> by_version, by_cluster, by_pod;  ///< of answered ones
-  std::map<std::string, int64_t> by_flags;                        ///< Envoy's response flags; "-": none
+  /// Envoy's response flags. Where there are none: "-" of what was answered well, and of a failure what Envoy says of
+  /// it in %RESPONSE_CODE_DETAILS%.
+  std::map<std::string, int64_t> by_flags;
   Nanoseconds p50{}, p99{};
   struct Failure {
     std::string flags, upstream, cause;
