@@ -22,8 +22,8 @@ class Unrest {
   std::vector<std::string> Reasons() const;
 
  private:
-  // What a window's records were, by kind and subject. Each record of the trace is noted, and hardly anybody asks: so it
-  // is counted when they ask, or when there is too much to keep.
+  // What a window's records were, by kind and subject. Each record of the trace is noted, and hardly anybody asks: so
+  // it is counted when they ask, or when there is too much to keep.
   struct Window {
     std::vector<uint64_t> noted;
     absl::flat_hash_map<uint64_t, int64_t> counts;  // of those that are noted no more
