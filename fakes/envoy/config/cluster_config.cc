@@ -63,6 +63,26 @@ void SetSlowStart(const cluster_v3::Cluster::SlowStartConfig& config, LbConfig* 
   if (config.has_min_weight_percent()) lb->slow_start_min_weight = config.min_weight_percent().value() / 100;
 }
 
+// Envoy: source/extensions/load_balancing_policies/maglev/maglev_lb.cc
+absl::Status SetMaglevTable(const cluster_v3::Cluster& cluster, LbConfig* lb) {
+  const auto& maglev = cluster.maglev_lb_config();
+  Set(maglev.has_table_size(), maglev.table_size(), &lb->maglev_table_size);
+  constexpr uint64_t kLargestTable = 5'000'011;
+  if (lb->maglev_table_size > kLargestTable) {
+    return absl::InvalidArgumentError(
+        fmt::format("Proto constraint validation failed (MaglevLbConfigValidationError.TableSize: value must be less "
+                    "than or equal to {})",
+                    kLargestTable));
+  }
+  if (lb->policy != LbPolicy::kMaglev) return absl::OkStatus();
+  bool prime = lb->maglev_table_size != 0;
+  for (uint64_t d = 2; d * d <= lb->maglev_table_size; ++d) prime = prime && lb->maglev_table_size % d != 0;
+  if (!prime) return absl::InvalidArgumentError("The table size of maglev must be prime number");
+  // A prime to Envoy, which takes hashes modulo the size less one, and ends.
+  if (lb->maglev_table_size == 1) return absl::InvalidArgumentError("A maglev table of size 1 ends an Envoy (SIGFPE)");
+  return absl::OkStatus();
+}
+
 absl::Status SetLb(const cluster_v3::Cluster& cluster, DiscoveryType type, LbConfig* lb) {
   switch (cluster.lb_policy()) {
     case cluster_v3::Cluster::ROUND_ROBIN:
@@ -143,17 +163,11 @@ absl::Status SetLb(const cluster_v3::Cluster& cluster, DiscoveryType type, LbCon
                       field, kLargestRing));
     }
   }
-  if (lb->minimum_ring_size > lb->maximum_ring_size) {
+  if (lb->policy == LbPolicy::kRingHash && lb->minimum_ring_size > lb->maximum_ring_size) {
     return absl::InvalidArgumentError(fmt::format("ring hash: minimum_ring_size ({}) > maximum_ring_size ({})",
                                                   lb->minimum_ring_size, lb->maximum_ring_size));
   }
-  Set(cluster.maglev_lb_config().has_table_size(), cluster.maglev_lb_config().table_size(), &lb->maglev_table_size);
-  for (uint64_t d = 2; d * d <= lb->maglev_table_size; ++d) {
-    if (lb->maglev_table_size % d == 0) {
-      return absl::InvalidArgumentError("The table size of maglev must be prime number");
-    }
-  }
-  return absl::OkStatus();
+  return SetMaglevTable(cluster, lb);
 }
 
 void SetCircuitBreakers(const cluster_v3::Cluster& cluster, CircuitBreakers* out) {
