@@ -184,10 +184,12 @@ void IstiodCa::Use(KeyCertPem pem, std::string_view what, bool plugged) {
   } else {
     After(options_.root_poll_interval, [this] { PollRoot(); });
     if (options_.root_check_interval > Duration::zero()) {
-      const uint64_t interval = static_cast<uint64_t>(options_.root_check_interval.count());
-      const Duration jitter(options_.root_check_jitter ? static_cast<int64_t>(random_.Below(interval)) : 0);
-      // Jitter counts whole seconds; the ticker starts after it.
-      ScheduleRootCheck(std::chrono::floor<std::chrono::seconds>(jitter) + options_.root_check_interval);
+      const Duration interval = options_.root_check_interval;
+      const auto bound = static_cast<uint64_t>(interval.count());
+      const Duration drawn(options_.root_check_jitter ? static_cast<int64_t>(random_.Below(bound)) : 0);
+      // Jitter counts whole seconds; the ticker starts after it. Their sum may lie beyond the end of time.
+      const Duration jitter = std::chrono::floor<std::chrono::seconds>(drawn);
+      ScheduleRootCheck(std::min(jitter, Duration::max() - interval) + interval);
     }
   }
   Finish(absl::OkStatus());

@@ -68,7 +68,9 @@ constexpr Setter kSetters[] = {
     {"CITADEL_SELF_SIGNED_CA_CERT_TTL",
      [](const Value& v, Settings* s) { s->options.ca.ca.self_signed_ttl = v.duration; }},
     {"CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL",
-     [](const Value& v, Settings* s) { s->options.ca.root_check_interval = v.duration; }},
+     [](const Value& v, Settings* s) {
+       s->options.ca.root_check_interval = v.duration > Duration::zero() ? std::max<Duration>(v.duration, 1ms) : v.duration;
+     }},
     {"CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE",
      [](const Value& v, Settings* s) { s->options.ca.root_grace_percent = static_cast<int>(v.integer); }},
     {"CLUSTER_ID",

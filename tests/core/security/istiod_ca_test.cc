@@ -51,6 +51,15 @@ TEST_F(IstiodCaTest, CacertsArePluggedIn) {
   EXPECT_EQ(client.Find(kube::kinds::kSecret, "istio-system", "istio-ca-secret"), nullptr);
 }
 
+TEST_F(IstiodCaTest, ALookAtItsOwnRootMayLieBeyondTheEndOfTime) {
+  IstiodCa patient{host, client, {.seed = 1, .cluster = "cluster1", .root_check_interval = Duration::max()}};
+  absl::Status started = absl::UnknownError("no answer");
+  patient.Start([&started](absl::Status status) { started = std::move(status); });
+  Run(10s);
+  EXPECT_TRUE(started.ok()) << started;
+  EXPECT_FALSE(patient.plugged_in());
+}
+
 TEST_F(IstiodCaTest, TlsSecretIsPluggedInToo) {
   PutCacerts({{"tls.crt", plugged.certificate->ToPem()},
               {"tls.key", plugged.key->ExportPrivateKeyPem()},

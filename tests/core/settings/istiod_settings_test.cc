@@ -120,6 +120,17 @@ TEST(IstiodSettings, AShareOfTracesOutsideOfPerCentsIsOneAndALineOfTheLog) {
   EXPECT_THAT(more.log, ElementsAre("PILOT_TRACE_SAMPLING out of range: 101"));
 }
 
+TEST(IstiodSettings, LooksAtItsOwnRootComeAMillisecondApartAtLeastOrNotAtAll) {
+  const auto interval = [](const char* said) {
+    return SettingsOf(PodWith({Variable("CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL", said)}))
+        .options.ca.root_check_interval;
+  };
+  EXPECT_EQ(interval("1ns"), 1ms);
+  EXPECT_EQ(interval("30m"), 30min);
+  EXPECT_LE(interval("-1s"), Duration::zero());
+  EXPECT_LE(interval("0s"), Duration::zero());
+}
+
 TEST(IstiodSettings, ArgumentsHaveTheLastWord) {
   const IstiodSettings settings = SettingsOf(
       PodWith({Variable("CLUSTER_ID", "west")},
