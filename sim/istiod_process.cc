@@ -1,5 +1,6 @@
 #include "sim/istiod_process.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/security/istiod_ca.h"
@@ -106,9 +107,11 @@ void IstiodProcess::OpenAds(const ChannelRef& channel, security::PeerCredentials
 // A connection of that age is told to go away (GOAWAY), which ends no stream; what has not ended when the grace is over
 // is cut off, and a stream of ADS never ends by itself (grpc-go: internal/transport/http2_server.go, keepalive).
 void IstiodProcess::EndWithAge(const ChannelRef& channel) {
-  if (age_.age <= Duration::zero()) return;
+  // The longest is none: what istiod calls infinite (istio: pkg/keepalive/options.go).
+  if (age_.age <= Duration::zero() || age_.age == Duration::max()) return;
   const int64_t tenth = age_.age.count() / 10;
-  const Duration left = age_.age + Duration(ages_.Between(-tenth, tenth)) + age_.grace;
+  const __int128 sum = static_cast<__int128>(age_.age.count()) + ages_.Between(-tenth, tenth) + age_.grace.count();
+  const Duration left(static_cast<int64_t>(std::min<__int128>(sum, Duration::max().count())));
   host_.RunAfter(left, [weak = std::weak_ptr<Channel>(channel)] {
     if (const ChannelRef open = weak.lock(); open != nullptr && open->open()) open->Close(Channel::End::kServer);
   });

@@ -102,7 +102,8 @@ void WorkloadEntryController::Start() {
 }
 
 void WorkloadEntryController::LookAgain() {
-  After(BetweenLooks(options_.grace), [this] { LookAtAll(); });
+  // Nothing else would happen between looks that are nanoseconds apart.
+  After(std::max<Duration>(BetweenLooks(options_.grace), 1ms), [this] { LookAtAll(); });
 }
 
 void WorkloadEntryController::After(Duration delay, Callback fn) {
@@ -292,7 +293,7 @@ void WorkloadEntryController::Disconnected(const std::string& ns, const std::str
   annotations[kDisconnectedAnnotation] = NanoText(at);
   Write(std::move(body), [this, ns, name, again](const absl::Status& status) {
     if (!status.ok()) return again();
-    After(options_.grace, [this, ns, name] {
+    After(std::max(options_.grace, Duration::zero()), [this, ns, name] {
       if (const kube::ObjectRef now = Find(ns, name); now != nullptr && IsOver(*now)) CleanUp(*now);
     });
   });
@@ -303,7 +304,7 @@ bool WorkloadEntryController::IsOver(const kube::Object& entry) const {
   const std::string gone = Annotation(entry, kDisconnectedAnnotation);
   if (gone.empty()) return false;
   const std::optional<Time> at = ReadNano(gone);
-  return !at || *at <= host_.Now() - options_.grace;
+  return !at || *at <= host_.Now() - std::max(options_.grace, Duration::zero());
 }
 
 void WorkloadEntryController::CleanUp(const kube::Object& entry) {

@@ -574,6 +574,15 @@ TEST_F(IstiodEnvironment, AProxyThatNamesAGroupRegistersItselfAndItsEntryGoesWit
   EXPECT_THAT(api.List("WorkloadEntry", "sample"), IsEmpty());
 }
 
+TEST_F(IstiodEnvironment, ConnectionsMayLiveUntilTheEndOfTime) {
+  for (const char* age : {"2562047h47m16.854775807s", "2500000h"}) {
+    Begin();
+    Istiod(json::array({kOwnId}), json::array({"discovery", "--keepaliveMaxServerConnectionAge", age}));
+    Sleep();
+    EXPECT_THAT(world_->Unready(), IsEmpty()) << age;
+  }
+}
+
 TEST_F(IstiodEnvironment, ItsEntryStaysAcrossARestartOfIstiod) {
   Begin();
   MeshConfig(kAutoRegister);

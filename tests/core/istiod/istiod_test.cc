@@ -384,6 +384,15 @@ TEST_F(IstiodTest, PanicsAtAGracePeriodThatGoesTickerRefuses) {
   }
 }
 
+TEST_F(IstiodTest, StartsWithAGracePeriodOfANanosecond) {
+  IstiodOptions options;
+  options.entry_grace = Duration(1);
+  MakeIstiod(std::move(options));
+  Run(5s);
+  ASSERT_TRUE(started_);
+  EXPECT_TRUE(started_->ok()) << *started_;
+}
+
 TEST_F(IstiodTest, DiesAtAnyMomentWithoutAWord) {
   ApplyRemoteSecret();
   // At each of these instants something else is under way.
