@@ -40,19 +40,20 @@ LiveWorld::LiveWorld(scenario::Scenario scenario, std::unique_ptr<sim::World> wo
 
 absl::StatusOr<std::unique_ptr<LiveWorld>> LiveWorld::Open(scenario::Scenario scenario,
                                                            const std::function<void(sim::World&)>& on_world) {
+  absl::StatusOr<scenario::StartPhases> start = scenario::MakeStart(scenario);
+  if (!start.ok()) return start.status();
+  scenario::DateByCertificates(*start, &scenario, &start->notes);
   absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(scenario::MakeWorldOptions(scenario));
   if (!world.ok()) return absl::InvalidArgumentError(fmt::format("{}: {}", scenario.file, Message(world.status())));
   if (on_world) on_world(**world);
   std::unique_ptr<LiveWorld> out(new LiveWorld(std::move(scenario), *std::move(world)));
-  if (absl::Status status = out->Start(); !status.ok()) return status;
+  if (absl::Status status = out->Start(*start); !status.ok()) return status;
   return out;
 }
 
-absl::Status LiveWorld::Start() {
-  absl::StatusOr<scenario::StartPhases> start = scenario::MakeStart(scenario_);
-  if (!start.ok()) return start.status();
-  notes_ = start->notes;
-  for (const std::vector<sim::Input>& phase : start->phases) {
+absl::Status LiveWorld::Start(const scenario::StartPhases& start) {
+  notes_ = start.notes;
+  for (const std::vector<sim::Input>& phase : start.phases) {
     for (const sim::Input& input : phase) {
       if (absl::Status status = world_->Do(input); !status.ok()) return scenario::AtItsPlace(scenario_, input, status);
     }

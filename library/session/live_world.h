@@ -20,6 +20,10 @@
 #include "sim/inputs/input.h"
 #include "sim/world.h"
 
+namespace wavetank::scenario {
+struct StartPhases;
+}
+
 namespace wavetank::session {
 
 class LiveWorld {
@@ -70,7 +74,8 @@ class LiveWorld {
 
  private:
   LiveWorld(scenario::Scenario scenario, std::unique_ptr<sim::World> world);
-  absl::Status Start();
+  // The phases, one after the other. An input that is refused is an error that names its place.
+  absl::Status Start(const scenario::StartPhases& start);
   // A step with this one action, or a flow of this one kind, read as a scenario's.
   absl::StatusOr<scenario::Scenario> Parse(std::string_view what, nlohmann::json part) const;
 

@@ -32,9 +32,9 @@ ordered_json InputRow(const replay::LogInput& input) {
 
 }  // namespace
 
-ordered_json EventRow(const replay::LoggedEvent& event) {
+ordered_json EventRow(const replay::LoggedEvent& event, Time beginning) {
   return {{"index", event.index},
-          {"atNs", Nanoseconds(event.time)},
+          {"atNs", (event.time - beginning).count()},
           {"kind", TraceKindName(event.kind)},
           {"subject", event.subject},
           {"object", event.object},

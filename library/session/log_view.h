@@ -11,8 +11,8 @@
 
 namespace wavetank::session {
 
-// As answers have it (docs/library.md).
-nlohmann::ordered_json EventRow(const replay::LoggedEvent& event);
+// As answers have it (docs/library.md), its time since `beginning`.
+nlohmann::ordered_json EventRow(const replay::LoggedEvent& event, Time beginning = Time{});
 
 // InvalidArgument: no event is of that kind, so that a search for it would find nothing whatever happened. Empty: all.
 absl::Status CheckEventKind(const std::string& kind);

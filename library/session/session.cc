@@ -46,11 +46,11 @@ absl::StatusOr<scenario::Scenario> ScenarioOf(const json& request) {
   return scenario::ParseScenario(name, mesh->ToScenario());
 }
 
-// One step of a run as reports write it (docs/results.md).
-ordered_json StepJson(scenario::StepResult step) {
+// One step of a run as reports write it (docs/results.md), of a world that begins then.
+ordered_json StepJson(scenario::StepResult step, Time beginning) {
   scenario::RunResult run;
   run.steps.push_back(std::move(step));
-  return report::ResultsJson(run)["steps"][0];
+  return report::ResultsJson(scenario::SinceBeginning(std::move(run), beginning - Time{}))["steps"][0];
 }
 
 }  // namespace
@@ -104,7 +104,9 @@ Session::Reply Session::Answer(const json& request) {
   return absl::InvalidArgumentError("a fork needs a socket of its own beside the request");
 }
 
-int64_t Session::NowNs() const { return live_ == nullptr ? -1 : live_->world().Now().time_since_epoch().count(); }
+int64_t Session::NowNs() const { return live_ == nullptr ? -1 : (live_->world().Now() - Beginning()).count(); }
+
+Time Session::Beginning() const { return live_->world().options().start; }
 
 Session::Reply Session::Open(const json& request) {
   if (live_ != nullptr) return absl::FailedPreconditionError("a world is open already; a session has one");
@@ -162,7 +164,7 @@ Session::Reply Session::Settle(const json& request) {
                       {"atWork", settled ? std::vector<std::string>() : live_->AtWork()},
                       {"disconnected", live_->Disconnected()},
                       {"complaints", live_->world().Complaints()},
-                      {"convergence", StepJson(std::move(step))["convergence"]}};
+                      {"convergence", StepJson(std::move(step), Beginning())["convergence"]}};
 }
 
 Session::Reply Session::Start(const json& request) {
@@ -181,7 +183,7 @@ Session::Reply Session::Finish(const json& request) {
   if (!result.ok()) return result.status();
   scenario::StepResult step;
   step.traffic.push_back(*std::move(result));
-  return ordered_json{{"requests", StepJson(std::move(step))["traffic"][0]}};
+  return ordered_json{{"requests", StepJson(std::move(step), Beginning())["traffic"][0]}};
 }
 
 Session::Reply Session::Endpoints(const json& request) const {
@@ -237,7 +239,7 @@ Session::Reply Session::Trace(const json& request) const {
     if (!subject.empty() && event.subject != subject) continue;
     const std::string name = TraceKindName(event.kind);
     if (!kind.empty() && name != kind) continue;
-    rows.push_back(EventRow(event));
+    rows.push_back(EventRow(event, Beginning()));
   }
   return ordered_json{{"events", rows}};
 }
@@ -246,7 +248,7 @@ Session::Reply Session::Inputs() const {
   ordered_json rows = ordered_json::array();
   for (const LiveWorld::Done& done : live_->inputs()) {
     rows.push_back({{"number", done.number},
-                    {"atNs", done.at.time_since_epoch().count()},
+                    {"atNs", (done.at - Beginning()).count()},
                     {"kind", std::string(done.input.kind())},
                     {"cluster", done.input.cluster()}});
   }

@@ -45,6 +45,8 @@ class Session {
   Reply Check() const;
   Reply Trace(const nlohmann::json& request) const;
   Reply Inputs() const;
+  // Of the open world's clock, which a date of its scenario sets.
+  Time Beginning() const;
 
   ConfigPrinter print_;
   LogView log_view_;

@@ -398,8 +398,8 @@ Verdict Try(const Trial& trial, const std::string& log) {
     out.invariant = wrong->invariant;
     out.what = wrong->what;
   }
-  out.at = (*live)->world().Now();
-  out.lived = out.at - Time{};
+  out.lived = (*live)->world().Now() - (*live)->world().options().start;
+  out.at = Time{} + out.lived;
   out.digest = (*live)->Digest();
   for (const std::string_view each : sometimes->reached()) out.reached.emplace(each);
   if (const wavetank::Buggify* buggify = wavetank::Buggify::Of(&(*live)->world().kernel().run())) {

@@ -54,6 +54,28 @@ bool RunResult::Passed() const {
   return !symptoms || Shown() == shown_expected.value_or(true);
 }
 
+RunResult SinceBeginning(RunResult result, Duration beginning) {
+  result.end -= beginning;
+  for (sim::Violation& v : result.violations) {
+    v.at -= beginning;
+    if (v.until) *v.until -= beginning;
+  }
+  for (StepResult& step : result.steps) {
+    for (Time* time : {&step.start, &step.end, &step.convergence.event}) *time -= beginning;
+    for (std::vector<TrafficResult>* all : {&step.traffic, &step.calls}) {
+      for (TrafficResult& traffic : *all) {
+        traffic.start -= beginning;
+        traffic.end -= beginning;
+        for (TrafficResult::Failure& failure : traffic.failures) {
+          failure.first -= beginning;
+          failure.last -= beginning;
+        }
+      }
+    }
+  }
+  return result;
+}
+
 std::vector<SilentFlow> SilentFlows(const RunResult& result) {
   std::map<std::string, SilentFlow> flows;
   std::set<std::string> heard;

@@ -203,6 +203,9 @@ struct RunResult {
   bool Passed() const;
 };
 
+// A world's clock may be the calendar's (a served one's, or a scenario's date); people count from its beginning.
+RunResult SinceBeginning(RunResult result, Duration beginning);
+
 // The dead paths of a run, worst first: fewer tries than kEnoughTries say nothing.
 inline constexpr int64_t kEnoughTries = 5;
 std::vector<DeadPath> DeadPaths(const RunResult& result);

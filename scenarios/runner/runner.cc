@@ -729,29 +729,6 @@ class ScenarioRun final : public WorldView {
   int64_t traffic_count_ = 0, records_ = 0;
 };
 
-// A served world's clock is the calendar's; people count from where its log begins.
-RunResult SinceBeginning(RunResult result, Duration beginning) {
-  result.end -= beginning;
-  for (sim::Violation& v : result.violations) {
-    v.at -= beginning;
-    if (v.until) *v.until -= beginning;
-  }
-  for (StepResult& step : result.steps) {
-    for (Time* time : {&step.start, &step.end, &step.convergence.event}) *time -= beginning;
-    for (std::vector<TrafficResult>* all : {&step.traffic, &step.calls}) {
-      for (TrafficResult& traffic : *all) {
-        traffic.start -= beginning;
-        traffic.end -= beginning;
-        for (TrafficResult::Failure& failure : traffic.failures) {
-          failure.first -= beginning;
-          failure.last -= beginning;
-        }
-      }
-    }
-  }
-  return result;
-}
-
 // The command that does the run again: what an invariant that does not hold tells.
 std::string CommandOf(const Scenario& scenario, const RunOptions& options, uint64_t seed) {
   std::string out = "wavetank run";

@@ -210,6 +210,27 @@ TEST(World, MistakesAreAnswersWithARemedy) {
   EXPECT_THAT(*requests, AllAnswered());
 }
 
+TEST(World, OfAScenarioWithADateCountsFromItsBeginning) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "wavetank-library-dated.yaml";
+  std::ofstream(file) << "name: dated\nextends: " WAVETANK_SOURCE_DIR
+                         "/scenarios/multi-primary-one-network/scenario.yaml\ndate: 2026-01-01\n";
+  Result<World> world = World::Open(Mesh::FromScenario(file.string()), Options());
+  ASSERT_THAT(world, Succeeded());
+  const Nanoseconds up = world->Now();
+  EXPECT_LT(up, 10min);
+  const Result<std::vector<Input>> inputs = world->Inputs();
+  ASSERT_THAT(inputs, Succeeded());
+  ASSERT_FALSE(inputs->empty());
+  EXPECT_EQ(inputs->front().at, 0s);
+  const Result<std::vector<TraceEvent>> trace = world->Trace();
+  ASSERT_THAT(trace, Succeeded());
+  ASSERT_FALSE(trace->empty());
+  EXPECT_LE(trace->back().at, up);
+  const Result<Requests> requests = world->Send({.cluster = "cluster1", .host = "helloworld.sample:5000"}, 10);
+  ASSERT_THAT(requests, Succeeded());
+  EXPECT_LT(requests->all["endMs"].Number(), 600'000);
+}
+
 TEST(World, OneThatWasMovedFromIsEmptyAndSaysSo) {
   Result<World> world = World::Open(TwoNetworks(), Options());
   ASSERT_THAT(world, Succeeded());
