@@ -47,6 +47,14 @@ std::string Call(int argc, char** argv) {
   return out;
 }
 
+// An answer that did not come out, as on a full disk, is no answer.
+int Printed(int code) {
+  std::cout.flush();
+  if (std::cout) return code;
+  std::cerr << "wavetank: standard output cannot be written, so the answer is not whole\n";
+  return kBadInput;
+}
+
 }  // namespace
 }  // namespace wavetank::cli
 
@@ -104,7 +112,7 @@ int main(int argc, char** argv) {
   app.footer(
       "`wavetank help VERB` says more of one. Exit code 0: all is well; 1: the answer is no (an expectation failed, "
       "something differs); 2: the input or the call is wrong.");
-  if (argc <= 1) return Help(app, "");
+  if (argc <= 1) return Printed(Help(app, ""));
   // CLI11 would only say that a verb is missing.
   if (const std::string_view word = argv[1]; !word.starts_with('-') && Verb(app, word) == nullptr) {
     std::cerr << NoSuchVerb(app, word) << "\n";
@@ -116,10 +124,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) {  // help and version
       app.exit(e);
-      return kOk;
+      return Printed(kOk);
     }
     std::cerr << BadCall(app, e) << "\n";
     return kBadInput;
   }
-  return outcome.code;
+  return Printed(outcome.code);
 }

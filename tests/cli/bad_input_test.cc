@@ -30,6 +30,11 @@ TEST_F(Program, NamesAFolderThatStandsInAFilesPlace) {
   }
 }
 
+TEST_F(Program, AnAnswerThatCannotBePrintedIsNoSuccess) {
+  for (const char* verb : {"profiles", "help", "--help"})
+    ExpectRefused(Call(std::string(verb) + " >/dev/full"), {"standard output cannot be written"});
+}
+
 TEST_F(Program, AFileThatNeverEndsIsTooLarge) {
   ExpectRefused(Call("run /dev/zero"), {"/dev/zero: larger than 16 MiB"});
   ExpectRefused(Call("apply --cluster c1=/dev/zero"), {"/dev/zero: larger than 64 MiB"});
