@@ -1,6 +1,7 @@
 // wavetank pc, proxy-config: what a proxy holds, in istioctl's tables.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <iterator>
 
@@ -8,8 +9,10 @@
 #include "cli/proxies/one_proxy.h"
 #include "cli/read_file.h"
 #include "cli/tables/proxy_tables.h"
+#include "cli/tables/yaml_text.h"
 #include "cli/verb.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/kube/credentials/sealing.h"
 #include "core/kube/time_format.h"
 #include "core/profile/releases.h"
@@ -41,10 +44,12 @@ tables::Output OutputOf(const PcArguments& a) {
                               : tables::Output::kShort;
 }
 
-// What the tables are made of: a config_dump, its hosts, and the time that it is there.
+// What the tables are made of: a config_dump, its hosts, and the time that it is there; and the dump as `all` prints it
+// as a document.
 struct Held {
   EnvoyDump dump, hosts;
   Time now;
+  std::string text;
 };
 
 absl::StatusOr<std::string> TableOf(const PcArguments& a, const std::string& table, const Held& held) {
@@ -60,15 +65,22 @@ absl::StatusOr<std::string> TableOf(const PcArguments& a, const std::string& tab
 
 absl::Status Print(const PcArguments& a, const Held& held) {
   std::vector<std::string> all = {a.table};
-  if (a.table == "all") all = {"clusters", "listeners", "routes", "endpoints", "secret"};
-  const bool documents = all.size() > 1 && OutputOf(a) != tables::Output::kShort;
+  if (a.table == "all") {
+    // istioctl: cmd/proxyconfig.go, allConfigCmd(); pkg/writer/envoy/configdump, PrintFullSummary().
+    if (a.output == "yaml") {
+      std::cout << tables::YamlText(ParseJson(held.text)) << "\n";
+    } else if (a.output == "json") {
+      std::cout << held.text << "\n";
+    }
+    if (a.output != "short") return absl::OkStatus();
+    all = {"clusters", "listeners", "routes", "secret"};
+  }
   for (size_t i = 0; i < all.size(); ++i) {
     const absl::StatusOr<std::string> text = TableOf(a, all[i], held);
     // A dump need not hold everything.
     if (!text.ok() && (all.size() == 1 || !absl::IsNotFound(text.status()))) return text.status();
     if (!text.ok()) continue;
-    if (documents && a.output == "yaml") std::cout << "---\n";
-    if (!documents && i > 0) std::cout << "\n";
+    if (i > 0) std::cout << "\n";
     std::cout << *text;
   }
   return absl::OkStatus();
@@ -79,7 +91,10 @@ std::string LogLevels(const std::string& ns, const std::string& pod, const std::
   return fmt::format("{}.{}:\n{}", pod, ns, loggers);
 }
 
-Time RealNow() { return Time(std::chrono::milliseconds(RealMillis()) - std::chrono::seconds(kWorldEpochUnixSeconds)); }
+Time RealNow() {
+  const auto unix_time = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch());
+  return Time(unix_time - std::chrono::seconds(kWorldEpochUnixSeconds));
+}
 
 absl::Status OfFile(const PcArguments& a) {
   if (a.table == "log")
@@ -100,7 +115,7 @@ absl::Status OfFile(const PcArguments& a) {
     if (!date) return absl::InvalidArgumentError(fmt::format("--date '{}': write 2023-09-01T00:00:00Z", a.date));
     now = x509::FromUnixSeconds(*date);
   }
-  return Print(a, {*dump, *dump, now});
+  return Print(a, {*dump, *dump, now, text});
 }
 
 absl::Status OfMesh(const PcArguments& a) {
@@ -114,22 +129,19 @@ absl::Status OfMesh(const PcArguments& a) {
                              serve::ActiveLoggers(object, pilot::ReleaseOf(world.commons().profile).envoy));
       return absl::OkStatus();
     }
-    nlohmann::json dump = serve::ProxyConfigDump(pod, held.Of(pod.name()), true);
+    nlohmann::json dump = serve::ProxyConfigDump(pod, held.Of(pod.name()), a.table != "all");
     // Tokens that a configuration holds are shown to nobody; of secrets the dump has certificates alone.
     for (nlohmann::json& section : dump["configs"]) {
       if (Text(section, "@type").ends_with(".SecretsConfigDump")) continue;
       section = kube::Sealed(replay::RedactedWithin(std::move(section)));
     }
-    return Print(a, {EnvoyDump::Of(std::move(dump)), EnvoyDump::Of(serve::ProxyClusters(pod)), world.Now()});
+    const std::string text = a.table == "all" ? JsonText(dump, 1) : std::string();
+    return Print(a, {EnvoyDump::Of(std::move(dump)), EnvoyDump::Of(serve::ProxyClusters(pod)), world.Now(), text});
   });
 }
 
 // Of a running `serve --kube`, through the API server's way to a pod's ports.
 absl::Status OfServer(const PcArguments& a) {
-  const auto get = [&](const std::string& path) -> absl::StatusOr<EnvoyDump> {
-    const absl::StatusOr<std::string> page = AdminPage(a.server, a.proxy, path);
-    return page.ok() ? EnvoyDump::Read(*page, path) : page.status();
-  };
   if (a.table == "log") {
     const absl::StatusOr<std::string> page = AdminPage(a.server, a.proxy, "logging", "POST");
     if (!page.ok()) return page.status();
@@ -138,11 +150,17 @@ absl::Status OfServer(const PcArguments& a) {
                            *page);
     return absl::OkStatus();
   }
-  absl::StatusOr<EnvoyDump> dump = get("config_dump?include_eds");
+  const std::string path = a.table == "all" ? "config_dump" : "config_dump?include_eds",
+                    of_hosts = "clusters?format=json";
+  const absl::StatusOr<std::string> page = AdminPage(a.server, a.proxy, path);
+  if (!page.ok()) return page.status();
+  absl::StatusOr<EnvoyDump> dump = EnvoyDump::Read(*page, path);
   if (!dump.ok()) return dump.status();
-  absl::StatusOr<EnvoyDump> hosts = get("clusters?format=json");
+  const absl::StatusOr<std::string> hosts_page = AdminPage(a.server, a.proxy, of_hosts);
+  if (!hosts_page.ok()) return hosts_page.status();
+  absl::StatusOr<EnvoyDump> hosts = EnvoyDump::Read(*hosts_page, of_hosts);
   if (!hosts.ok()) return hosts.status();
-  return Print(a, {*std::move(dump), *std::move(hosts), RealNow()});
+  return Print(a, {*std::move(dump), *std::move(hosts), RealNow(), *page});
 }
 
 // Which tables each filter is of; `all` has all of them.
@@ -223,7 +241,7 @@ void AddPc(CLI::App& app, Outcome& outcome) {
   verb->add_option("-f,--file", a->file, "config_dump (or /clusters?format=json) of any Envoy; - is standard input");
   a->server.AddTo(verb);
   a->mesh.AddTo(verb);
-  verb->add_option("-o,--output", a->output, "short, json or yaml")
+  verb->add_option("-o,--output", a->output, "short, json or yaml (of bootstrap json, if left out)")
       ->check(CLI::IsMember({"short", "json", "yaml"}))
       ->capture_default_str();
   verb->add_option("--port", a->port, "Of clusters, listeners and endpoints")->check(CLI::Range(0, 65535));
@@ -242,6 +260,7 @@ void AddPc(CLI::App& app, Outcome& outcome) {
   NotWith(verb, {"--at", "--step", "--profile", "--proxy"}, "--file");
   OnlyWith(verb, {"--date"}, "--file");
   verb->callback([a, verb, &outcome] {
+    if (a->table == "bootstrap" && verb->get_option("--output")->count() == 0) a->output = "json";
     const absl::Status status = CheckFilters(*verb, a->table);
     outcome.code = status.ok() ? Run(*a) : Complain(status);
   });

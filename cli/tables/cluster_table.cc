@@ -55,12 +55,12 @@ absl::StatusOr<std::string> ClusterTable(const EnvoyDump& dump, const ClusterFil
   };
   std::stable_sort(clusters.begin(), clusters.end(), [&](const json& a, const json& b) { return key(a) < key(b); });
   std::vector<Row> rows = {{"SERVICE FQDN", "PORT", "SUBSET", "DIRECTION", "TYPE", "DESTINATION RULE"}};
-  json chosen = json::array();
+  nlohmann::ordered_json chosen = nlohmann::ordered_json::array();
   for (const json& cluster : clusters) {
     const std::string full = TextField(cluster, "name");
     if (!Matches(filter, full)) continue;
     if (output != Output::kShort) {
-      chosen.push_back(CamelCase(cluster, "envoy.config.cluster.v3.Cluster"));
+      chosen.push_back(AsPrinted(cluster, "envoy.config.cluster.v3.Cluster"));
       continue;
     }
     const ClusterName name = ParseClusterName(full);
@@ -71,7 +71,7 @@ absl::StatusOr<std::string> ClusterTable(const EnvoyDump& dump, const ClusterFil
       rows.push_back({full, "-", "-", "-", TypeOf(cluster), Management(cluster)});
     }
   }
-  return output == Output::kShort ? TableText(rows, 5) : Document(chosen, output);
+  return output == Output::kShort ? TableText(rows, 5) : ListDocument(chosen, output);
 }
 
 }  // namespace wavetank::cli::tables

@@ -59,7 +59,7 @@ HostRow OfEndpoint(const json& endpoint, const std::string& cluster) {
 
 struct Found {
   std::vector<HostRow> hosts;
-  json documents = json::array();  // clusters with at least one of them
+  nlohmann::ordered_json documents = nlohmann::ordered_json::array();  // clusters with at least one of them
 };
 
 Found OfStatuses(const json& statuses, const EndpointFilter& filter) {
@@ -70,7 +70,7 @@ Found OfStatuses(const json& statuses, const EndpointFilter& filter) {
       HostRow row = OfStatus(host, TextField(cluster, "name"));
       if (Matches(filter, row)) out.hosts.push_back(std::move(row));
     }
-    if (out.hosts.size() > before) out.documents.push_back(CamelCase(cluster, "envoy.admin.v3.ClusterStatus"));
+    if (out.hosts.size() > before) out.documents.push_back(AsPrinted(cluster, "envoy.admin.v3.ClusterStatus"));
   }
   return out;
 }
@@ -86,7 +86,7 @@ Found OfAssignments(const std::vector<json>& assignments, const EndpointFilter& 
       }
     }
     if (out.hosts.size() > before) {
-      out.documents.push_back(CamelCase(assignment, "envoy.config.endpoint.v3.ClusterLoadAssignment"));
+      out.documents.push_back(AsPrinted(assignment, "envoy.config.endpoint.v3.ClusterLoadAssignment"));
     }
   }
   return out;
@@ -101,7 +101,7 @@ absl::StatusOr<std::string> EndpointTable(const EnvoyDump& dump, const EndpointF
         "the document holds no endpoints; take /clusters?format=json, or /config_dump?include_eds, of the admin port");
   }
   Found found = statuses.is_array() ? OfStatuses(statuses, filter) : OfAssignments(dump.Endpoints(), filter);
-  if (output != Output::kShort) return Document(found.documents, output);
+  if (output != Output::kShort) return ListDocument(found.documents, output);
   std::stable_sort(found.hosts.begin(), found.hosts.end(), [](const HostRow& a, const HostRow& b) {
     return std::tie(a.address, a.port, a.cluster) < std::tie(b.address, b.port, b.cluster);
   });

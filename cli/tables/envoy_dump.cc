@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/strings/numbers.h"
+#include "cli/tables/declared_order.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/text/proto_json_name.h"
@@ -121,15 +122,15 @@ const json& EnvoyDump::SecretSection() const { return Section("SecretsConfigDump
 const json& EnvoyDump::ExtensionSection() const { return Section("EcdsConfigDump"); }
 const json& EnvoyDump::ClusterStatuses() const { return Field(dump_, "cluster_statuses"); }
 
-json CamelCase(const json& resource, std::string_view type) {
+nlohmann::ordered_json AsPrinted(const json& resource, std::string_view type) {
   const std::unique_ptr<google::protobuf::Message> message = pilot::NewEnvoyMessage(type);
   json content = resource;
   if (content.is_object()) content.erase("@type");
-  if (message == nullptr || !pilot::ReadEnvoyJson(content, *message).ok()) return resource;
+  if (message == nullptr || !pilot::ReadEnvoyJson(content, *message).ok()) return ParseOrderedJson(JsonText(content));
   const std::string bytes = message->SerializeAsString();
-  json out = pilot::EnvoyJson("type.googleapis.com/" + std::string(type), {bytes}).front();
-  if (!resource.is_object() || !resource.contains("@type")) out.erase("@type");
-  return out;
+  json named = pilot::EnvoyJson("type.googleapis.com/" + std::string(type), {bytes}).front();
+  named.erase("@type");
+  return InDeclaredOrder(named, *message->GetDescriptor());
 }
 
 }  // namespace wavetank::cli::tables

@@ -53,8 +53,8 @@ class EnvoyDump {
   json dump_;
 };
 
-// A resource as istioctl prints it: lowerCamelCase, as protobuf's JSON mapping has it. What is of no known type stays
-// as it is.
-json CamelCase(const json& resource, std::string_view type);
+// A resource as istioctl prints it, which unpacks it: lowerCamelCase, as protobuf's JSON mapping has it, in the order
+// in which its type declares its fields, and without "@type". What is of no known type stays as it is.
+nlohmann::ordered_json AsPrinted(const json& resource, std::string_view type);
 
 }  // namespace wavetank::cli::tables

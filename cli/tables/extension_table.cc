@@ -16,9 +16,7 @@ absl::StatusOr<std::string> ExtensionTable(const EnvoyDump& dump, Output output)
         "extension configurations");
   }
   if (output != Output::kShort) {
-    json message = section;
-    message.erase("@type");  // istioctl prints the message that the section packs
-    return Document(CamelCase(message, "envoy.admin.v3.EcdsConfigDump"), output);
+    return Document(AsPrinted(section, "envoy.admin.v3.EcdsConfigDump"), output);
   }
   constexpr std::string_view kPrefix = "type.googleapis.com/";
   std::vector<std::pair<std::string, std::string>> found;  // type, name

@@ -72,9 +72,9 @@ absl::StatusOr<std::string> ListenerTable(const EnvoyDump& dump, const ListenerF
     if (Matches(filter, listener)) chosen.push_back(listener);
   }
   if (output != Output::kShort) {
-    json documents = json::array();
-    for (const json& listener : chosen) documents.push_back(CamelCase(listener, "envoy.config.listener.v3.Listener"));
-    return Document(documents, output);
+    nlohmann::ordered_json documents = nlohmann::ordered_json::array();
+    for (const json& listener : chosen) documents.push_back(AsPrinted(listener, "envoy.config.listener.v3.Listener"));
+    return ListDocument(documents, output);
   }
   const auto key = [](const json& listener) {
     const Place place = PlaceOf(listener);

@@ -1,14 +1,59 @@
 #include "cli/tables/proxy_tables.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "cli/tables/table_text.h"
 #include "cli/tables/yaml_text.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "fmt/format.h"
 
 namespace wavetank::cli::tables {
 
-std::string Document(const json& value, Output output) {
-  return output == Output::kYaml ? YamlText(value) : JsonText(value, 4) + "\n";
+namespace {
+
+// "1.26.0/Clean/RELEASE" (istioctl: getUserAgentVersionInfo).
+std::string EnvoyVersion(const json& node) {
+  const json& build = Field(node, "user_agent_build_version");
+  const json& version = Field(build, "version");
+  const json& metadata = Field(build, "metadata");
+  std::string out = fmt::format("{}.{}.{}", NumberField(version, "major_number"), NumberField(version, "minor_number"),
+                                NumberField(version, "patch"));
+  for (const auto& [key, before] : {std::pair("build.label", "-"), std::pair("revision.status", "/"),
+                                    std::pair("build.type", "/"), std::pair("ssl.version", "/")}) {
+    if (metadata.contains(key)) out += before + Text(metadata, key);
+  }
+  return out;
+}
+
+std::string Versions(const json& bootstrap) {
+  const json& node = Field(Field(bootstrap, "bootstrap"), "node");
+  const json& metadata = Field(node, "metadata");
+  std::vector<Row> rows;
+  if (const std::string istio = Text(metadata, "ISTIO_VERSION"); !istio.empty())
+    rows.push_back({"Istio Version:", istio});
+  if (std::string sha = Text(metadata, "ISTIO_PROXY_SHA"); !sha.empty()) {
+    const std::vector<std::string> parts = absl::StrSplit(sha, ':');
+    rows.push_back({"Istio Proxy Version:", parts.size() > 1 ? parts[1] : sha});
+  }
+  rows.push_back({"Envoy Version:", EnvoyVersion(node)});
+  return TableText(rows, 1);
+}
+
+}  // namespace
+
+std::string Document(const nlohmann::ordered_json& value, Output output) {
+  return (output == Output::kYaml ? YamlText(ParseJson(JsonText(value))) : JsonText(value, 4)) + "\n";
+}
+
+std::string ListDocument(const nlohmann::ordered_json& list, Output output) {
+  const std::string text = Document(list, output);
+  if (output == Output::kYaml) return text;
+  return absl::StrReplaceAll(text, {{"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}});
 }
 
 // istioctl: describeManagement, renderConfig.
@@ -24,8 +69,8 @@ std::string Management(const json& resource) {
 
 absl::StatusOr<std::string> BootstrapText(const EnvoyDump& dump, Output output) {
   if (dump.Bootstrap().is_null()) return absl::NotFoundError("unable to find bootstrap in the config dump");
-  return Document(CamelCase(dump.Bootstrap(), "envoy.admin.v3.BootstrapConfigDump"),
-                  output == Output::kYaml ? Output::kYaml : Output::kJson);
+  if (output == Output::kShort) return Versions(dump.Bootstrap());
+  return Document(AsPrinted(dump.Bootstrap(), "envoy.admin.v3.BootstrapConfigDump"), output);
 }
 
 }  // namespace wavetank::cli::tables

@@ -22,11 +22,13 @@ absl::StatusOr<std::string> EndpointTable(const EnvoyDump& dump, const EndpointF
 absl::StatusOr<std::string> SecretTable(const EnvoyDump& dump, Time now, Output output);
 // NotFound, in istioctl's words: the dump has no section of extension configurations.
 absl::StatusOr<std::string> ExtensionTable(const EnvoyDump& dump, Output output);
-// Always a document. NotFound: the dump has no section of the bootstrap.
+// Short: the versions of Istio and of Envoy. NotFound: the dump has no section of the bootstrap.
 absl::StatusOr<std::string> BootstrapText(const EnvoyDump& dump, Output output);
 
-// JSON with istioctl's indentation, or YAML.
-std::string Document(const json& value, Output output);
+// JSON with istioctl's indentation, or YAML, with the empty line that istioctl leaves behind it.
+std::string Document(const nlohmann::ordered_json& value, Output output);
+// The same of a list of resources, in which Go writes <, > and & as escapes (encoding/json: Marshal()).
+std::string ListDocument(const nlohmann::ordered_json& list, Output output);
 // "name.namespace" of the configuration that a resource's metadata name; "<unknown>" for one that is not of
 // networking.istio.io.
 std::string Management(const json& resource);

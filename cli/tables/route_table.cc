@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
@@ -66,29 +68,46 @@ std::optional<int64_t> NumberName(const json& config) {
   return absl::SimpleAtoi(TextField(config, "name"), &number) ? std::optional<int64_t>(number) : std::nullopt;
 }
 
+// istioctl compares names that are numbers, and takes all others for equal to everything, so that its order is that of
+// how Go sorts: up to twelve by insertion (sort: zsortfunc.go, insertionSort_func). More of them stand here with the
+// names that are no numbers first, as they were.
+void SortAsGo(std::vector<json>& routes) {
+  constexpr size_t kByInsertion = 12;
+  if (routes.size() > kByInsertion) {
+    std::stable_sort(routes.begin(), routes.end(), [](const json& a, const json& b) {
+      return NumberName(a).value_or(-1) < NumberName(b).value_or(-1);
+    });
+    return;
+  }
+  const auto less = [](const json& a, const json& b) {
+    const std::optional<int64_t> of_a = NumberName(a), of_b = NumberName(b);
+    return of_a && of_b && *of_a < *of_b;
+  };
+  for (size_t i = 1; i < routes.size(); ++i) {
+    for (size_t j = i; j > 0 && less(routes[j], routes[j - 1]); --j) std::swap(routes[j], routes[j - 1]);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> RouteTable(const EnvoyDump& dump, const RouteFilter& filter, Output output) {
   std::vector<json> routes = dump.Routes();
   if (routes.empty()) return absl::NotFoundError("no routes found");
-  // istioctl's order is none where names are no numbers; here those come first, as they were.
-  std::stable_sort(routes.begin(), routes.end(), [](const json& a, const json& b) {
-    return NumberName(a).value_or(-1) < NumberName(b).value_or(-1);
-  });
+  SortAsGo(routes);
   std::vector<Row> rows = {filter.verbose ? Row{"NAME", "VHOST NAME", "DOMAINS", "MATCH", "VIRTUAL SERVICE"}
                                           : Row{"NAME", "VIRTUAL HOSTS"}};
-  json chosen = json::array();
+  nlohmann::ordered_json chosen = nlohmann::ordered_json::array();
   for (const json& config : routes) {
     if (!filter.name.empty() && filter.name != TextField(config, "name")) continue;
     if (output != Output::kShort) {
-      chosen.push_back(CamelCase(config, "envoy.config.route.v3.RouteConfiguration"));
+      chosen.push_back(AsPrinted(config, "envoy.config.route.v3.RouteConfiguration"));
     } else if (filter.verbose) {
       VerboseRows(config, rows);
     } else {
       rows.push_back({TextField(config, "name"), std::to_string(List(config, "virtual_hosts").size())});
     }
   }
-  return output == Output::kShort ? TableText(rows, 5) : Document(chosen, output);
+  return output == Output::kShort ? TableText(rows, 5) : ListDocument(chosen, output);
 }
 
 }  // namespace wavetank::cli::tables

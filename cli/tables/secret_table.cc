@@ -29,7 +29,7 @@ absl::StatusOr<std::string> SecretTable(const EnvoyDump& dump, Time now, Output 
   const json& section = dump.SecretSection();
   if (section.is_null()) return absl::NotFoundError("sidecar doesn't support secrets: the config dump has none");
   if (output != Output::kShort) {
-    return Document(CamelCase(section, "envoy.admin.v3.SecretsConfigDump"), output);
+    return Document(AsPrinted(section, "envoy.admin.v3.SecretsConfigDump"), output);
   }
   const std::vector<DumpedSecret> secrets = dump.Secrets();
   if (secrets.empty()) return "No active or warming secrets found.\n";

@@ -110,6 +110,57 @@ TEST(Tables, DocumentsAreInLowerCamelCaseWhateverTheDumpsSpelling) {
   EXPECT_THAT(*ClusterTable(*camel, {}, Output::kShort), HasSubstr("x.y"));
 }
 
+// golang/protobuf: jsonpb/encode.go. What istioctl 1.18.2 printed of the same dump.
+TEST(Tables, DocumentsHaveTheirFieldsInTheOrderOfTheirTypes) {
+  EXPECT_EQ(*ClusterTable(Dump(), {.subset = "v2"}, Output::kJson), R"([
+    {
+        "name": "outbound|8080|v2|tea.kitchen.svc.cluster.local",
+        "type": "EDS",
+        "metadata": {
+            "filterMetadata": {
+                "istio": {
+                    "config": "/apis/networking.istio.io/v1alpha3/namespaces/kitchen/destination-rule/tea"
+                }
+            }
+        }
+    }
+]
+)");
+  const auto dump = EnvoyDump::Read(
+      R"({"configs": [{"@type": "type.googleapis.com/envoy.admin.v3.RoutesConfigDump", "dynamic_route_configs": [
+          {"route_config": {"name": "a<b&c", "virtual_hosts": [{"name": "h", "domains": ["*"], "routes": [
+            {"decorator": {"operation": "o"}, "match": {"prefix": "/"}, "direct_response": {"status": 404}}]}]}}]}]})",
+      "dump");
+  EXPECT_THAT(*RouteTable(*dump, {}, Output::kJson), HasSubstr("a\\u003cb\\u0026c"));
+  const std::string text = *RouteTable(*dump, {}, Output::kJson);
+  EXPECT_LT(text.find("\"match\""), text.find("\"directResponse\""));
+  EXPECT_LT(text.find("\"directResponse\""), text.find("\"decorator\""));
+}
+
+TEST(Tables, ABootstrapInShortIsItsVersions) {
+  const auto dump = EnvoyDump::Read(
+      R"({"configs": [{"@type": "type.googleapis.com/envoy.admin.v3.BootstrapConfigDump", "bootstrap": {"node": {
+          "metadata": {"ISTIO_VERSION": "1.18.2"}, "user_agent_build_version": {
+            "version": {"major_number": 1, "minor_number": 26, "patch": 4},
+            "metadata": {"build.type": "RELEASE", "revision.status": "Clean"}}}}}]})",
+      "dump");
+  EXPECT_EQ(*BootstrapText(*dump, Output::kShort), "Istio Version: 1.18.2\nEnvoy Version: 1.26.4/Clean/RELEASE\n");
+}
+
+// istioctl: pkg/writer/envoy/configdump/route.go, retrieveSortedRouteSlice(): a name that is no number is equal to all.
+TEST(Tables, RoutesOfFewStandAsGosInsertionLeavesThem) {
+  std::string routes;
+  for (const char* name : {"80", "host:15021", "5000", "inbound", "443"})
+    routes += std::string(routes.empty() ? "" : ",") + R"({"route_config": {"name": ")" + name + "\"}}";
+  const auto dump = EnvoyDump::Read(
+      R"({"configs": [{"@type": "type.googleapis.com/envoy.admin.v3.RoutesConfigDump", "dynamic_route_configs": [)" +
+          routes + "]}]}",
+      "dump");
+  EXPECT_EQ(*RouteTable(*dump, {.verbose = false}, Output::kShort),
+            "NAME           VIRTUAL HOSTS\n80             0\nhost:15021     0\n5000           0\ninbound        0\n"
+            "443            0\n");
+}
+
 TEST(Tables, WhatIsNoDumpIsRefusedWithARemedy) {
   EXPECT_THAT(std::string(EnvoyDump::Read("{", "f").status().message()), HasSubstr("f: no JSON"));
   EXPECT_THAT(std::string(EnvoyDump::Read("{}", "f").status().message()), HasSubstr("no config_dump"));
@@ -158,6 +209,16 @@ TEST(Tables, ProxyStatusComparesWhatWasSentWithWhatWasAcked) {
 TEST(YamlText, NumbersInKeysCountAsSuchAndLettersComeLast) {
   EXPECT_EQ(YamlText({{"a10", 1}, {"a9", 2}, {"[1->?]", 3}, {"[?->0]", 4}, {"[#2]", 5}}),
             "'[#2]': 5\n'[?->0]': 4\n'[1->?]': 3\na9: 2\na10: 1\n");
+}
+
+// go-yaml: v2/resolve.go, v2/emitterc.go: what is another type is quoted twice, what is no plain word once.
+TEST(YamlText, QuotesNoMoreThanGoDoes) {
+  for (const char* text : {"127.0.0.1", "1.2.3", "a: b", "fd00::1", "2026-11-30T22:50:19Z/6", "=x", "1h", "-x", "?x"})
+    EXPECT_EQ(YamlText(text), std::string(text) == "a: b" ? "'a: b'\n" : std::string(text) + "\n");
+  for (const char* text : {"", "80", "0x1f", "1e3", ".5", "12:30:45", "2026-11-30", "2026-11-30T22:50:19Z", "no", "~"})
+    EXPECT_EQ(YamlText(text), "\"" + std::string(text) + "\"\n");
+  for (const char* text : {"*", "@type", "[x]", "-", "a #b", "%x"})
+    EXPECT_EQ(YamlText(text), "'" + std::string(text) + "'\n");
 }
 
 TEST(YamlText, QuotesWhatWouldBeReadAsSomethingElse) {
