@@ -198,8 +198,8 @@ fakekube::ClientPermit World::Site::IstiodRun::PermitOf(Site& to, const std::str
   if (to.config_.observed) return nullptr;  // a recording holds neither accounts nor roles
   auto reader = std::make_shared<RemoteReader>(
       RemoteReader::Server{&to.cluster_->api(), &to.tokens_, to.api_ca_.certificate, config.server}, config,
-      [&w = world, &to](bool bound) {
-        if (!w.options_.mending.Does(Mend::kRbac, !bound)) return false;
+      [&w = world, &to](bool bound, bool known) {
+        if (!w.options_.mending.Does(Mend::kRbac, !known)) return false;
         if (!bound) w.Mended(Mend::kRbac, to.config_.name);
         return true;
       });

@@ -23,8 +23,9 @@ class RemoteReader {
     x509::CertificateRef ca;
     std::string url;
   };
-  // Called where nobody has bound a role to the account: whether it may read as if the installation's role were bound.
-  using RoleIsGiven = std::function<bool(bool bound)>;
+  // Called with each request: whether the account may read as if the installation's role were bound to it. `bound`:
+  // some role is; `known`: that, or the cluster's objects speak of readers' roles, so that this one was not left out.
+  using RoleIsGiven = std::function<bool(bool bound, bool known)>;
 
   RemoteReader(Server server, kube::KubeConfig config, RoleIsGiven role_is_given);
 
@@ -40,6 +41,10 @@ class RemoteReader {
   const RoleIsGiven role_is_given_;
   const absl::Status tls_;
 };
+
+// The cluster has a role or a binding of the names that Istio's charts give those of readers: who installed it so did
+// not leave roles out.
+bool SpeaksOfReaders(const fakekube::ApiServer& api);
 
 // Whether any binding of the cluster is for that ServiceAccount by name.
 bool HasRole(const fakekube::ApiServer& api, std::string_view ns, std::string_view account);

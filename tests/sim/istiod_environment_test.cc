@@ -248,6 +248,22 @@ TEST_F(IstiodEnvironment, ARoleThatIsBoundDecides) {
   EXPECT_THAT(world_->Complaints(), Not(Contains(HasSubstr("cannot list resource \"pods\""))));
 }
 
+TEST_F(IstiodEnvironment, AReadersRoleThatIsThereAndBoundToNobodyIsNotGiven) {
+  TwoIstiods();
+  Do("apply", {{"cluster", "cluster2"},
+               {"object",
+                {{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                 {"kind", "ClusterRole"},
+                 {"metadata", {{"name", "istio-reader-clusterrole-istio-system"}}},
+                 {"rules", json::array({{{"apiGroups", json::array({"*"})},
+                                         {"resources", json::array({"*"})},
+                                         {"verbs", json::array({"*"})}}})}}}});
+  SecretWith("kind: Config", "kind: Config");
+  EXPECT_THAT(world_->Complaints(),
+              Contains(AllOf(HasSubstr("is forbidden: User "),
+                             HasSubstr("system:serviceaccount:istio-system:istio-reader-service-account"))));
+}
+
 // The rules of istiod's ClusterRole in its chart, and the verbs and resources of one taken away.
 json RulesOfIstiodWithout(const std::string& resource, const std::string& verb) {
   json rules = json::array();
