@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -121,6 +122,37 @@ void AlignClocks(Evidence& evidence, const std::function<bool(const std::string&
   for (IstiodRun& run : evidence.runs) {
     run.from += by(run.replica);
     run.to += by(run.replica);
+  }
+}
+
+void NoteLongSilence(Evidence& evidence) {
+  constexpr WallNs kDay = 86'400'000'000'000;
+  struct Told {
+    WallNs from, to;
+    std::string file;
+  };
+  std::map<std::string, Told> of_file;
+  const auto tell = [&](WallNs at, const std::string& file) {
+    if (at == kNoTime) return;
+    Told& told = of_file.try_emplace(file, Told{at, at, file}).first->second;
+    told.from = std::min(told.from, at);
+    told.to = std::max(told.to, at);
+  };
+  for (const InferredInput& input : evidence.inputs) tell(input.at, input.place.file);
+  for (const Claim& claim : evidence.claims) tell(claim.at, claim.place.file);
+  std::vector<Told> all;
+  for (auto& [file, told] : of_file) all.push_back(std::move(told));
+  std::sort(all.begin(), all.end(), [](const Told& a, const Told& b) { return a.from < b.from; });
+  size_t last = 0;  // what tells longest of those before
+  for (size_t i = 1; i < all.size(); ++i) {
+    if (all[i].from - all[last].to > kDay) {
+      evidence.notes.push_back(fmt::format(
+          "no source tells of the {} days between {} ({}) and {} ({}); a log of both is as long, and takes as long to "
+          "replay. If a clock is wrong, --skew {}=DURATION puts it right",
+          (all[i].from - all[last].to) / kDay, all[last].file, FormatWall(all[last].to), all[i].file,
+          FormatWall(all[i].from), all[i].file));
+    }
+    if (all[i].to > all[last].to) last = i;
   }
 }
 

@@ -12,4 +12,8 @@ namespace wavetank::importing {
 // events it is known. `given`: replicas whose skew the user told; they stay as they are. O(inputs * log inputs).
 void AlignClocks(Evidence& evidence, const std::function<bool(const std::string& replica)>& given);
 
+// Notes where no source tells of more than a day between what one and another tell: a log of both lasts as long, though
+// a wrong clock may be all of it. O(n log n) of inputs and claims.
+void NoteLongSilence(Evidence& evidence);
+
 }  // namespace wavetank::importing

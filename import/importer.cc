@@ -373,7 +373,7 @@ absl::StatusOr<Imported> Import(const ImportOptions& given) {
     }
     evidence.refusals.Add("file of no known kind", {file.name, 0});
   };
-  const absl::Status walked = WalkSources(options.sources, options.limits, evidence.refusals, visit);
+  const absl::Status walked = WalkSources(options.sources, options.limits, evidence.refusals, visit, options.waits);
   if (!walked.ok()) return walked;
   if (absl::Status used = named.AllUsed(); !used.ok()) return used;
   if (out.kube.mixed) {
@@ -405,6 +405,7 @@ absl::StatusOr<Imported> Import(const ImportOptions& given) {
   AlignClocks(evidence, [&](const std::string& replica) { return dated.contains(replica); });
   InferTraffic(out.traffic, PodsOf(out.kube), evidence);
   Align(evidence);
+  NoteLongSilence(evidence);
   return out;
 }
 

@@ -25,6 +25,7 @@ struct ImportOptions {
   // Objects keep the Secrets, tokens and passwords that record --keep-secrets keeps.
   bool keep_secrets = false;
   SourceLimits limits;
+  TellOfWaiting waits;
 };
 
 struct Imported {

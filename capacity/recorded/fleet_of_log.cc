@@ -221,6 +221,7 @@ class Watched {
       if (*item == replay::LogReader::Item::kEnd) break;
       if (*item != replay::LogReader::Item::kInput) continue;
       const replay::LogInput& input = log_.input();
+      traffic_ = traffic_ || input.kind == "traffic";
       AdvanceTo(input.at);
       if (Status status = target_.Do(input); !status.ok()) {
         return Status(status.code(), fmt::format("{}: {}: {}", log_.path(), Describe(input, log_.header().Beginning()),
@@ -235,6 +236,7 @@ class Watched {
   sim::World& world() { return *target_.world(); }
   const ChurnCounter& churn() const { return churn_; }
   const Shape& at_first() const { return at_first_; }
+  bool traffic() const { return traffic_; }  // somebody asked somebody
   Time end() const { return end_; }
   Duration counted() const { return end_ - *begun_; }
 
@@ -263,6 +265,7 @@ class Watched {
     at_first_ = Look(world());
   }
 
+  bool traffic_ = false;
   replay::LogReader& log_;
   replay::WorldTarget target_;
   Subscriptions subscriptions_;
@@ -292,7 +295,7 @@ std::vector<std::string> Notes(const Shape& shape, const Fleet& fleet, const Wat
     out.push_back(fmt::format("{} endpoints became {}: they fit none of fixed, range and zipf well", is, fitted));
   }
   for (const auto& [what, times] : run.churn().others()) out.push_back(fmt::format("{}: {}, left out", what, times));
-  out.push_back("traffic between services is left out");
+  if (run.traffic()) out.push_back("traffic between services is left out");
   return out;
 }
 

@@ -69,6 +69,7 @@ int RunImport(const ImportArguments& a) {
     return Complain(absl::InvalidArgumentError(
         "nothing to read: name files, folders or archives (`wavetank import incident.tgz`), or --cluster NAME=PATH"));
   }
+  options.waits = [](std::string_view what) { std::cerr << what << std::endl; };
   const absl::StatusOr<importing::Imported> imported = importing::Import(options);
   if (!imported.ok()) return Complain(imported.status());
   const importing::Evidence& evidence = imported->evidence;

@@ -316,6 +316,9 @@ int WhyOfLog(const WhyArguments& a) {
 }
 
 absl::Status CheckArguments(const WhyArguments& a) {
+  if (a.tries && (!a.of_failures() || !replay::LooksLikeLog(a.scenario))) {
+    return absl::InvalidArgumentError("--tries is how many inputs `why LOG --failed` leaves out, one at a time");
+  }
   if (absl::Status status = CheckQuestion(a.request); !status.ok()) return status;
   if (a.of_chain()) {
     if (replay::LooksLikeLog(a.scenario)) return absl::OkStatus();
@@ -332,9 +335,6 @@ absl::Status CheckArguments(const WhyArguments& a) {
   }
   if (!of_request && (a.proxy.empty() || a.host.empty())) {
     return absl::InvalidArgumentError("--proxy and --host go together: whose endpoints, and of which host");
-  }
-  if (a.tries && (!a.of_failures() || !replay::LooksLikeLog(a.scenario))) {
-    return absl::InvalidArgumentError("--tries is how many inputs `why LOG --failed` leaves out, one at a time");
   }
   return absl::OkStatus();
 }

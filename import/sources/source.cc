@@ -3,6 +3,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -373,6 +374,19 @@ class Walker {
   size_t entries_ = 0;
 };
 
+// To open one for reading waits until somebody opens it for writing, and tells nobody.
+int OpenFifo(const std::string& path, const TellOfWaiting& waits) {
+  constexpr int kPatienceMs = 1000;
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return descriptor;
+  pollfd written{descriptor, POLLIN, 0};
+  int got = poll(&written, 1, kPatienceMs);
+  if (got == 0 && waits) waits(fmt::format("{} is a pipe that nobody has written to; waiting for it", path));
+  while (got == 0 || (got < 0 && errno == EINTR)) got = poll(&written, 1, -1);
+  fcntl(descriptor, F_SETFL, O_RDONLY);
+  return descriptor;
+}
+
 }  // namespace
 
 std::string_view PeekableStream::Peek(size_t size) {
@@ -405,7 +419,7 @@ absl::StatusOr<std::string_view> PeekableStream::Next() {
 }
 
 absl::Status WalkSources(const std::vector<std::string>& sources, const SourceLimits& limits, Refusals& refusals,
-                         const VisitFile& visit) {
+                         const VisitFile& visit, const TellOfWaiting& waits) {
   for (const std::string& source : sources) {
     if (source == "-") continue;
     if (access(source.c_str(), R_OK) == 0) continue;
@@ -425,7 +439,8 @@ absl::Status WalkSources(const std::vector<std::string>& sources, const SourceLi
       walker.Folder(source, source, source);
       continue;
     }
-    const int descriptor = open(source.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor =
+        fs::is_fifo(source, error) ? OpenFifo(source, waits) : open(source.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return absl::UnavailableError(fmt::format("{}: {}", source, std::strerror(errno)));
     FileStream bytes(descriptor);
     walker.Stream({source, fs::path(source).filename().string()}, bytes, 0);

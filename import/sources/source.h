@@ -57,7 +57,9 @@ struct SourceFile {
 // `visit` reads as much of a file as it wants. "-": standard input. NotFound, PermissionDenied: a source that is not
 // there or cannot be read, before any is visited.
 using VisitFile = std::function<void(const SourceFile& file, PeekableStream& bytes)>;
+// Told what is waited for: a pipe with a name (FIFO) that nobody has written to for a second.
+using TellOfWaiting = std::function<void(std::string_view what)>;
 absl::Status WalkSources(const std::vector<std::string>& sources, const SourceLimits& limits, Refusals& refusals,
-                         const VisitFile& visit);
+                         const VisitFile& visit, const TellOfWaiting& waits = nullptr);
 
 }  // namespace wavetank::importing

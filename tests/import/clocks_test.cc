@@ -72,5 +72,20 @@ TEST(Clocks, OfReplicasWithoutACommonEventStay) {
   EXPECT_EQ(evidence.inputs[1].at, 500 * kS);
 }
 
+TEST(Clocks, ThatAreWeeksApartAreNotedWithHowToPutThemRight) {
+  const auto notes = [](WallNs apart) {
+    Evidence evidence;
+    for (const auto& [file, at] : {std::pair("a.log", 100 * kS), std::pair("b.log", 100 * kS + apart)}) {
+      Tell(evidence, file, "v", at);
+      evidence.inputs.back().place.file = file;
+    }
+    NoteLongSilence(evidence);
+    return evidence.notes;
+  };
+  EXPECT_THAT(notes(3600 * kS), testing::IsEmpty());
+  EXPECT_THAT(notes(75 * 86'400 * kS),
+              ElementsAre(testing::AllOf(HasSubstr("75 days between a.log"), HasSubstr("--skew b.log=DURATION"))));
+}
+
 }  // namespace
 }  // namespace wavetank::importing

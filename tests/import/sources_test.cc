@@ -5,9 +5,11 @@
 #include <archive_entry.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "import/importer.h"
 
@@ -393,6 +395,26 @@ TEST_F(SourcesTest, ReplicasThatSawTheSameTellItOnce) {
   const auto moved = Import(options);
   ASSERT_EQ(moved->evidence.inputs.size(), 2u);
   EXPECT_EQ(moved->evidence.inputs[1].also.size(), 1u);
+}
+
+TEST_F(SourcesTest, APipeThatNobodyWritesToIsTold) {
+  const std::string pipe = folder_ / "istiod.log";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Refusals refusals;
+  std::vector<std::string> told, read;
+  std::thread writer;
+  const auto visit = [&](const SourceFile& file, PeekableStream& bytes) {
+    read.push_back(file.name + ": " + std::string(bytes.Peek(100)));
+  };
+  const absl::Status walked = WalkSources({pipe}, {}, refusals, visit, [&](std::string_view what) {
+    told.emplace_back(what);
+    writer = std::thread([&] { std::ofstream(pipe) << "a line"; });
+  });
+  ASSERT_TRUE(writer.joinable());
+  writer.join();
+  EXPECT_TRUE(walked.ok()) << walked;
+  EXPECT_THAT(told, ElementsAre(pipe + " is a pipe that nobody has written to; waiting for it"));
+  EXPECT_THAT(read, ElementsAre("istiod.log: a line"));
 }
 
 }  // namespace
