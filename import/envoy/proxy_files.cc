@@ -166,6 +166,9 @@ ProxyFile KindOfProxyFile(std::string_view path, std::string_view head) {
     return ProxyFile::kNone;
   }
   if (opens == '[') {
+    // Lists hold objects; "[pod/..." is kubectl's --prefix, behind which istiod prints its mesh configuration.
+    const size_t inside = head.find_first_not_of(" \t\r\n", first + 1);
+    if (inside != head.npos && head[inside] != '{') return ProxyFile::kNone;
     // Lists of Kubernetes' objects have an apiVersion.
     if (head.find("\"apiVersion\"") != head.npos) return ProxyFile::kNone;
     for (const char* field : {"\"hostStatuses\"", "\"host_statuses\"", "\"edsClusterConfig\"", "\"connectTimeout\"",
@@ -179,11 +182,13 @@ ProxyFile KindOfProxyFile(std::string_view path, std::string_view head) {
       absl::StrSplit(absl::string_view(line.data(), line.size()), absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
   if (words.size() >= 4 && words[0] == "ENDPOINT" && words[1] == "STATUS") return ProxyFile::kHeld;
   const std::string two = words.size() < 2 ? "" : words[0] + " " + words[1];
-  if (two == "SERVICE FQDN" || two == "ADDRESS PORT" || two == "NAME VHOST" || two == "NAME VIRTUAL" ||
-      two == "NAME DOMAINS") {
+  if (two == "SERVICE FQDN" || two == "ADDRESS PORT" || two == "ADDRESSES PORT" || two == "NAME VHOST" ||
+      two == "NAME VIRTUAL" || two == "NAME DOMAINS") {
     return ProxyFile::kHeld;
   }
-  if (words.size() >= 8 && words[0] == "NAME" && words[1] == "CLUSTER" && words[2] == "CDS") return ProxyFile::kStatus;
+  // 1.30 has one column for all types (istioctl: pkg/writer/pilot/status.go).
+  if (words.size() >= 5 && words[0] == "NAME" && words[1] == "CLUSTER" && (words[2] == "CDS" || words[2] == "ISTIOD"))
+    return ProxyFile::kStatus;
   const size_t colons = line.find("::");
   if (colons != line.npos && colons > 0 && line.find("::", colons + 2) != line.npos &&
       line.substr(0, colons).find(' ') == line.npos) {

@@ -95,11 +95,12 @@ class Reader {
       if (header.empty()) {
         header = words[0];
         out_.form = "istioctl's table";
-        out_.names[header == "SERVICE" ? kClusterNames : header == "ADDRESS" ? kListenerNames : kRouteNames];
+        out_.names[header == "SERVICE" ? kClusterNames : header.starts_with("ADDRESS") ? kListenerNames : kRouteNames];
       } else if (header == "SERVICE") {
         ClusterRow(words);
-      } else if (header == "ADDRESS") {
-        if (words.size() > 1) AddListener(words[0], words[1], out_.names);
+      } else if (header.starts_with("ADDRESS")) {
+        // "ADDRESSES" since 1.19: its own first, then those besides (retrieveListenerAddresses).
+        if (words.size() > 1) AddListener(words[0].substr(0, words[0].find(',')), words[1], out_.names);
       } else if (raw.front() != ' ' && raw.front() != '\t') {
         AddRouteName(words[0], out_.names);  // those of a listener's own may have none
       }
@@ -221,7 +222,7 @@ ProxyState ReadProxyState(std::string_view text, const std::string& file, Refusa
     refusals.Add("empty file", {file, 0});
   } else if (text[first] != '{' && text[first] != '[') {
     const std::string_view head = text.substr(first, 12);
-    const bool table = head.starts_with("SERVICE FQDN") || head.starts_with("ADDRESS ") || head.starts_with("NAME ");
+    const bool table = head.starts_with("SERVICE FQDN") || head.starts_with("ADDRESS") || head.starts_with("NAME ");
     table ? reader.Table(text) : reader.Lines(text);
   } else if (const json value = ParseJson(text); value.is_discarded()) {
     refusals.Add("no JSON", {file, 0});

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "import/envoy/proxy_files.h"
 #include "import/envoy/proxy_state.h"
 
 namespace wavetank::importing {
@@ -72,6 +73,12 @@ TEST(ProxyState, ClustersListenersAndRoutesAreNamedInEveryForm) {
                   "0.0.0.0       15006 Trans: tls; Addr: 0.0.0.0/0 InboundPassthroughClusterIpv4\n"
                   "0.0.0.0       15021 ALL                      Inline Route: /healthz/ready*\n"),
             listeners);
+  // Since 1.19 with a listener's further addresses behind its own.
+  EXPECT_EQ(names("ADDRESSES         PORT  MATCH                    DESTINATION\n"
+                  "10.96.0.7,fd00::7 443   ALL                      Cluster: outbound|443||kubernetes.default\n"
+                  "0.0.0.0           15001 ALL                      PassthroughCluster\n"
+                  "0.0.0.0           15006 Addr: *:15006            Non-HTTP/Non-TCP\n"),
+            listeners);
   EXPECT_EQ(names(R"([{"name":"virtualOutbound","address":{"socketAddress":{"address":"0.0.0.0","portValue":15001}}},
     {"name":"virtualInbound","address":{"socketAddress":{"address":"0.0.0.0","portValue":15006}}},
     {"name":"10.96.0.7_443","address":{"socketAddress":{"address":"10.96.0.7","portValue":443}}}])"),
@@ -108,6 +115,20 @@ TEST(ProxyState, WhatIsNoneIsCounted) {
     for (const auto& [name, endpoints] : state.endpoints) EXPECT_THAT(endpoints, IsEmpty());
     EXPECT_TRUE(!refusals.empty() || state.form == "clusters") << bad;
   }
+}
+
+TEST(ProxyFile, IsKnownByItsHeadAndNoLogIs) {
+  EXPECT_EQ(
+      KindOfProxyFile("x.txt", "NAME       CLUSTER  CDS     LDS     EDS     RDS     ECDS      ISTIOD    VERSION\n"),
+      ProxyFile::kStatus);
+  EXPECT_EQ(KindOfProxyFile("x.txt", "NAME       CLUSTER  ISTIOD    VERSION  SUBSCRIBED TYPES\n"), ProxyFile::kStatus);
+  EXPECT_EQ(KindOfProxyFile("x.txt", "ADDRESSES  PORT  MATCH  DESTINATION\n"), ProxyFile::kHeld);
+  EXPECT_EQ(KindOfProxyFile("x.json", R"([{"name":"a","connectTimeout":"10s"}])"), ProxyFile::kHeld);
+  // `kubectl logs --prefix` of an istiod that prints its mesh configuration.
+  EXPECT_EQ(KindOfProxyFile("istiod.log",
+                            "[pod/istiod-1/discovery] 2024-05-06T07:08:09.000000Z\tinfo\tmesh configuration: {\n"
+                            "[pod/istiod-1/discovery]     \"connectTimeout\": \"10s\",\n"),
+            ProxyFile::kNone);
 }
 
 }  // namespace
