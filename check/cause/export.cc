@@ -91,10 +91,21 @@ class Export {
       return absl::OkStatus();
     };
     if (auto ran = RunFile(file, up); !ran.ok()) return ran.status();
-    Steps();
-    if (absl::Status status = Put(file, YamlText(scenario_)); !status.ok()) return status;
-    absl::StatusOr<scenario::RunResult> ran = RunFile(file, {});
-    if (!ran.ok()) return ran.status();
+    const Json without_steps = scenario_;
+    absl::StatusOr<scenario::RunResult> ran = absl::UnknownError("");
+    for (eager_then_ = true;; eager_then_ = false) {
+      scenario_ = without_steps;
+      flows_.clear();
+      begins_.clear();
+      throughout_.clear();
+      throughout_ends_.clear();
+      end_.reset();
+      Steps();
+      if (absl::Status status = Put(file, YamlText(scenario_)); !status.ok()) return status;
+      ran = RunFile(file, {});
+      if (!ran.ok()) return ran.status();
+      if (!eager_then_ || !AnyLate(*ran)) break;
+    }
     Expect(*ran);
     out.steps = scenario_["steps"].size();
     out.claims = static_cast<size_t>(std::count_if(story_.inputs.begin(), story_.inputs.end(),
@@ -312,14 +323,14 @@ class Export {
     return {{"input", {{"kind", input.kind}, {"body", Ordered(b)}}}};
   }
 
-  // Whether Flow() says all of it. Loops, ramps, arrivals by chance and a client's own retries take as long as they
-  // take; what a request brings besides stays word for word.
+  // Whether Flow() says all of it: tokens, TLS and a client's own retries stay word for word.
   bool IsFlow(const replay::LogInput& input) const {
     if (input.kind != "traffic" || recorded_ || !Text(At(input.body, "from"), "pod").empty()) return false;
-    for (const char* more : {"token", "users", "rampNs", "retries", "timeoutNs", "tls", "bodyBytes"}) {
+    for (const char* more : {"token", "retries", "tls"}) {
       if (input.body.contains(more)) return false;
     }
-    return true;
+    const auto told = flows_.find(Text(input.body, "flow"));
+    return told == flows_.end() || told->second == FlowOf(input);  // a fork may have another of its name
   }
 
   // Requests that are sent from when the mesh is up until nothing else is done: a scenario's `throughout`.
@@ -345,25 +356,75 @@ class Export {
     end_ = last;
     for (const size_t i : throughout_) {
       const replay::LogInput& input = story_.inputs[i];
-      scenario_["throughout"]["traffic"].push_back(
-          {{"flow", Flow(input)}, {"rate", RateText(Duration(Number(input.body, "periodNs")))}});
+      scenario_["throughout"]["traffic"].push_back(Sent(input));
     }
   }
 
-  // A flow's requests that end before anything else happens are a step's own.
+  // A flow's requests that end before anything else happens are a step's own. Loops, ramps and arrivals by chance take
+  // as long as they take, and what was sent last may be answered at once: that nothing came in between, a run tells.
   bool IsThen(size_t index) const {
     const replay::LogInput& input = story_.inputs[index];
     const int64_t requests = Number(input.body, "requests");
-    if (requests == 0 || !IsFlow(input) || input.body.contains("poisson")) return false;
-    const Time done = input.at + requests * Duration(Number(input.body, "periodNs"));
+    if (requests == 0 || !IsFlow(input)) return false;
+    bool steady = true;
+    for (const char* unsteady : {"poisson", "users", "rampNs"}) steady = steady && !input.body.contains(unsteady);
+    if (!eager_then_ && !steady) return false;
+    const int64_t periods = !eager_then_ ? requests : steady ? requests - 1 : 0;
+    const Time done = input.at + periods * Duration(Number(input.body, "periodNs"));
     return std::none_of(story_.inputs.begin() + static_cast<std::ptrdiff_t>(index), story_.inputs.end(),
                         [&](const replay::LogInput& other) {
                           return other.at <= done && !(other.kind == "traffic" && other.at == input.at);
                         });
   }
 
-  // Its name; it stands among the scenario's flows then.
-  std::string Flow(const replay::LogInput& input) {
+  // What goes on beside a step's actions, from a moment before them until it is stopped, with nothing else in between.
+  struct Meanwhile {
+    size_t actions, stops, next;  // indices: where each begins, and what follows
+    Duration linger;
+  };
+  std::optional<Meanwhile> MeanwhileAt(size_t first) const {
+    const std::vector<replay::LogInput>& inputs = story_.inputs;
+    const Time at = inputs[first].at;
+    std::set<std::string> going;
+    size_t i = first;
+    for (; i < inputs.size() && inputs[i].at == at; ++i) {
+      if (!IsFlow(inputs[i]) || Number(inputs[i].body, "requests") != 0 || throughout_.contains(i)) return std::nullopt;
+      going.insert(Text(inputs[i].body, "id"));
+    }
+    Meanwhile out{i, i, i, {}};
+    const Time event = at + scenario::kMeanwhileLeadIn;
+    const auto is_traffic = [](const replay::LogInput& input) {
+      return input.kind == "traffic" || input.kind == "stopTraffic";
+    };
+    while (i < inputs.size() && inputs[i].at == event && !is_traffic(inputs[i])) ++i;
+    out.stops = i;
+    for (; !going.empty(); ++i) {
+      if (i == inputs.size() || inputs[i].kind != "stopTraffic" || inputs[i].at != inputs[out.stops].at ||
+          inputs[i].at < event || going.erase(Text(inputs[i].body, "id")) == 0)
+        return std::nullopt;
+    }
+    out.next = i;
+    out.linger = inputs[out.stops].at - event;
+    return out;
+  }
+
+  // A stream's messages come by the flow's rate, which tells how long its one user thinks.
+  static bool IsStream(const json& b) {
+    return (At(b, "tcp") == true || Text(b, "protocol") == "websocket") && At(b, "keepAlive") == true &&
+           Number(b, "users") == 1 && Number(b, "thinkNs") > 0;
+  }
+  // Users of a closed loop have no rate of their own.
+  Json Sent(const replay::LogInput& input) {
+    const json& b = input.body;
+    constexpr Duration kRateLeftOut = 10ms;
+    const Duration period(Number(b, "periodNs"));
+    const Duration own = IsStream(b) ? Duration(Number(b, "thinkNs")) : kRateLeftOut;
+    Json out = {{"flow", Flow(input)}};
+    if (Number(b, "users") == 0 || period != own) out["rate"] = RateText(period);
+    return out;
+  }
+
+  static Json FlowOf(const replay::LogInput& input) {
     const json& b = input.body;
     const std::string name = Text(b, "flow");
     Json flow = {{"name", name},
@@ -382,14 +443,37 @@ class Export {
       if (At(b, "keepAlive") != true && Text(b, "protocol") != "http1.0") flow["connections"] = "new";
     }
     if (b.contains("poisson")) flow["arrivals"] = "poisson";
-    if (flows_.insert(name).second) scenario_["flows"].push_back(std::move(flow));
+    const auto duration = [&](const char* key) { return DurationText(Duration(Number(b, key))); };
+    if (b.contains("timeoutNs")) flow["timeout"] = duration("timeoutNs");
+    if (b.contains("rampNs"))
+      flow["ramp"] = {{"to", RateText(Duration(Number(b, "lastPeriodNs")))}, {"over", duration("rampNs")}};
+    if (IsStream(b)) {
+      flow["rate"] = RateText(Duration(Number(b, "thinkNs")));
+    } else if (b.contains("users")) {
+      flow["closedLoop"]["users"] = Number(b, "users");
+      if (b.contains("thinkNs")) flow["closedLoop"]["think"] = duration("thinkNs");
+    }
+    if (b.contains("bodyBytes")) {
+      flow["body"]["bytes"] = Number(b, "bodyBytes");
+      if (b.contains("bodyOverNs")) flow["body"]["over"] = duration("bodyOverNs");
+      if (b.contains("bodyPieces")) flow["body"]["pieces"] = Number(b, "bodyPieces");
+      if (!b.contains("method")) flow["method"] = "GET";  // POST if left out, of one with a body
+    }
+    return flow;
+  }
+
+  // Its name; it stands among the scenario's flows then.
+  std::string Flow(const replay::LogInput& input) {
+    Json flow = FlowOf(input);
+    std::string name = Text(input.body, "flow");
+    if (flows_.emplace(name, flow).second) scenario_["flows"].push_back(std::move(flow));
     return name;
   }
 
   Json Then(const replay::LogInput& input) {
-    return {{"flow", Flow(input)},
-            {"requests", Number(input.body, "requests")},
-            {"rate", RateText(Duration(Number(input.body, "periodNs")))}};
+    Json out = Sent(input);
+    out["requests"] = Number(input.body, "requests");
+    return out;
   }
 
   void Steps() {
@@ -397,6 +481,7 @@ class Export {
     Json steps = Json::array();
     const auto begin = [&](Time at) -> Json& {
       const Duration since = std::max(at - origin_, Duration::zero());
+      begins_.push_back(origin_ + since);
       steps.push_back(
           {{"name", fmt::format("{} at {}", steps.size() + 1, FormatDuration(at - story_.header.Beginning()))},
            {"at", DurationText(since)},
@@ -407,6 +492,14 @@ class Export {
       const Time at = story_.inputs[i].at;
       if (throughout_.contains(i) || throughout_ends_.contains(i)) {
         ++i;
+        continue;
+      }
+      if (const std::optional<Meanwhile> meanwhile = MeanwhileAt(i)) {
+        Json& step = begin(at);
+        for (; i < meanwhile->actions; ++i) step["meanwhile"].push_back(Sent(story_.inputs[i]));
+        for (; i < meanwhile->stops; ++i) step["do"].push_back(Action(story_.inputs[i]));
+        step["linger"] = DurationText(meanwhile->linger);
+        i = meanwhile->next;
         continue;
       }
       Json* step = &begin(at);
@@ -423,6 +516,14 @@ class Export {
     scenario_["steps"] = std::move(steps);
   }
 
+  // A step could not begin when it was to, as one before it was not over.
+  bool AnyLate(const scenario::RunResult& ran) const {
+    for (size_t i = 0; i < std::min(ran.steps.size(), begins_.size()); ++i) {
+      if (ran.steps[i].start > begins_[i]) return true;
+    }
+    return false;
+  }
+
   // What was so when it ran.
   void Expect(const scenario::RunResult& ran) {
     for (const scenario::StepResult& step : ran.steps) {
@@ -433,8 +534,11 @@ class Export {
     for (size_t i = 0; i < ran.steps.size() && i < scenario_["steps"].size(); ++i) {
       const scenario::StepResult& step = ran.steps[i];
       Json expectations = Json::array();
-      for (const scenario::TrafficResult& t : step.traffic)
-        expectations.push_back({{"requests", {{"flow", t.flow}, {"failed", t.failed}}}});
+      for (const scenario::TrafficResult& t : step.traffic) {
+        Json requests = {{"flow", t.flow}, {"failed", t.failed}};
+        if (t.meanwhile) requests["of"] = "meanwhile";
+        expectations.push_back({{"requests", std::move(requests)}});
+      }
       int64_t nacks = 0;
       for (const scenario::Nack& nack : step.nacks) nacks += nack.count;
       if (nacks > 0) expectations.push_back({{"nacks", nacks}});
@@ -449,9 +553,11 @@ class Export {
   std::string mesh_log_;  // of a recording
   Json scenario_;
   std::map<std::string, std::vector<Json>> manifests_;
-  std::set<std::string> flows_;
+  std::map<std::string, Json> flows_;              // by name
   std::set<size_t> throughout_, throughout_ends_;  // inputs that its `throughout` says
   std::optional<Time> end_;                        // of that
+  std::vector<Time> begins_;                       // of the steps
+  bool eager_then_ = true;                         // requests are taken to be over by the next step
   size_t start_ = 0;
   Time origin_{};  // when the mesh is up, on the story's clock
 };

@@ -40,8 +40,6 @@ namespace {
 constexpr Duration kStartLimit = 5min;
 // A log says no limit of its own.
 constexpr Duration kSettleLimit = 10min;
-// Traffic meanwhile begins before the wave, so that the picture shows what was before.
-constexpr Duration kLeadIn = 500ms;
 // Patience with requests that are still under way when traffic ends.
 constexpr Duration kDrainLimit = 30s;
 
@@ -532,7 +530,7 @@ class ScenarioRun final : public WorldView {
                       FormatDuration(*late - Beginning())));
     }
 
-    const Time event = world_->Now() + (step.meanwhile.empty() ? Duration::zero() : kLeadIn);
+    const Time event = world_->Now() + (step.meanwhile.empty() ? Duration::zero() : kMeanwhileLeadIn);
     std::optional<Time> seconds_since;
     Watch watch{step, event, std::vector<std::optional<ExpectationResult>>(step.expectations.size())};
     for (const Expectation& e : step.expectations) {

@@ -69,6 +69,9 @@ struct RunOptions {
 // not hold is no error but part of the result. The same scenario, seed and options give the same result and digest.
 absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& options);
 
+// Traffic meanwhile begins before the wave, so that the picture shows what was before.
+inline constexpr Duration kMeanwhileLeadIn = 500ms;
+
 // The same of a log alone (options.from): each change that it holds is a step, with what it came to. Changes that
 // follow each other within kOneChange are one.
 inline constexpr Duration kOneChange = 100ms;

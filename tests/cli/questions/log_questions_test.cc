@@ -232,6 +232,38 @@ TEST_F(LogQuestions, ExportKeepsTrafficThatGoesOnAndWhatItCarries) {
           "steps:\n  - {name: fed, then: [{flow: f, requests: 20}]}\n");
 }
 
+// Traffic of one step beside its actions, and users that wait for answers, are words of the language again.
+TEST_F(LogQuestions, ExportWritesTrafficOfAStepAndItsUsersAsAPersonWould) {
+  const std::string scenario = Write("meanwhile.yaml", fmt::format(R"(name: meanwhile
+extends: {}/scenarios/multi-primary-multi-network/scenario.yaml
+flows:
+  - {{name: f, from: {{cluster: cluster1, namespace: sample, app: sleep}}, to: 'helloworld.sample:5000', rate: 20/s}}
+  - name: u
+    from: {{cluster: cluster2, namespace: sample, app: sleep}}
+    to: 'helloworld.sample:5000'
+    connections: keep-alive
+    closedLoop: {{users: 3, think: 50ms}}
+    timeout: 2s
+steps:
+  - name: scaled
+    do: [{{scale: {{cluster: cluster2, deployment: sample/helloworld-v2, replicas: 3}}}}]
+    meanwhile: [{{flow: f}}, {{flow: u}}]
+    then: [{{flow: f, requests: 20}}]
+  - {{name: loop, then: [{{flow: u, requests: 50}}]}}
+  - {{name: nothing, meanwhile: [{{flow: f}}], linger: 2s}}
+)",
+                                                                   WAVETANK_SOURCE_DIR));
+  const std::string log = (folder_ / "meanwhile.wtlog").string(), folder = (folder_ / "as-written").string();
+  ASSERT_EQ(Call(fmt::format("run {} -o {}", scenario, log)).code, 0);
+  ASSERT_EQ(Call(fmt::format("export {} {}", log, folder)).code, 0);
+  const std::string text = Read(folder + "/scenario.yaml");
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("meanwhile:"), HasSubstr("users: 3"), HasSubstr("think: \"50ms\""),
+                                   HasSubstr("linger: \"2s\""), HasSubstr("of: meanwhile")));
+  EXPECT_THAT(text, Not(HasSubstr("input:"))) << "no raw input is left";
+  const json run = Json(fmt::format("run {} --json", folder));
+  EXPECT_EQ(run["runs"][0]["digest"], Json(fmt::format("replay {} --json", log))["digest"]) << text;
+}
+
 TEST_F(LogQuestions, ALogIsNotReplacedByWhatIsMadeOfIt) {
   const std::string before = Read(log_);
   const std::string steps =
