@@ -108,6 +108,7 @@ void HttpRulesOnTcp(const Mesh& mesh, Findings& findings) {
     }
     if (field.empty() || ports) return;
     for (const sim::PodProcess* pod : pods) {
+      if (pod->router()) continue;  // what it speaks its Gateways say
       for (const kube::ObjectRef& object : ServicesBefore(mesh, *pod)) {
         const kube::Service& service = kube::ParseService(*object);
         const auto tcp = std::find_if(service.ports.begin(), service.ports.end(), IsTcp);

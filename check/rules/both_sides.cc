@@ -136,8 +136,7 @@ void RulesOnOneSide(const Mesh& mesh, Findings& findings) {
 template <class Policy>
 const sim::PodProcess* HeldBy(const Mesh& mesh, const MeshCluster& primary, const Policy& policy) {
   for (const sim::PodProcess* pod : mesh.ServedPods(primary)) {
-    if (IsApplication(*pod) && pod->bootstrap() && HoldsFor(primary, policy.meta.ns, policy.spec.selector, *pod))
-      return pod;
+    if (IsApplication(*pod) && pod->bootstrap() && AttachesTo(primary, policy, *pod)) return pod;
   }
   return nullptr;
 }
@@ -154,9 +153,8 @@ void PoliciesOfOneKind(const Mesh& mesh, Findings& findings, std::string_view ki
         const sim::PodProcess* const free = HeldBy(mesh, *other, *policy);  // if it stood there
         if (free == nullptr) continue;
         const auto& there = of_primary(*other);
-        const bool held = std::any_of(there.begin(), there.end(), [&](const auto& each) {
-          return HoldsFor(*other, each->meta.ns, each->spec.selector, *free);
-        });
+        const bool held =
+            std::any_of(there.begin(), there.end(), [&](const auto& each) { return AttachesTo(*other, *each, *free); });
         if (held) continue;
         findings.Add(*cluster, policy->meta,
                      fmt::format("holds for pods in {} alone: no {} of {} holds for {}, which serves whoever asks",

@@ -223,20 +223,31 @@ void GatewayWithoutPods(const Mesh& mesh, Findings& findings) {
   });
 }
 
-// By a listener of the Gateway API's Gateway for which istiod deployed the pod: it makes an AUTO_PASSTHROUGH server of
-// TLS Passthrough on this port (istiod: pilot/pkg/config/kube/gateway/conversion.go, buildTLS).
-bool ExposesByGatewayApi(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod, int port) {
+// The Gateway API's Gateway for which istiod deployed the pod; null: it did not.
+kube::ObjectRef ApiGatewayOf(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod) {
   for (const char* label : {"gateway.networking.k8s.io/gateway-name", "istio.io/gateway-name"}) {
     const auto name = pod.pod()->meta.labels.find(label);
     if (name == pod.pod()->meta.labels.end()) continue;
-    const kube::ObjectRef gateway =
-        mesh.Get(cluster, "Gateway.gateway.networking.k8s.io", pod.pod()->meta.ns, name->second);
-    if (gateway == nullptr) continue;
-    for (const auto& listener : Items(At(gateway->body, {"spec", "listeners"}))) {
-      if (Number(listener, "port") == port && Text(At(listener, "tls"), "mode") == "Passthrough") return true;
-    }
+    if (kube::ObjectRef gateway =
+            mesh.Get(cluster, "Gateway.gateway.networking.k8s.io", pod.pod()->meta.ns, name->second);
+        gateway != nullptr)
+      return gateway;
   }
-  return false;
+  return nullptr;
+}
+
+// Hosts of its listeners of that port that make an AUTO_PASSTHROUGH server of TLS Passthrough (istiod:
+// pilot/pkg/config/kube/gateway/conversion.go, buildTLS).
+std::vector<std::string> HostsByGatewayApi(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod,
+                                           int port) {
+  std::vector<std::string> out;
+  const kube::ObjectRef gateway = ApiGatewayOf(mesh, cluster, pod);
+  if (gateway == nullptr) return out;
+  for (const auto& listener : Items(At(gateway->body, {"spec", "listeners"}))) {
+    if (Number(listener, "port") == port && Text(At(listener, "tls"), "mode") == "Passthrough")
+      out.push_back(Text(listener, "hostname", "*"));
+  }
+  return out;
 }
 
 // The port of a gateway's Service that other networks are sent to.
@@ -324,7 +335,7 @@ void NoAutoPassthrough(const Mesh& mesh, Findings& findings) {
     std::string bind;
     const bool exposed = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) {
       const auto servers = AutoPassthroughServers(*config, *pod);
-      return ExposesByGatewayApi(mesh, cluster, *pod, wanted) ||
+      return !HostsByGatewayApi(mesh, cluster, *pod, wanted).empty() ||
              std::any_of(servers.begin(), servers.end(), [&](const auto& s) {
                const int number = static_cast<int>(s.second->port.number);
                if (number != wanted && (target == 0 || ListensAt(mesh, *pod, number) != target)) return false;
@@ -341,6 +352,19 @@ void NoAutoPassthrough(const Mesh& mesh, Findings& findings) {
                                "what other networks send",
                                wanted, bind, object.meta.name));
       return findings.Explain("a listener hears at the addresses of its own pod alone", "leave bind out");
+    }
+    // A Service that istiod made is mended at its Gateway.
+    const kube::ObjectRef gateway = ApiGatewayOf(mesh, cluster, *pods.front());
+    if (gateway != nullptr && mesh.Where(cluster.name, object).file.empty()) {
+      findings.Add(
+          cluster, *gateway,
+          fmt::format("has no listener of port {} with tls mode Passthrough: its pods refuse what other networks "
+                      "send",
+                      wanted));
+      return findings.Explain({},
+                              fmt::format("add a listener of protocol TLS for port {}, hostname \"*.local\", with tls "
+                                          "mode Passthrough",
+                                          wanted));
     }
     findings.Add(
         cluster, object,
@@ -425,24 +449,30 @@ void HostsNotExposed(const Mesh& mesh, Findings& findings) {
     const auto pods = Behind(mesh, cluster, object);
     if (config == nullptr || pods.empty()) return;
     const auto servers = AutoPassthroughServers(*config, *pods.front());
-    if (servers.empty()) return;
+    std::vector<std::string> hosts = HostsByGatewayApi(mesh, cluster, *pods.front(), PortForOthers(object));
+    const bool by_api = !hosts.empty();
+    for (const auto& [gateway, server] : servers) hosts.insert(hosts.end(), server->hosts.begin(), server->hosts.end());
+    if (hosts.empty()) return;
     std::string missing;
     int count = 0;
     for (const kube::ObjectRef& service : mesh.List(cluster, "Service")) {
       if (IsSystemNamespace(mesh, service->meta.ns) || Behind(mesh, cluster, *service).empty()) continue;
       const std::string host = FullHost(service->meta.name, service->meta.ns);
-      const bool exposed = std::any_of(servers.begin(), servers.end(), [&](const auto& s) {
-        return std::any_of(s.second->hosts.begin(), s.second->hosts.end(),
-                           [&](const std::string& h) { return pilot::HostMatches(WithoutNamespace(h), host); });
+      const bool exposed = std::any_of(hosts.begin(), hosts.end(), [&](const std::string& h) {
+        return pilot::HostMatches(WithoutNamespace(h), host);
       });
       if (!exposed && ++count <= 3) missing += (missing.empty() ? "" : ", ") + host;
     }
     if (count == 0) return;
-    findings.Add(
-        *config, servers.front().first->meta,
-        fmt::format("its hosts leave out {}{}: other networks send requests for {} to this gateway, which "
-                    "resets them",
-                    missing, count > 3 ? fmt::format(" and {} more", count - 3) : "", count == 1 ? "it" : "them"));
+    std::string message =
+        fmt::format("its hosts leave out {}{}: other networks send requests for {} to this gateway, which resets them",
+                    missing, count > 3 ? fmt::format(" and {} more", count - 3) : "", count == 1 ? "it" : "them");
+    if (by_api) {
+      findings.Add(cluster, *ApiGatewayOf(mesh, cluster, *pods.front()), std::move(message));
+      findings.Explain({}, "write hostname: \"*.local\", or take the services out of the mesh of the others");
+    } else {
+      findings.Add(*config, servers.front().first->meta, std::move(message));
+    }
   });
 }
 

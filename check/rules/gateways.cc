@@ -271,8 +271,20 @@ void RoutesToNobody(const Mesh& mesh, Findings& findings) {
     for (const char* kind : {"HTTPRoute.gateway.networking.k8s.io", "TCPRoute.gateway.networking.k8s.io",
                              "TLSRoute.gateway.networking.k8s.io", "GRPCRoute.gateway.networking.k8s.io"}) {
       for (const kube::ObjectRef& route : mesh.List(*cluster, kind)) {
+        int number = 0;
         for (const auto& rule : Items(At(route->body, {"spec", "rules"}))) {
-          for (const auto& backend : Items(At(rule, "backendRefs"))) {
+          ++number;
+          // gateway-api: apis/v1, HTTPBackendRef: what has weight 0 gets nothing, and if all have, there is nobody.
+          const json& backends = Items(At(rule, "backendRefs"));
+          if (!backends.empty() && std::all_of(backends.begin(), backends.end(), [](const json& backend) {
+                return NumberOf(At(backend, "weight"), 1) == 0;
+              }))
+            findings.Add(
+                *cluster, *route,
+                fmt::format("each backendRef of its rule {} has weight 0: what the rule matches is answered by "
+                            "nobody",
+                            number));
+          for (const auto& backend : backends) {
             if (Text(backend, "kind", "Service") == "Service" && Text(backend, "group").empty())
               look(*route, Text(backend, "namespace", route->meta.ns), Text(backend, "name"), At(backend, "port"));
           }

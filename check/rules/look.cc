@@ -1,7 +1,9 @@
 #include "check/rules/look.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
@@ -135,11 +137,16 @@ void EachAuthorization(const Mesh& mesh,
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary) continue;
     const std::vector<const sim::PodProcess*> served = mesh.ServedPods(*cluster);
+    std::map<std::pair<std::string_view, std::string_view>, const config::TypedConfig<config::AuthorizationPolicy>*>
+        read;
+    for (const auto& each : cluster->configs.AuthorizationPolicies())
+      read[{each->meta.ns, each->meta.name}] = each.get();
     for (const kube::ObjectRef& policy : mesh.List(*cluster, "AuthorizationPolicy.security.istio.io")) {
-      const kube::Labels selector = LabelsIn(WorkloadSelectorOf(*policy));
+      const auto typed = read.find({policy->meta.ns, policy->meta.name});
+      if (typed == read.end()) continue;  // istiod cannot read it
       std::vector<const sim::PodProcess*> pods;
       for (const sim::PodProcess* pod : served) {
-        if (pod->bootstrap() && HoldsFor(*cluster, policy->meta.ns, selector, *pod)) pods.push_back(pod);
+        if (pod->bootstrap() && AttachesTo(*cluster, *typed->second, *pod)) pods.push_back(pod);
       }
       fn(*cluster, *policy, pods);
     }

@@ -13,6 +13,7 @@
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/types.h"
 #include "core/profile/changes.h"
+#include "core/push/policies/policy_attachment.h"
 #include "sim/network/mesh_network.h"
 
 namespace wavetank::sim {
@@ -44,6 +45,17 @@ bool HoldsFor(const MeshCluster& primary, std::string_view of, const kube::Label
               const sim::PodProcess& pod);
 bool HoldsFor(const MeshCluster& primary, std::string_view of, const std::optional<kube::Labels>& selector,
               const sim::PodProcess& pod);
+
+// Of a policy that may name Gateways instead of selecting pods (targetRefs), in releases that know such.
+template <class Spec>
+bool AttachesTo(const MeshCluster& primary, const config::TypedConfig<Spec>& policy, const sim::PodProcess& pod) {
+  if constexpr (requires { policy.spec.targets; }) {
+    const kube::ObjectMeta& meta = pod.pod()->meta;
+    if (!policy.spec.targets.empty() && Has(primary, pilot::Change::kPolicyTargets))
+      return pilot::Attaches(policy.spec, policy.meta.ns, meta.ns, meta.labels, true);
+  }
+  return HoldsFor(primary, policy.meta.ns, policy.spec.selector, pod);
+}
 
 // Members of an object as labels; of anything else none.
 kube::Labels LabelsIn(const nlohmann::json& object);

@@ -314,7 +314,7 @@ void TokensOfTcp(const Mesh& mesh, Findings& findings) {
       std::string service;  // of one of the pods
       bool http = false;
       for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
-        if (!pod->bootstrap() || !HoldsFor(*cluster, tokens->meta.ns, tokens->spec.selector, *pod)) continue;
+        if (!pod->bootstrap() || !AttachesTo(*cluster, *tokens, *pod)) continue;
         const std::string tcp = pod->router() ? std::string() : TcpServiceBefore(mesh, *cluster, *pod);
         http = http || tcp.empty();
         if (!tcp.empty()) service = tcp;
@@ -340,8 +340,8 @@ void TokensOptional(const Mesh& mesh, Findings& findings) {
     const std::vector<const sim::PodProcess*> served = mesh.ServedPods(*cluster);
     for (const config::RequestAuthenticationRef& tokens : cluster->configs.RequestAuthentications()) {
       const auto pod = std::find_if(served.begin(), served.end(), [&](const sim::PodProcess* each) {
-        return HoldsFor(*cluster, tokens->meta.ns, tokens->spec.selector, *each) &&
-               !asked.contains({cluster.get(), each}) && TcpServiceBefore(mesh, *cluster, *each).empty();
+        return AttachesTo(*cluster, *tokens, *each) && !asked.contains({cluster.get(), each}) &&
+               TcpServiceBefore(mesh, *cluster, *each).empty();
       });
       if (pod == served.end()) continue;
       findings.Add(*cluster, tokens->meta,

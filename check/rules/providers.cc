@@ -191,7 +191,7 @@ void AuthorizerAsksItself(const Mesh& mesh, Findings& findings) {
       const kube::ObjectRef service = mesh.Get(*cluster, "Service", known->attributes.ns, known->attributes.name);
       if (service == nullptr) continue;
       for (const sim::PodProcess* pod : Behind(mesh, *cluster, *service)) {
-        if (pod->envoy() == nullptr || !HoldsFor(*cluster, policy->meta.ns, policy->spec.selector, *pod)) continue;
+        if (pod->envoy() == nullptr || !AttachesTo(*cluster, *policy, *pod)) continue;
         findings.Add(*cluster, policy->meta,
                      fmt::format("provider {} is served by {}, whose own sidecar the policy has ask it before each "
                                  "question: none is ever answered",

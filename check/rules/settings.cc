@@ -352,6 +352,29 @@ void BudgetsOfNobody(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Of a policy by targetRefs: why no proxy is one of them; empty: some is, or it has none. Without waypoints those of a
+// Service hold for nobody. istiod: pilot/pkg/model/policyattachment.go
+std::string TargetOfNobody(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& object) {
+  for (const json& target : Items(At(object.body, {"spec", "targetRefs"}))) {
+    const std::string kind = Text(target, "kind"), name = Text(target, "name");
+    const std::string ns = Text(target, "namespace", object.meta.ns);
+    if (kind == "Gateway") {
+      if (mesh.Get(cluster, "Gateway.gateway.networking.k8s.io", ns, name) == nullptr)
+        return fmt::format("targetRefs names Gateway {}/{} of the Gateway API, which is not there", ns, name);
+    } else if (kind == "Service") {
+      if (mesh.Get(cluster, "Service", ns, name) == nullptr)
+        return fmt::format("targetRefs names Service {}/{}, which is not there", ns, name);
+      const auto gateways = mesh.List(cluster, "Gateway.gateway.networking.k8s.io");
+      const bool waypoint = std::any_of(gateways.begin(), gateways.end(), [](const kube::ObjectRef& gateway) {
+        return Text(At(gateway->body, "spec"), "gatewayClassName").find("waypoint") != std::string::npos;
+      });
+      if (!waypoint)
+        return fmt::format("targetRefs names Service {}/{}, whose waypoint it is for, and there is none", ns, name);
+    }
+  }
+  return {};
+}
+
 void NoWorkloads(const Mesh& mesh, Findings& findings) {
   static constexpr const char* kKinds[] = {"AuthorizationPolicy.security.istio.io",
                                            "DestinationRule.networking.istio.io",
@@ -368,6 +391,11 @@ void NoWorkloads(const Mesh& mesh, Findings& findings) {
     const auto pods = mesh.ServedPods(*cluster);
     for (const char* kind : kKinds) {
       for (const kube::ObjectRef& object : mesh.List(*cluster, kind)) {
+        if (const std::string nobody = TargetOfNobody(mesh, *cluster, *object);
+            !nobody.empty() && Has(*cluster, pilot::Change::kPolicyTargets)) {
+          findings.Add(*cluster, *object, nobody);
+          findings.Explain("it holds for nobody", "mend the name, or select pods (selector)");
+        }
         const kube::Labels labels = LabelsIn(WorkloadSelectorOf(*object));
         if (labels.empty()) continue;
         // A Gateway's selector is for all namespaces.

@@ -41,6 +41,7 @@ constexpr PlantedFault kFaults[] = {
     {"gateway-local-policy", "WT108"},
     {"gateway-selects-nothing", "WT109"},
     {"gateway-not-exposed", "WT110"},
+    {"gateway-api-hosts-not-exposed", "WT117", "istio-1.30"},
     {"gateway-port-missing", "WT111"},
     {"gateway-exposed-twice", "WT112"},
     {"network-label-missing", "WT113"},
@@ -89,6 +90,7 @@ constexpr PlantedFault kFaults[] = {
     {"sidecar-of-pods-hides", "WT521"},
     {"sidecar-typo", "WT522"},
     {"policy-of-nothing", "IST0127"},
+    {"policy-of-no-gateway", "IST0127", "istio-1.30"},
     {"filter-refused", "WT532"},
     {"filter-not-simulated", "WT533"},
     {"filter-of-another-release", "WT531"},
@@ -455,6 +457,7 @@ constexpr PlantedFault kFaults[] = {
     {"gateway-api-namespace", "WT591"},
     {"gateway-api-grant", "WT591"},
     {"gateway-api-port", "WT584"},
+    {"gateway-api-weights", "WT584"},
     {"gateway-api-cert", "WT591"},
     {"bootstrap-override", "WT700"},
     {"discovery-plain", "WT708"},
@@ -1278,6 +1281,39 @@ metadata: {name: default, namespace: sample}
 spec: {egress: [{hosts: ["./*", "istio-system/*"]}]}
 )";
   EXPECT_THAT(Codes(LintManifest("narrow-under-strict", others, {"cluster1", "cluster2"})), testing::IsEmpty());
+}
+
+// As istio.io has it of policies for Gateways of the Gateway API: targetRefs, which releases after 1.18 read, for a
+// gateway whose Service has a port of TCP for its status.
+TEST(Lint, APolicyForAGatewayOfTheGatewayApiIsNoFault) {
+  const std::string folder = testing::TempDir() + "/policy-for-gateway";
+  fs::create_directories(folder);
+  for (const char* cluster : {"cluster1", "cluster2"}) {
+    std::ofstream(folder + "/" + cluster + ".yaml") << R"(
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: front, namespace: sample}
+spec:
+  gatewayClassName: istio
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: front, namespace: sample}
+spec: {parentRefs: [{name: front}], rules: [{backendRefs: [{name: helloworld, port: 5000}]}]}
+---
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: partners, namespace: sample}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: front}]
+  action: DENY
+  rules: [{from: [{source: {remoteIpBlocks: [198.51.100.0/24]}}]}]
+)";
+  }
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder, "istio-1.30");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Codes(*result), testing::IsEmpty());
 }
 
 // What many proxies refuse of one object in the same words is one finding.
