@@ -830,7 +830,7 @@ const std::vector<Rule>& WorkloadRules() {
        "a kubelet kills what has not ended when the grace is over, and connections that still drain are cut",
        "make terminationGracePeriodSeconds longer than the drain", "istio/istio#25575", DrainsLongerThanGrace, false},
       {"WT613", "ProxyVariable", Level::kWarning, "an agent hands on, and does nothing with, what it does not know",
-       "mend the name", "", ProxyVariables, false},
+       "mend the name", "istio/istio#40166, #59599", ProxyVariables, false},
       {"IST0105", "IstioProxyImageMismatch", Level::kWarning,
        "proxies and istiod are tested one release apart, and an own image stays behind at the next upgrade",
        "leave the image to injection (image: auto, no sidecar.istio.io/proxyImage), and create the pods anew",

@@ -697,7 +697,7 @@ const std::vector<Rule>& EnvoyFilterRules() {
       {"IST0152", "EnvoyFilterUsesReplaceOperationIncorrectly", Level::kError, "the patch does nothing",
        "use MERGE, or REMOVE and ADD", "istio/api#3034", ReplaceMisused},
       {"IST0153", "EnvoyFilterUsesAddOperationIncorrectly", Level::kError, "the patch does nothing",
-       "use MERGE, or patch a VIRTUAL_HOST", "", AddMisused},
+       "use MERGE, or patch a VIRTUAL_HOST", "istio/istio.io#11727", AddMisused},
       {"IST0154", "EnvoyFilterUsesRemoveOperationIncorrectly", Level::kError, "the patch does nothing",
        "patch a VIRTUAL_HOST instead", "", RemoveMisused},
   };

@@ -409,7 +409,7 @@ const std::vector<Rule>& InjectionRules() {
       {"WT606", "InjectionLabelUnknown", Level::kWarning, "its pods run without a sidecar",
        "write istio-injection=enabled, or istio.io/rev of a revision", "istio/istio#33618", InjectionLabelUnknown},
       {"WT759", "AmbientOfNobody", Level::kWarning, "without a sidecar or a ztunnel there is neither mTLS nor a policy",
-       "install with profile ambient (istio-cni and ztunnel), or label the namespace for sidecars", "",
+       "install with profile ambient (istio-cni and ztunnel), or label the namespace for sidecars", "istio/istio#42779",
        AmbientOfNobody},
       {"WT607", "JobNeverEnds", Level::kWarning, "a Job waits for all containers of its pod",
        "label its pods sidecar.istio.io/inject=false, or let the work end with a POST to "

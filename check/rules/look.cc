@@ -288,8 +288,15 @@ bool SomeTemplate(const Mesh& mesh, const MeshCluster& cluster, const std::strin
   for (const char* kind : kWorkloadKinds) {
     if (any(kind, {"spec", "template", "metadata", "labels"})) return true;
   }
-  return any("Job", {"spec", "template", "metadata", "labels"}) ||
-         any("CronJob", {"spec", "jobTemplate", "spec", "template", "metadata", "labels"});
+  if (any("Job", {"spec", "template", "metadata", "labels"}) ||
+      any("CronJob", {"spec", "jobTemplate", "spec", "template", "metadata", "labels"}))
+    return true;
+  // Of controllers that this world does not have, as Argo's Rollouts.
+  return std::any_of(mesh.brought().begin(), mesh.brought().end(), [&](const BroughtObject& each) {
+    const nlohmann::json& labels = At(each.object, {"spec", "template", "metadata", "labels"});
+    return each.cluster == cluster.name && labels.is_object() &&
+           Text(At(each.object, "metadata"), "namespace", "default") == ns && takes(LabelsIn(labels));
+  });
 }
 
 bool SidecarHasFile(const sim::PodProcess& pod, const std::string& path) {

@@ -65,8 +65,8 @@ inline constexpr const char* kWorkloadKinds[] = {"Deployment", "StatefulSet", "D
 void EachWorkload(
     const Mesh& mesh,
     const std::function<void(const MeshCluster& cluster, const kube::Object& object, const nlohmann::json& pod)>& fn);
-// Of a namespace, whether some workload's pods (a Job's and a CronJob's, too) have labels that `takes` takes, run they
-// or not.
+// Of a namespace, whether some workload's pods (a Job's and a CronJob's, too, and those of what has a template for a
+// controller that is not here) have labels that `takes` takes, run they or not.
 bool SomeTemplate(const Mesh& mesh, const MeshCluster& cluster, const std::string& ns,
                   const std::function<bool(const kube::Labels&)>& takes);
 // A file can be in the pod's sidecar: a volume that brings files is mounted there at it or above, or its annotation

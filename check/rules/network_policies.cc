@@ -173,6 +173,7 @@ void ForgottenGateway(const Mesh& mesh, Findings& findings) {
         if (IsSystemNamespace(mesh, object->meta.ns)) continue;
         const kube::Service& service = kube::ParseService(*object);
         for (const sim::PodProcess* pod : Behind(mesh, *cluster, *object)) {
+          if (!pod->bootstrap()) continue;  // without a proxy it is no endpoint of a gateway's
           const Isolation in = IsolationOf(policies, *pod, PolicyDirection::kIngress);
           if (in.policy == nullptr) continue;
           for (const kube::ServicePort& port : service.ports) {

@@ -1316,6 +1316,56 @@ spec:
   EXPECT_THAT(Codes(*result), testing::IsEmpty());
 }
 
+// As kube-prometheus and Argo Rollouts come: pods outside of the mesh whose NetworkPolicy admits each other, and
+// Services for the pods of a controller that is not here.
+TEST(Lint, WhatOtherControllersHaveIsNoFaultOfTheMeshs) {
+  const LintResult result = LintManifest("controllers", R"(
+apiVersion: v1
+kind: Namespace
+metadata: {name: monitoring, labels: {istio-injection: disabled}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: prometheus-k8s, namespace: monitoring}
+spec:
+  replicas: 2
+  serviceName: prometheus
+  selector: {matchLabels: {app.kubernetes.io/name: prometheus}}
+  template:
+    metadata: {labels: {app.kubernetes.io/name: prometheus}}
+    spec: {containers: [{name: prometheus, image: example/prometheus, ports: [{name: http-web, containerPort: 9090}]}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: prometheus, namespace: monitoring}
+spec: {selector: {app.kubernetes.io/name: prometheus}, ports: [{name: http-web, port: 9090, targetPort: http-web}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: prometheus-k8s, namespace: monitoring}
+spec:
+  podSelector: {matchLabels: {app.kubernetes.io/name: prometheus}}
+  ingress: [{from: [{podSelector: {matchLabels: {app.kubernetes.io/name: prometheus}}}]}]
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: cart, namespace: sample}
+spec:
+  selector: {matchLabels: {app: cart}}
+  template:
+    metadata: {labels: {app: cart}}
+    spec: {containers: [{name: cart, image: example/cart}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: cart-stable, namespace: sample}
+spec: {selector: {app: cart}, ports: [{name: http, port: 80}]}
+)",
+                                         {"cluster1", "cluster2"});
+  EXPECT_EQ(FindingOf(result, "WT123"), nullptr) << testing::PrintToString(Codes(result));
+  EXPECT_EQ(FindingOf(result, "WT405"), nullptr) << testing::PrintToString(Codes(result));
+}
+
 // What many proxies refuse of one object in the same words is one finding.
 TEST(Lint, ARefusalOfManyProxiesIsToldOnce) {
   const LintResult result = LintManifest("lua", R"(
