@@ -52,6 +52,48 @@ def test_a_planted_fault_shrinks_and_replays(tmp_path, monkeypatch):
     assert wavetank.replay(text.split("wavetank replay ")[1].split()[0])["identical"]
 
 
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
+@given(mesh=wt.meshes())
+def test_a_mesh_has_what_its_parts_need(mesh):
+    primaries = [c.name for c in mesh.clusters if c.control_plane in ("", c.name)]
+    assert primaries[0] == "c1" and mesh.clusters[0].gateway != "node-port"
+    assert all(c.control_plane in ("", "c1") for c in mesh.clusters)
+    assert len({(o.cluster, o.object["kind"], o.object["metadata"]["name"]) for o in mesh.objects}) == len(mesh.objects)
+
+
+def test_arbitrary_meshes_have_gateways_of_all_kinds_remotes_zones_and_objects():
+    seen = set()
+
+    @settings(max_examples=200, deadline=None, derandomize=True, database=None, suppress_health_check=QUIET)
+    @given(mesh=wt.meshes())
+    def look(mesh):
+        seen.update(c.gateway for c in mesh.clusters)
+        seen.update("remote" for c in mesh.clusters if c.control_plane)
+        seen.update("zones" for c in mesh.clusters if c.nodes)
+        seen.update(o.object["kind"] for o in mesh.objects)
+
+    look()
+    assert seen == {"load-balancer", "load-balancer-hostname", "node-port", "remote", "zones", "DestinationRule",
+                    "PeerAuthentication", "Sidecar", "ServiceEntry"}
+
+
+def test_a_broken_secret_is_healed_with_another_token():
+    broken = {"remoteSecret": {"of": "c2", "in": "c1", "state": "broken"}}
+    restored = {"remoteSecret": {"of": "c2", "in": "c1", "state": "restored"}}
+    rotated = {"remoteSecret": {"of": "c2", "in": "c1", "state": "rotated"}}
+    assert wt.heal([(broken, 1.0)]) == [rotated]
+    assert wt.heal([(broken, 1.0), (restored, 1.0)]) == [rotated]
+    assert wt.heal([(broken, 1.0), (rotated, 1.0)]) == []
+
+
+def test_each_failing_test_leaves_a_log_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("WAVETANK_FAILURES", str(tmp_path / "made"))
+    with wavetank.World.open(wavetank.Mesh(clusters=[wavetank.Cluster("c1")], seed=7)) as world:
+        said = wt.reproduction(world)
+    assert "test_each_failing_test_leaves_a_log_of_its_own.wtlog  (seed 7)" in said
+    assert {path.suffix for path in (tmp_path / "made").iterdir()} == {".wtlog", ".yaml"}
+
+
 class Machine(wt.MeshMachine):
     pass
 

@@ -52,5 +52,26 @@ def test_a_failed_test_leaves_its_log(pytester):
     """)
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*again: wavetank replay *test_it-0.wtlog"])
-    assert list(pytester.path.rglob("test_it-0.wtlog"))
+    result.stdout.fnmatch_lines(["*again: wavetank replay *test_it-0.wtlog  (seed 1)"])
+    assert list(pytester.path.rglob("*test_it-0.wtlog"))
+
+
+def test_failures_of_several_tests_lie_side_by_side(pytester):
+    for name in ("a", "b"):
+        (pytester.path / f"{name}.scenario.yaml").write_text(SCENARIO % 7)
+    pytester.makepyfile("""
+        import pytest
+        from wavetank import Cluster, Mesh
+        @pytest.mark.wavetank(seeds=[1, 2], profiles=["istio-1.18"])
+        def test_it(mesh):
+            mesh(Mesh(clusters=[Cluster("c1")]))
+            closed = mesh(Mesh(clusters=[Cluster("c1")]))
+            closed.close()
+            assert False
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=4, failed=4)
+    result.stdout.fnmatch_lines(["*no log: *closed*"])
+    assert len(list(pytester.path.rglob("report.html"))) == 2
+    logs = [path.name for path in pytester.path.rglob("*-0.wtlog")]
+    assert len(logs) == 2 and not any(c in name for name in logs for c in "[] ")

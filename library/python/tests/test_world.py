@@ -1,3 +1,4 @@
+import sys
 import threading
 
 import pytest
@@ -125,6 +126,51 @@ def test_mistakes_have_a_remedy(mesh):
     with pytest.raises(wavetank.WavetankError, match="a flow is a mapping"):
         world._process.ask("start", flow=7)
     assert world.check() == []
+
+
+def test_what_is_no_time_and_no_number_of_requests_is_an_error(mesh):
+    world = mesh(two_networks())
+    for seconds in (float("nan"), float("inf")):
+        with pytest.raises(wavetank.WavetankError, match="is no time"):
+            world.step(seconds)
+    for count in (0, -4):  # 0 would go on until finish()
+        with pytest.raises(wavetank.WavetankError, match="1 or more"):
+            world.send("east", "web.sample:8080", count)
+    with pytest.raises(wavetank.WavetankError, match="no kind of event is called 'XdsSend'"):
+        mesh(two_networks(), trace=True).trace("XdsSend")
+
+
+def test_a_closed_world_says_so():
+    world = World.open(two_networks())
+    world.close()
+    for ask in (world.digest, world.fork, lambda: world.step(1)):
+        with pytest.raises(wavetank.WavetankError, match="closed"):
+            ask()
+
+
+def test_a_mesh_has_any_seed_and_a_story(mesh, tmp_path):
+    whole = two_networks()
+    whole.seed, whole.apps[0].port_name = 31_000_000, "grpc"
+    whole.apps[0].deployments[0].name = "own"
+    world = mesh(whole)
+    assert world.seed == 31_000_000
+    world.do(actions.Scale(cluster="east", deployment="sample/own", replicas=2))
+    world.settle()
+    requests = world.send("east", "web.sample:8080", 60, protocol="grpc")
+    assert requests.failed == 0 and requests.remote == requests.by_cluster["west"] and requests.by_flags == {"-": 60}
+    (tmp_path / "story.scenario.yaml").write_text(world.story())
+    result = wavetank.run(tmp_path / "story.scenario.yaml")
+    assert result.seed == 31_000_000 and [step["name"] for step in result.all["steps"]][-1] == "1: scale"
+
+
+def test_tables_and_pictures_say_what_they_lack(mesh, monkeypatch):
+    world = mesh(two_networks())
+    with pytest.raises(wavetank.WavetankError, match="no list; frame"):
+        wavetank.plot(world.endpoints())
+    for name, make in (("pandas", wavetank.frame), ("pyarrow", wavetank.arrow)):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(wavetank.WavetankError, match=f"pip install {name}"):
+            make(world.endpoints())
 
 
 @pytest.mark.wavetank(seeds=[1, 2])

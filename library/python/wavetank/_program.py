@@ -3,6 +3,7 @@ import array
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -26,8 +27,21 @@ def program() -> str:
     return found
 
 
+def file_name(test: str) -> str:
+    """A test's own name for files and for a shell: "stories/a.scenario.yaml" and "stories/b.scenario.yaml" are two."""
+    return re.sub(r"[^\w.-]+", "_", test)[-150:]
+
+
 def main() -> None:
     os.execv(program(), [program()] + sys.argv[1:])
+
+
+ENDED = "the world's process has ended, or the world was closed; open another"
+
+
+def complaint(said: str, code: int) -> WavetankError:
+    """Of what the program said on standard error before it ended."""
+    return WavetankError(said.strip().removeprefix("wavetank: ") or f"wavetank ended with code {code}")
 
 
 class Process:
@@ -73,14 +87,18 @@ class Process:
         try:
             self._channel.sendall(json.dumps({"op": op, **fields}).encode() + b"\n")
         except OSError:
-            raise WavetankError("the world's process has ended") from None
+            raise WavetankError(ENDED) from None
         return self._line()
 
     def fork(self) -> "Process":
         ours, theirs = socket.socketpair()
         with theirs:
-            self._channel.sendmsg([b'{"op": "fork"}\n'],
-                                  [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
+            try:
+                self._channel.sendmsg([b'{"op": "fork"}\n'],
+                                      [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))])
+            except OSError:
+                ours.close()
+                raise WavetankError(ENDED) from None
             self._line()
         copy = Process(ours)
         copy._line()

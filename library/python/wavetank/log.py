@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, Union
 
 from wavetank._program import Process, WavetankError
+from wavetank.tables import _library
 from wavetank.world import TraceEvent
 
 PIECE = 20_000  # rows that are in memory at once
@@ -47,8 +48,7 @@ class Log:
 
     def tables(self, kind: str = "", subject: str = "") -> Iterator[Any]:
         """The same events as Arrow tables, a piece each."""
-        import pyarrow
-
+        pyarrow = _library("pyarrow")
         for piece in self._pieces("events", kind, subject):
             if piece["events"]:
                 yield pyarrow.Table.from_pylist(piece["events"])

@@ -17,6 +17,7 @@ class Deployment:
     cluster: str
     version: str = "v1"
     replicas: int = 1
+    name: str = ""  # of the object; empty: the app's name and the version, "web-v1"
 
 
 @dataclass
@@ -28,6 +29,7 @@ class App:
     ns: str = "sample"
     port: int = 80
     also_in: List[str] = field(default_factory=list)
+    port_name: str = "http"  # by which Istio knows what is spoken: "http", "http2", "grpc", "tcp", ...
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Scenarios as tests: each scenario.yaml is collected, one test per expectation. And the fixture `mesh`."""
 import os
 import pathlib
+import shlex
 from typing import Any, Iterator, List, Optional
 
 import pytest
@@ -22,6 +23,10 @@ def pytest_collect_file(file_path: pathlib.Path, parent: Any) -> Optional[Any]:
     if file_path.name == "scenario.yaml" or file_path.name.endswith(".scenario.yaml"):
         return ScenarioFile.from_parent(parent, path=file_path)
     return None
+
+
+def _failures(config: Any) -> pathlib.Path:
+    return pathlib.Path(os.environ.get("WAVETANK_FAILURES") or config.rootpath / ".wavetank")
 
 
 class ScenarioFile(pytest.File):
@@ -58,13 +63,12 @@ class ScenarioFile(pytest.File):
     def again(self) -> str:
         seed = self.config.getoption("--wavetank-seed")
         profile = self.config.getoption("--wavetank-profile")
-        return (f"wavetank run {self.path}" + (f" --seed {seed}" if seed is not None else "") +
+        return (f"wavetank run {shlex.quote(str(self.path))}" + (f" --seed {seed}" if seed is not None else "") +
                 (f" --profile {profile}" if profile else ""))
 
     def report(self) -> str:
         """A report of the failed run, made when it is wanted."""
-        base = pathlib.Path(os.environ.get("WAVETANK_FAILURES") or self.config.rootpath / ".wavetank")
-        folder = base / self.path.parent.name
+        folder = _failures(self.config) / _program.file_name(self.nodeid)
         folder.mkdir(parents=True, exist_ok=True)
         world.run(self.path, seed=self.config.getoption("--wavetank-seed"),
                   profile=self.config.getoption("--wavetank-profile"), report=folder, log=folder / "run.wtlog")
@@ -133,11 +137,14 @@ def mesh(request: Any) -> Iterator[Any]:
     failed = getattr(request.node, "wavetank_failed", False)
     for i, each in enumerate(opened):
         if failed:
-            folder = pathlib.Path(os.environ.get("WAVETANK_FAILURES") or request.config.rootpath / ".wavetank")
+            folder = _failures(request.config)
             folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{request.node.name.replace('/', '_')}-{i}.wtlog"
-            each.write_log(path)
-            print(f"again: wavetank replay {path}")
+            path = folder / f"{_program.file_name(request.node.nodeid)}-{i}.wtlog"
+            try:
+                each.write_log(path)
+                print(f"again: wavetank replay {shlex.quote(str(path))}  (seed {each.seed})")
+            except _program.WavetankError as error:  # the test closed it, or it came to grief
+                print(f"no log: {error}")
         each.close()
 
 

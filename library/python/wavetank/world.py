@@ -1,13 +1,14 @@
 """A mesh that lives, in virtual time: it is told what to do, time passes, and it is asked what became of it."""
 import dataclasses
 import json
+import math
 import pathlib
 import subprocess
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Union
 
 from wavetank._action import Action
-from wavetank._program import Process, WavetankError, program
+from wavetank._program import Process, WavetankError, complaint, program
 from wavetank.mesh import Mesh
 
 
@@ -30,6 +31,9 @@ class Requests:
     by_version: Dict[str, int]
     by_cluster: Dict[str, int]
     by_pod: Dict[str, int]
+    by_flags: Dict[str, int]  # Envoy's response flags; where there are none "-", or what Envoy says of a failure
+    remote: int  # answered in another cluster than the client's
+    mtls_verified: int
     p50_ms: float
     p99_ms: float
     failures: List[Failure]
@@ -124,18 +128,22 @@ def _requests(answer: Dict[str, Any]) -> Requests:
     failures = [Failure(f["flags"], f["upstream"], f["cause"], f["code"], f["count"]) for f in answer["failures"]
                 if not f["retried"]]
     return Requests(answer["sent"], answer["failed"], answer["retried"], answer["byVersion"], answer["byCluster"],
-                    answer["byPod"], answer["latencyMs"]["p50"], answer["latencyMs"]["p99"], failures, answer)
+                    answer["byPod"], answer["byFlags"], answer["remote"], answer["mtlsVerified"], answer["latencyMs"]["p50"], answer["latencyMs"]["p99"], failures, answer)
 
 
 def _nanoseconds(seconds: float) -> int:
+    if not math.isfinite(seconds):
+        raise WavetankError(f"{seconds} is no time; write seconds, 0 to a year")
     return round(seconds * 1e9)
 
 
 class World:
     """One thread at a time may use a world; worlds in several threads are independent, and run at once."""
 
-    def __init__(self, process: Process, mesh: Mesh, seed: int, notes: List[str], actions: List[Dict[str, Any]]):
+    def __init__(self, process: Process, mesh: Mesh, seed: int, notes: List[str], actions: List[Dict[str, Any]],
+                 profile: str = ""):
         self._process, self.mesh, self.seed, self.notes, self.actions = process, mesh, seed, notes, actions
+        self.profile = profile or mesh.profile
 
     @classmethod
     def open(cls, mesh: Union[Mesh, str, pathlib.Path], *, seed: Optional[int] = None, profile: str = "",
@@ -158,7 +166,7 @@ class World:
         except WavetankError:
             process.close()
             raise
-        return cls(process, mesh, answer["seed"], answer["notes"], [])
+        return cls(process, mesh, answer["seed"], answer["notes"], [], profile)
 
     def close(self) -> None:
         self._process.close()
@@ -212,7 +220,9 @@ class World:
         return _requests(self._process.ask("finish", traffic=traffic)["requests"])
 
     def send(self, cluster: str, host: str, count: int, **more: Any) -> Requests:
-        """So many, and what became of them."""
+        """So many, 1 or more, and what became of them."""
+        if count < 1:
+            raise WavetankError("how many requests? send() takes 1 or more; start() goes on until finish()")
         return self.finish(self.start(cluster, host, requests=count, **more))
 
     def services(self) -> List[Service]:
@@ -243,7 +253,7 @@ class World:
 
     def fork(self) -> "World":
         """A copy that goes its own way from here."""
-        return World(self._process.fork(), self.mesh, self.seed, self.notes, list(self.actions))
+        return World(self._process.fork(), self.mesh, self.seed, self.notes, list(self.actions), self.profile)
 
     def digest(self) -> str:
         return self._process.ask("digest")["digest"]
@@ -251,6 +261,13 @@ class World:
     def write_log(self, path: Union[str, pathlib.Path]) -> None:
         """Of all that was done, for `wavetank replay`."""
         self._process.ask("log", path=str(path))
+
+    def story(self) -> str:
+        """What was done so far as a scenario: the mesh and a step for each action. Empty if the mesh is a scenario's."""
+        if self.mesh.scenario is not None:
+            return ""
+        mesh = {**dataclasses.asdict(self.mesh), "seed": self.seed, "profile": self.profile}
+        return self._process.ask("story", mesh=mesh, actions=self.actions)["text"]
 
 
 def run(scenario: Union[str, pathlib.Path], *, seed: Optional[int] = None, profile: str = "",
@@ -262,7 +279,7 @@ def run(scenario: Union[str, pathlib.Path], *, seed: Optional[int] = None, profi
             command += [option, str(value)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode not in (0, 1):
-        raise WavetankError(done.stderr.strip())
+        raise complaint(done.stderr, done.returncode)
     answer = json.loads(done.stdout)["runs"][0]
     expectations = [Expectation(e["text"], e["held"], e["explanation"], e["line"], step["name"])
                     for step in answer["steps"] for e in step["expectations"]]
@@ -275,5 +292,5 @@ def replay(log: Union[str, pathlib.Path]) -> Dict[str, Any]:
     done = subprocess.run([program(), "replay", "--json", str(log)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, check=False)
     if done.returncode not in (0, 1):
-        raise WavetankError(done.stderr.strip())
+        raise complaint(done.stderr, done.returncode)
     return json.loads(done.stdout)
