@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -58,6 +59,10 @@ void Scale(std::string_view name, double factor, Calibration* out) {
 
 absl::StatusOr<Calibration> Calibrate(const Parameters& start, const Samples& before, const Samples& after,
                                       double endpoints, double clusters) {
+  if (!std::isfinite(endpoints) || endpoints < 0 || !std::isfinite(clusters) || clusters < 1) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} endpoints of {} clusters: write how many there are, as --endpoints 4000", endpoints, clusters));
+  }
   if (absl::Status status = CheckVersion(before, "before"); !status.ok()) return status;
   if (absl::Status status = CheckVersion(after, "after"); !status.ok()) return status;
   const auto more = [&](std::string_view name, std::string_view label = {}, std::string_view value = {}) {
@@ -97,11 +102,13 @@ absl::StatusOr<Calibration> Calibrate(const Parameters& start, const Samples& be
   work.idle_ms = seconds * (start["idle.process"] + start["idle.proxy"] * mesh.proxies);
   out.cpu_seconds = cpu;
   out.predicted_seconds = (work.Sum() + work.idle_ms) / 1000;
-  out.cpu_factor = std::max(0.0, cpu * 1000 - work.idle_ms) / work.Sum();
+  // Less than an idle istiod takes tells nothing of pushes: that they are for nothing is no answer.
+  const bool cpu_tells = cpu * 1000 > work.idle_ms;
+  out.cpu_factor = cpu_tells ? (cpu * 1000 - work.idle_ms) / work.Sum() : 1;
   // One sum tells one factor: it goes to what made up most of it, a tenth at least.
   const auto part = [&](double ms, std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) {
-      if (ms >= work.Sum() / 10) {
+      if (cpu_tells && ms >= work.Sum() / 10) {
         Scale(name, out.cpu_factor, &out);
       } else {
         out.untold.emplace_back(name);
@@ -120,10 +127,11 @@ absl::StatusOr<Calibration> Calibrate(const Parameters& start, const Samples& be
   out.predicted_mb = model.Resident(now);
   // istiod with an empty mesh is what it is; the rest goes with the mesh.
   const double base = start["rss.process"];
-  out.memory_factor = out.predicted_mb > base ? std::max(0.0, out.rss_mb - base) / (out.predicted_mb - base) : 1;
+  const bool memory_tells = out.rss_mb > base && out.predicted_mb > base;
+  out.memory_factor = memory_tells ? (out.rss_mb - base) / (out.predicted_mb - base) : 1;
   for (const Term& term : Terms()) {
     if (term.place != Place::kResident || term.name == "rss.process") continue;
-    if (term.count(now) > 0) {
+    if (memory_tells && term.count(now) > 0) {
       Scale(term.name, out.memory_factor, &out);
     } else {
       out.untold.emplace_back(term.name);

@@ -63,10 +63,15 @@ void Exposition::Add(std::string_view name, std::string_view help, const Labels&
   Sample(name, help, "histogram", Series(fmt::format("{}_count", name), labels), static_cast<double>(count));
 }
 
+void Exposition::Note(std::string_view name, const Labels& of, std::string_view text) {
+  families_[std::string(name)].notes[of] = text;
+}
+
 std::string Exposition::Text() const {
   std::string out;
   for (const auto& [name, family] : families_) {
     out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, family.help, name, family.type);
+    for (const auto& [of, note] : family.notes) out += fmt::format("# {}{}{}\n", of, of.empty() ? "" : " ", note);
     for (const std::string& sample : family.samples) out += sample + "\n";
   }
   return out;

@@ -33,6 +33,9 @@ class Exposition {
   };
   void Add(std::string_view name, std::string_view help, const Labels& labels, const Histogram& histogram);
 
+  // A comment above the samples of a family, for people: Prometheus passes over it. The last one of each `of` stands.
+  void Note(std::string_view name, const Labels& of, std::string_view text);
+
   // Families one after the other, as the format wants them, their samples as they were added.
   std::string Text() const;
 
@@ -40,6 +43,7 @@ class Exposition {
   struct Family {
     std::string help, type;
     std::vector<std::string> samples;
+    std::map<Labels, std::string> notes;
   };
   void Sample(std::string_view name, std::string_view help, std::string_view type, std::string line, double value);
 

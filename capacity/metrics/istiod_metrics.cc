@@ -77,6 +77,17 @@ struct IstiodMetrics::Impl {
   Duration interval{};
   Time next{};
   std::function<void(Time)> then;
+  std::optional<Time> as_of;  // which is told; nothing: now
+
+  // Nothing has happened since the last event, so what is due before `to` is told as of when it was due.
+  void TakeWhatIsDue(Time to) {
+    while (then && interval > Duration::zero() && next < to) {
+      as_of = next;
+      then(next);
+      next += interval;
+    }
+    as_of.reset();
+  }
 
   // All of one istiod's, each with the label `pod` if it is not empty.
   void Tell(NameId id, const Labels& pod, Exposition& out);
@@ -304,7 +315,7 @@ void IstiodMetrics::Impl::Tell(NameId id, const Labels& pod, Exposition& out) {
   Istiod& m = istiods.at(id);
   Measure(m);
   const auto with = [&](std::string_view name, std::string_view value) { return Joined(Label(name, value), pod); };
-  const double up = Seconds(kernel->Now() - m.since);
+  const double up = Seconds(as_of.value_or(kernel->Now()) - m.since);
   out.Gauge("pilot_info", "Pilot version and build information.", with("version", "1.18.2"), 1);
   out.Gauge("istiod_uptime_seconds", "Current istiod server uptime in seconds", pod, up);
   out.Gauge("pilot_xds", "Number of endpoints connected to this pilot using XDS.", with("version", "1.18.2"),
@@ -347,6 +358,11 @@ void IstiodMetrics::Impl::Tell(NameId id, const Labels& pod, Exposition& out) {
               m.injection_requests);
   out.Counter("sidecar_injection_success_total", "Total number of successful sidecar injection requests.", pod,
               m.injected);
+  // Processor time and memory are the cost model's.
+  if (const std::string beyond = Extrapolates(m.mesh); !beyond.empty()) {
+    for (const char* name : {"process_cpu_seconds_total", "process_resident_memory_bytes"})
+      out.Note(name, pod, "extrapolates beyond what was measured: " + beyond);
+  }
   const double idle = up * (model.parameters()["idle.process"] + model.parameters()["idle.proxy"] * m.connected);
   out.Counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", pod,
               (m.cpu_ms + idle) / 1e3);
@@ -360,10 +376,7 @@ IstiodMetrics::~IstiodMetrics() = default;
 void IstiodMetrics::Observe(sim::Kernel& kernel) {
   impl_->kernel = &kernel;
   kernel.AddObserver([impl = impl_](const sim::TraceEvent& event) {
-    while (impl->then && impl->interval > Duration::zero() && event.time > impl->next) {
-      impl->then(impl->next);
-      impl->next += impl->interval;
-    }
+    impl->TakeWhatIsDue(event.time);
     impl->On(event);
   });
 }
@@ -373,6 +386,8 @@ void IstiodMetrics::Every(Duration interval, std::function<void(Time)> then) {
   impl_->next = Time(interval);
   impl_->then = std::move(then);
 }
+
+void IstiodMetrics::TakeWhatIsDue(Time now) { impl_->TakeWhatIsDue(now); }
 
 std::string IstiodMetrics::Text() const {
   Exposition out;

@@ -28,6 +28,9 @@ class IstiodMetrics {
   // With each `interval` of virtual time, before anything happens after it; not in the middle of an event.
   void Every(Duration interval, std::function<void(Time)> then);
 
+  // What was due before `now`, where a run ends and no event follows that would ask for it.
+  void TakeWhatIsDue(Time now);
+
   // Of all istiods that run or ran, told apart by the label `pod`, as Prometheus' scrape would add it.
   void Collect(Exposition& out) const;
   std::string Text() const;

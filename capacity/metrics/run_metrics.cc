@@ -43,6 +43,7 @@ void RunMetrics::Attach(scenario::RunOptions* options) {
   };
   options->on_end = [impl = impl_, before = std::move(options->on_end)](sim::World& world) {
     if (before) before(world);
+    impl->metrics.TakeWhatIsDue(world.Now());
     impl->Take(world.Now());
   };
 }

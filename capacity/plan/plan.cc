@@ -64,7 +64,10 @@ class Planner {
     };
     int64_t low = 0, high = 1;  // low does not do, high does
     for (;; high *= 2) {
-      if (high > kMostReplicas) return absl::OkStatus();
+      if (high > kMostReplicas) {
+        plan->tried_replicas = kMostReplicas;
+        return absl::OkStatus();
+      }
       const absl::StatusOr<bool> does = holds(high);
       if (!does.ok()) return does.status();
       if (*does) break;
@@ -141,9 +144,9 @@ class Planner {
     const auto number = [](int64_t n) { return std::to_string(n); };
     absl::Status status = attempt("PILOT_DEBOUNCE_AFTER", FormatDuration(i.debounce_after),
                                   FormatDuration(i.debounce_after * 5), [](Fleet& f) { f.istiod.debounce_after *= 5; });
-    status.Update(attempt(
-        "PILOT_DEBOUNCE_MAX", FormatDuration(i.debounce_max), FormatDuration(i.debounce_max / 10),
-        [](Fleet& f) { f.istiod.debounce_max = std::max(f.istiod.debounce_max / 10, f.istiod.debounce_after); }));
+    const Duration sooner = std::max(i.debounce_max / 10, i.debounce_after);  // less would end each wait at once
+    status.Update(attempt("PILOT_DEBOUNCE_MAX", FormatDuration(i.debounce_max), FormatDuration(sooner),
+                          [&](Fleet& f) { f.istiod.debounce_max = sooner; }));
     status.Update(attempt("PILOT_PUSH_THROTTLE", number(i.push_throttle),
                           number(std::max<int64_t>(1, i.push_throttle / 5)),
                           [](Fleet& f) { f.istiod.push_throttle = std::max<int64_t>(1, f.istiod.push_throttle / 5); }));

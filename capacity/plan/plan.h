@@ -27,6 +27,8 @@ struct Plan {
   std::string broken;        // why the SLO is not kept with them, or ""
   std::string asked_broken;  // with the fleet's own istiods
   int64_t asked_replicas = 1;
+  int64_t tried_replicas =
+      0;  // up to so many were tried, and none keeps it; 0: one does, or none but its own was tried
   double request_cpus = 0, limit_cpus = 0, request_mb = 0, limit_mb = 0;
   std::optional<double> most_churn;  // times the fleet's that still keeps the SLO; nothing: not even a sixteenth
   std::optional<double> most_fleet;  // times its services and proxies

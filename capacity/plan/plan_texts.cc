@@ -14,7 +14,7 @@ namespace {
 std::string Memory(double mb) { return mb < 1024 ? fmt::format("{:.0f}Mi", mb) : fmt::format("{:.1f}Gi", mb / 1024); }
 
 std::string Times(const std::optional<double>& times, bool open) {
-  if (!times) return "not even a sixteenth of it keeps the SLO";
+  if (!times) return "none";
   const char* const more = open ? "more than " : "";
   // Two digits: it was bisected as far.
   return *times < 100 ? fmt::format("{}{:.2g} times", more, *times)
@@ -31,9 +31,12 @@ PlanText TextOf(const Plan& plan) {
   out.fleet = fmt::format("{} clusters, {} services and {} endpoints in all, {} proxies each; {}", f.clusters,
                           static_cast<int64_t>(o.mesh.services), static_cast<int64_t>(o.mesh.endpoints),
                           f.proxies + f.gateways, plan.slo.Text());
-  out.verdict = plan.broken.empty() ? fmt::format("kept with {} istiod{} per cluster", f.istiod.replicas,
-                                                  f.istiod.replicas == 1 ? "" : "s")
-                                    : fmt::format("NOT kept with {} per cluster: {}", f.istiod.replicas, plan.broken);
+  out.verdict =
+      plan.broken.empty()
+          ? fmt::format("kept with {} istiod{} per cluster", f.istiod.replicas, f.istiod.replicas == 1 ? "" : "s")
+          : fmt::format("NOT kept with {} per cluster{}: {}", f.istiod.replicas,
+                        plan.tried_replicas > 0 ? fmt::format(", nor with up to {}", plan.tried_replicas) : "",
+                        plan.broken);
   if (plan.asked_replicas != f.istiod.replicas) {
     out.verdict += fmt::format(" (with the {} of the fleet: {})", plan.asked_replicas,
                                plan.asked_broken.empty() ? "kept, too" : plan.asked_broken);
@@ -67,8 +70,10 @@ PlanText TextOf(const Plan& plan) {
        "PILOT_MAX_REQUESTS_PER_SECOND, processors, or TokenReviews within kubernetesApiQPS"},
       {"an istiod dies", d(o.istiod_recovery), "until its proxies are served again"},
       {"a node dies", d(o.node_recovery), "340 s of it are Kubernetes' (noticed after 40 s, evicted after 300 s)"},
-      {"largest churn", Times(plan.most_churn, plan.churn_open), "that keeps the SLO"},
-      {"largest fleet", Times(plan.most_fleet, plan.fleet_open), "services, proxies and nodes alike"},
+      {"largest churn", Times(plan.most_churn, plan.churn_open),
+       plan.most_churn ? "that keeps the SLO" : "not even a sixteenth of it keeps the SLO"},
+      {"largest fleet", Times(plan.most_fleet, plan.fleet_open),
+       plan.most_fleet ? "services, proxies and nodes alike" : "not even a sixteenth of it keeps the SLO"},
   };
   out.kinds = {{"CHANGE", "HOW MANY", "p50", "p99", "WORST"}};
   for (const auto& [kind, k] : o.kinds) {

@@ -86,7 +86,11 @@ absl::StatusOr<ExecutorResult> RunTasks(const Sweep& sweep, const std::vector<Sw
   std::vector<const SweepTask*> open;
   std::set<std::string> seen;  // two rows of a sample may be the same task
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (static_cast<int64_t>(i) % options.shares != options.share || !seen.insert(tasks[i].key).second) continue;
+    if (static_cast<int64_t>(i) % options.shares != options.share) continue;
+    if (!seen.insert(tasks[i].key).second) {
+      ++result.twice;
+      continue;
+    }
     if (fs::exists(PathOf(options.folder, tasks[i]), error)) {
       ++result.kept;
     } else {
@@ -158,7 +162,10 @@ std::string Csv(const Sweep& sweep, const std::vector<SweepTask>& tasks, const s
     return first;
   };
   SweepRow settings;
-  for (const SweepSetting& setting : sweep.settings) settings.push_back(setting.path);
+  for (const SweepSetting& setting : sweep.settings) {
+    // The column `seed` tells the rows of one combination apart; readers find settings before it.
+    settings.push_back(setting.path != "seed" ? setting.path : sweep.of_scenario() ? "scenario.seed" : "fleet.seed");
+  }
   line(joined(settings, "seed", ResultColumns(sweep)));
   for (size_t i = 0; i < tasks.size(); ++i) line(joined(tasks[i].values, std::to_string(tasks[i].seed), rows[i]));
   return out;

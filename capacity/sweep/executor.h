@@ -22,6 +22,7 @@ struct ExecutorOptions {
 
 struct ExecutorResult {
   size_t ran = 0, kept = 0, failed = 0;  // kept: results that were there
+  size_t twice = 0;                      // rows that are the task of another row, and have its result
 };
 
 // Runs what has no result yet. A process that dies leaves a result that says how, marked to be tried again.

@@ -131,9 +131,10 @@ int Run(const SweepArguments& a) {
                                column);
     }
   }
-  std::cout << fmt::format("{}: {} rows; {} run now, {} were there, {} failed\n",
+  std::cout << fmt::format("{}: {} rows; {} run now, {} were there, {} failed{}\n",
                            options.shares <= 1 ? table : options.folder, tasks->size(), result.ran, result.kept,
-                           result.failed);
+                           result.failed,
+                           result.twice > 0 ? fmt::format(", {} the same as another", result.twice) : "");
   if (!a.report.empty()) {
     if (const int code = DrawTable(table, a.report); code != kOk) return code;
   }

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/base/random.h"
 #include "core/base/status.h"
 
@@ -11,6 +13,7 @@ namespace wavetank::capacity {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string Scrape(double cpu, double rss_mb, double cds, double eds, const std::string& version = "1.18.2") {
@@ -82,6 +85,20 @@ TEST(Calibrate, FindsAnIstiodThatIsTwiceAsDear) {
   EXPECT_EQ(c->parameters["eds.proxy"], Parameters::OfIstiod()["eds.proxy"]);
 }
 
+TEST(Calibrate, AnIstiodThatTakesLessThanAnEmptyOneLeavesTheTermsAsTheyAre) {
+  const Parameters& own = Parameters::OfIstiod();
+  // 100 s of idling with 500 proxies are 0.55 s.
+  const auto c = Calibrate(own, Read(Scrape(10, 90, 0, 0)), Read(Scrape(10.1, 90, 1000, 1000)), 1000, 1);
+  ASSERT_TRUE(c.ok()) << c.status();
+  EXPECT_EQ(c->cpu_factor, 1);
+  EXPECT_EQ(c->memory_factor, 1);
+  EXPECT_THAT(c->told, ElementsAre());
+  EXPECT_THAT(c->untold, Contains("rss.endpoint"));
+  EXPECT_THAT(c->untold, Contains("full.proxy"));
+  EXPECT_EQ(c->parameters["rss.endpoint"], own["rss.endpoint"]);
+  EXPECT_EQ(c->parameters["push.event"], own["push.event"]);
+}
+
 TEST(Calibrate, RefusesWhatItCannotLearnFrom) {
   const Parameters& own = Parameters::OfIstiod();
   const auto why = [&](const std::string& before, const std::string& after) {
@@ -89,6 +106,7 @@ TEST(Calibrate, RefusesWhatItCannotLearnFrom) {
   };
   const std::string good = Scrape(10, 300, 0, 0), later = Scrape(20, 300, 1000, 1000);
   EXPECT_EQ(why(good, later), "");
+  EXPECT_THAT(Why(Calibrate(own, Read(good), Read(later), std::nan(""), 1).status()), HasSubstr("--endpoints 4000"));
   EXPECT_THAT(why(good, Scrape(20, 300, 1000, 1000, "1.22.3")), HasSubstr("after: of Istio 1.22.3"));
   EXPECT_THAT(why("a 1\n", later), HasSubstr("no metrics of istiod"));
   EXPECT_THAT(why(later, good), HasSubstr("wrong way round"));

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "capacity/metrics/run_metrics.h"
 #include "core/base/host.h"
@@ -43,6 +46,17 @@ TEST(Exposition, KeepsFamiliesTogetherAndStampsSamples) {
   }
   EXPECT_EQ(out.Text(),
             "# HELP g G.\n# TYPE g gauge\ng 1000 1000\ng 2000 2000\n# HELP h H.\n# TYPE h gauge\nh 1 1000\nh 1 2000\n");
+}
+
+TEST(Exposition, ANoteIsACommentAboveItsSamples) {
+  Exposition out;
+  for (int i = 0; i < 2; ++i) {
+    out.At(1000 * i);
+    out.Note("b", "", i == 0 ? "a first one" : "another");
+    out.Note("b", "pod=\"x\"", "its own");
+    out.Gauge("b", "B.", "", i);
+  }
+  EXPECT_EQ(out.Text(), "# HELP b B.\n# TYPE b gauge\n# another\n# pod=\"x\" its own\nb 0 0\nb 1 1000\n");
 }
 
 TEST(Exposition, QuotesLabels) { EXPECT_EQ(Label("a", "x\"y\\z\n"), "a=\"x\\\"y\\\\z\\n\""); }
@@ -99,6 +113,43 @@ TEST(IstiodMetrics, ARunTellsWhatItsIstiodsCount) {
   EXPECT_THAT(text, Not(HasSubstr("pod=\"\"")));
   // What is told of a cluster's remote Secrets is told of its istiods, and is none itself.
   EXPECT_THAT(text, Not(HasSubstr("pod=\"cluster1\"")));
+}
+
+TEST(RunMetrics, HasASampleOfEachIntervalAsOfItsTimeAlsoWhereNothingHappens) {
+  const auto loaded = scenario::LoadScenario(WAVETANK_SOURCE_DIR "/scenarios/multi-primary-multi-network");
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  RunMetrics metrics("100ms");
+  scenario::RunOptions options;
+  options.until_step = 2;
+  metrics.Attach(&options);
+  ASSERT_TRUE(scenario::Run(*loaded, options).ok());
+  const std::string path = testing::TempDir() + "/metrics.txt";
+  ASSERT_TRUE(metrics.Write(path).ok());
+  struct Sampled {
+    double uptime;
+    int64_t stamp;
+  };
+  std::map<std::string, std::vector<Sampled>> pods;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("istiod_uptime_seconds{", 0) != 0) continue;
+    std::istringstream words(line);
+    std::string pod;
+    Sampled sample{};
+    words >> pod >> sample.uptime >> sample.stamp;
+    pods[pod].push_back(sample);
+  }
+  ASSERT_EQ(pods.size(), 2u);
+  for (const auto& [pod, samples] : pods) {
+    ASSERT_GT(samples.size(), 100u) << pod;
+    for (size_t i = 1; i < samples.size(); ++i) {
+      const int64_t later = samples[i].stamp - samples[i - 1].stamp;
+      if (i + 1 < samples.size()) {
+        ASSERT_EQ(later, 100) << pod << " at " << samples[i].stamp;
+      }
+      ASSERT_NEAR(samples[i].uptime - samples[i - 1].uptime, static_cast<double>(later) / 1000, 0.0015) << pod;
+    }
+  }
 }
 
 TEST(RunMetrics, RefusesAnIntervalThatIsNone) {

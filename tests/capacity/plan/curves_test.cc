@@ -113,6 +113,15 @@ TEST(PlanTexts, SayWhetherTheSloIsKeptAndWhyNot) {
   EXPECT_EQ(TextOf(PlannedFleet(4, "error 0").plan).verdict, "kept with 4 istiods per cluster");
   EXPECT_THAT(TextOf(PlannedFleet(1, "convergence p99 <= 50ms").plan).verdict,
               HasSubstr("NOT kept with 1 per cluster: convergence is"));
+  // Where other numbers were tried, that none of them helps is a part of the answer.
+  const auto plan = MakePlan(CostModel(), SmallFleet(), *ParseSlo("convergence p99 <= 50ms"), {.samples = 1});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const PlanText text = TextOf(*plan);
+  EXPECT_THAT(text.verdict, HasSubstr(" per cluster, nor with up to 64: convergence is"));
+  const auto churn = std::find_if(text.figures.begin(), text.figures.end(),
+                                  [](const auto& figure) { return figure[0] == "largest churn"; });
+  ASSERT_NE(churn, text.figures.end());
+  EXPECT_THAT(*churn, ElementsAre("largest churn", "none", "not even a sixteenth of it keeps the SLO"));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/base/status.h"
 #include "tests/capacity/plan/planned_fleet.h"
 
@@ -158,6 +160,18 @@ TEST(Plan, SaysWhatNoIstiodCanDo) {
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(plan->broken, HasSubstr("convergence is"));  // the debounce alone takes 100 ms
   EXPECT_FALSE(plan->most_churn.has_value());
+}
+
+TEST(Plan, ASettingIsToldAsItWasTried) {
+  Fleet fleet = SmallFleet();
+  fleet.istiod.debounce_after = 2s;  // a tenth of the 10 s that a push waits at most would be less than that
+  const auto plan = MakePlan(CostModel(), fleet, Within("error 0"), {.samples = 1, .keep_replicas = true});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto most = std::find_if(plan->remedies.begin(), plan->remedies.end(),
+                                 [](const Remedy& r) { return r.setting == "PILOT_DEBOUNCE_MAX"; });
+  ASSERT_NE(most, plan->remedies.end());
+  EXPECT_EQ(most->from, "10.0 s");
+  EXPECT_EQ(most->to, "2.00 s");
 }
 
 TEST(Plan, AnIstiodWithTooLittleMemoryIsKilled) {

@@ -134,6 +134,28 @@ TEST(Executor, WhatWasHalfDoneGoesOnToTheSameTable) {
   EXPECT_EQ(TableIn(ready, parts.folder), TableIn(ready, whole.folder));
 }
 
+TEST(Executor, RowsThatAreTheSameTaskAreCountedAndRunOnce) {
+  const std::string folder = Folder("same");
+  Ready ready = Load(folder);
+  ready.tasks[3] = ready.tasks[1];  // as a sample of few values draws one combination twice
+  const auto first = RunTasks(ready.sweep, ready.tasks, CostModel(), {.folder = folder + "/rows", .at_a_time = 2});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->ran, 11u);
+  EXPECT_EQ(first->twice, 1u);
+  const auto second = RunTasks(ready.sweep, ready.tasks, CostModel(), {.folder = folder + "/rows"});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->kept + second->twice, ready.tasks.size());
+  const std::vector<SweepRow> rows = ReadResults(ready.sweep, folder + "/rows", ready.tasks);
+  EXPECT_EQ(rows[3], rows[1]);
+}
+
+TEST(Executor, AFleetsOwnSeedIsASettingAndNoSecondColumnOfThatName) {
+  const Ready ready = Load(Folder("own seed"), std::string(kGrid) + "  seed: [\"5\", \"6\"]\n");
+  const std::string table = Csv(ready.sweep, ready.tasks, ReadResults(ready.sweep, "/nowhere", ready.tasks));
+  const std::string head = table.substr(0, table.find('\n'));
+  EXPECT_THAT(head, HasSubstr(",fleet.seed,seed,p50_ms"));
+}
+
 TEST(Executor, ATaskThatFailsIsARowThatSaysSo) {
   const std::string folder = Folder("fails");
   Ready ready = Load(folder);
