@@ -62,7 +62,7 @@ bool Registries::Idle() const {
   }
   for (const auto& [id, chain] : successors_) {
     for (const Successor& next : chain) {
-      if (!next.controller->QueueIdle() || !next.workloads->source.Idle()) return false;
+      if (!next.controller->QueueIdle() || (next.workloads != nullptr && !next.workloads->source.Idle())) return false;
     }
   }
   return true;
@@ -279,7 +279,7 @@ void Registries::StartSuccessor(KubeController& controller) {
   Successor* const next = FindSuccessor(controller);
   if (next == nullptr) return;
   controller.Start();
-  next->workloads->source.Start();
+  if (next->workloads != nullptr) next->workloads->source.Start();
 }
 
 // Its time is over, and the cluster counts as synced (istiod: pkg/kube/multicluster/cluster.go, Run).
@@ -345,7 +345,7 @@ void Registries::TakeOver(KubeController& controller) {
 
 void Registries::Drop(Successor& next) {
   next.controller->Stop();
-  next.workloads->source.Stop();
+  if (next.workloads != nullptr) next.workloads->source.Stop();
 }
 
 void Registries::DropSuccessors(const ClusterId& id) {

@@ -101,7 +101,7 @@ class Registries final : public ClusterHandler {
   // synced. (istiod: multicluster.Component, pendingSwap.)
   struct Successor {
     KubeController* controller = nullptr;
-    std::unique_ptr<RemoteWorkloads> workloads;
+    std::unique_ptr<RemoteWorkloads> workloads;  // null where Features leave WorkloadEntries to their own cluster
     HeldBackUpdater* updates = nullptr;
     bool in_place = false;  // the aggregate asks it already, though the one before has not been closed
   };

@@ -30,6 +30,7 @@ class RegistriesTest : public ::testing::Test {
     options.trust_domain = [] { return "cluster.local"; };
     options.networks = [] { return nullptr; };
     options.profile = &profile;
+    options.features = features;
     registries = std::make_unique<Registries>(client, remote, host, updater, configs, std::move(options));
     registries->Start();
     Run();
@@ -81,6 +82,7 @@ class RegistriesTest : public ::testing::Test {
   RecordedUpdater updater;
   config::ConfigStore configs;
   Profile profile;
+  Features features;
   std::unique_ptr<Registries> registries;
 };
 
@@ -170,6 +172,14 @@ TEST_F(RegistriesTest, RemoteSecretRotatedMidPushLosesNoEndpoint) {
   const std::vector<size_t> seen = EndpointsWhileTheSecretRotates();
   EXPECT_GT(seen.size(), 10u) << "events between which a push may fall";
   EXPECT_THAT(seen, ::testing::Each(1u));
+}
+
+// Then no ServiceEntries are followed beside a registry. Found by a random mesh: the program ended there.
+TEST_F(RegistriesTest, ARotatedSecretIsTakenOverWhereServicesSelectNoWorkloadEntries) {
+  profile.Set(Change::kGracefulSecretUpdate);
+  features.services_select_entries = false;
+  EXPECT_THAT(EndpointsWhileTheSecretRotates(), ::testing::Each(1u));
+  EXPECT_TRUE(registries->Idle());
 }
 
 // The new registry says everything it knows, and what the old one knew beside that goes.
