@@ -1,10 +1,9 @@
 #include "cli/proxy_config.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/envoyapi/json_printer.h"
 #include "core/gen/nds/name_table.h"
 #include "core/kube/credentials/sealing.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
@@ -255,8 +254,11 @@ absl::StatusOr<Rows> ProxyConfigTable(XdsType type, const scenario::XdsSnapshot&
 
 namespace {
 
-absl::StatusOr<std::string> ConfigJson(XdsType type, const scenario::XdsSnapshot& snapshot, bool original_names) {
+absl::StatusOr<std::string> ConfigJson(XdsType type, const scenario::XdsSnapshot& snapshot,
+                                       pilot::FieldNames field_names) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  std::vector<std::string> names;
+  std::vector<std::string_view> messages;
   for (const auto& [name, bytes] : snapshot.of(type)) {
     // Secrets hold keys, which are shown to nobody.
     if (type == XdsType::kSds) {
@@ -269,17 +271,15 @@ absl::StatusOr<std::string> ConfigJson(XdsType type, const scenario::XdsSnapshot
       out.push_back({{"name", name}, {"resource", std::move(table)}});
       continue;
     }
-    google::protobuf::Any any;
-    any.set_type_url(std::string(pilot::TypeUrl(type)));
-    any.set_value(bytes->data(), bytes->size());
-    std::string text;
-    google::protobuf::util::JsonPrintOptions options;
-    options.preserve_proto_field_names = original_names;
-    if (!google::protobuf::util::MessageToJsonString(any, &text, options).ok()) return Unreadable(name);
-    nlohmann::ordered_json resource = nlohmann::ordered_json::parse(text);
-    TakeTexts(resource, kube::Sealed(replay::RedactedWithin(ParseJson(text))));
+    names.push_back(name);
+    messages.emplace_back(bytes->data(), bytes->size());
+  }
+  std::vector<nlohmann::ordered_json> opened = pilot::EnvoyJson(pilot::TypeUrl(type), messages, field_names);
+  for (size_t i = 0; i < opened.size(); ++i) {
+    nlohmann::ordered_json& resource = opened[i];
+    TakeTexts(resource, kube::Sealed(replay::RedactedWithin(ParseJson(JsonText(resource)))));
     if (type == XdsType::kEcds) HidePullSecrets(resource);
-    out.push_back({{"name", name}, {"resource", std::move(resource)}});
+    out.push_back({{"name", names[i]}, {"resource", std::move(resource)}});
   }
   return JsonText(out, 1);
 }
@@ -287,12 +287,12 @@ absl::StatusOr<std::string> ConfigJson(XdsType type, const scenario::XdsSnapshot
 }  // namespace
 
 absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSnapshot& snapshot) {
-  return ConfigJson(type, snapshot, false);
+  return ConfigJson(type, snapshot, pilot::FieldNames::kCamelCase);
 }
 
 // envoy: source/server/admin/config_dump_handler.cc, MessageUtil::getJsonStringFromMessage
 absl::StatusOr<std::string> AdminConfigJson(XdsType type, const scenario::XdsSnapshot& snapshot) {
-  return ConfigJson(type, snapshot, true);
+  return ConfigJson(type, snapshot, pilot::FieldNames::kOriginal);
 }
 
 }  // namespace wavetank::cli

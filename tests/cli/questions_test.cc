@@ -117,6 +117,14 @@ TEST_F(Questions, XdsShowsFourTypesUnlessOneIsNamed) {
   EXPECT_EQ(endpoints, types["EDS"]);
 }
 
+// Its clusters that Envoy resolves hold a message that nothing else here reads.
+TEST_F(Questions, XdsOpensWhatOnlyEnvoysOwnDescriptorsKnow) {
+  const Ran ran =
+      Call("xds " + kCases + "/outside-services --profile istio-1.30 --proxy client-east --type cds -o json");
+  ASSERT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("CaresDnsResolverConfig"), HasSubstr("\"udpMaxQueries\": 100")));
+}
+
 TEST_F(Questions, XdsShowsExtensionsButNoPullSecret) {
   const std::string xds = "xds " + kCases + "/wasm-plugins --proxy till --type ecds --step 0";
   const Ran table = Call(xds);
