@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "core/base/assert.h"
 #include "core/base/ip.h"
 #include "core/profile/changes.h"
@@ -109,6 +110,16 @@ ServiceEntryController::ServiceEntryController(config::ConfigStore& store, XdsUp
 
 // --- Services ---
 
+namespace {
+
+// istiod: pilot/pkg/networking/serviceentry, shouldV2AutoAllocateIPFromPieces; of all but the label its services tell.
+bool RefusesAddresses(const config::ConfigMeta& meta) {
+  const auto label = meta.labels.find("networking.istio.io/enable-autoallocate-ip");
+  return label != meta.labels.end() && absl::EqualsIgnoreCase(label->second, "false");
+}
+
+}  // namespace
+
 // istiod: pilot/pkg/controllers/ipallocate; what it writes to the status of a ServiceEntry it reads back from there. An
 // address is never given twice, not even when its host is gone (reconcileServiceEntry frees none).
 void ServiceEntryController::KeepAddresses(const EntryName& entry, const std::vector<ServiceRef>& services) {
@@ -129,8 +140,11 @@ void ServiceEntryController::KeepAddresses(const EntryName& entry, const std::ve
       addresses_used_.insert(static_cast<uint32_t>(fixed->low() & 0xffff));
     }
   }
+  const auto now = entries_.find(entry);
+  const bool refused = now != entries_.end() && RefusesAddresses(now->second->meta);
+  if (refused) kept.clear();  // what it had is taken out of its status (clearStaleAddresses)
   for (const ServiceRef& service : services) {
-    if (!NeedsAutoAllocation(*service) || kept.contains(service->hostname)) continue;
+    if (refused || !NeedsAutoAllocation(*service) || kept.contains(service->hostname)) continue;
     uint32_t free = 1;
     for (const uint32_t used : addresses_used_) free += used == free ? 1 : 0;
     constexpr uint32_t kMost = 0xffff;  // of 240.240.0.0/16

@@ -402,6 +402,32 @@ TEST(DynamicDnsTest, AWildcardIsGivenAnAddressByTheControllerAlone) {
   EXPECT_EQ(address(profile), "240.240.0.1");
 }
 
+// istiod: shouldV2AutoAllocateIPFromPieces, clearStaleAddresses. A real 1.30.3 took away again and again what our own
+// istiod had given.
+TEST(AutoAllocationTest, AnEntryThatRefusesAnAddressByLabelGetsNoneAndLosesItsOwn) {
+  Profile profile;
+  profile.Set(Change::kAddressesByController);
+  config::ConfigStore store;
+  Recorder updater;
+  ServiceEntryController controller(store, updater, {.cluster = ClusterId("cluster1"), .profile = profile});
+  const auto address = [&](const char* refuses) {
+    Entry entry;
+    entry.meta.kind = config::Kind::kServiceEntry;
+    entry.meta.name = "db";
+    entry.meta.ns = "shop";
+    entry.meta.labels["networking.istio.io/enable-autoallocate-ip"] = refuses;
+    entry.spec.hosts = {"db.test"};
+    entry.spec.ports = {{.number = 80, .protocol = "TCP", .name = "tcp"}};
+    entry.spec.resolution = config::ServiceEntry::Resolution::kDns;
+    store.Put(std::make_shared<const Entry>(entry));
+    EXPECT_EQ(controller.Services().size(), 1u);
+    return controller.Services().empty() ? "none" : controller.Services()[0]->auto_allocated_ipv4;
+  };
+  EXPECT_EQ(address("False"), "");
+  EXPECT_EQ(address("true"), "240.240.0.1");
+  EXPECT_EQ(address("false"), "");
+}
+
 // --- Derived from what there is, by profile ---
 
 class DerivedEntriesTest : public ServiceEntryControllerTest {
