@@ -281,6 +281,7 @@ void Istiod::Impl::Start() {
   mesh =
       std::make_unique<config::MeshWatcher>(client, host, options.system_namespace, MeshConfigMapName(options),
                                             std::move(fallback), config::ReadCaCertificateSources(options.mesh_config));
+  if (options.profile.Has(Change::kMeshNetworksGo)) mesh->LetNetworksGo();
   mesh->on_refused = [this](const absl::Status& why) { lines.Warn(std::string(Message(why))); };
   if (!options.shared_mesh_config.empty()) mesh->Share(client, options.system_namespace, options.shared_mesh_config);
   if (StartMeshFromFiles()) return;

@@ -19,6 +19,8 @@
 
 namespace wavetank::pilot {
 
+struct Profile;
+
 // Where a listener is: the resolved port, the protocol as written, the bind address.
 struct ServerPort {
   uint32_t number = 0;
@@ -63,10 +65,9 @@ class MergedGateway {
 };
 
 // The gateways in order (creation time, name, namespace) with the service instances of the router.
-// `several_certificates`: servers may name several credentials (Change::kSeveralCertificates).
 std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRef> gateways,
                                                    const std::vector<ServiceInstance>& instances,
-                                                   std::string_view verified_namespace, bool several_certificates);
+                                                   std::string_view verified_namespace, const Profile& profile);
 
 // "http.8080", "https.443.name.gateway.ns" (+ ".bind"); empty for what has no route configuration.
 std::string GatewayRdsRouteName(const config::Server& server, uint32_t port, const config::ConfigMeta& gateway);

@@ -243,6 +243,14 @@ enum class Change : uint8_t {
   kGatewayApiEntryParents,
   kGatewayApiRemoteClass,
   kDynamicDns,
+  kGatewayApiRedirectScheme,
+  kPatchesByDomain,
+  kLastPlainBindMerges,
+  kProvidersOfEveryGateway,
+  kTargetPortsInStatNames,
+  kServiceNamesInStatNames,
+  kMeshNetworksGo,
+  kSniClustersNamed,
 };
 
 }  // namespace wavetank::pilot

@@ -699,6 +699,36 @@ const std::vector<ProfileRow>& ProfileRows() {
        "ask "
        "for (in 1.28 and 1.29 waypoints alone do)",
        "1.30", "", ""},
+      {Change::kGatewayApiRedirectScheme, "gateway-api-redirect-scheme",
+       "a redirect of an HTTPRoute that names a scheme and no port goes to that scheme's port; before, to the port "
+       "that "
+       "the request came to",
+       "1.19", "", ""},
+      {Change::kPatchesByDomain, "patches-by-domain",
+       "EnvoyFilters may choose virtual hosts by one of their domains (domainName); before, the field is not known",
+       "1.26", "", "https://github.com/istio/istio/pull/54892"},
+      {Change::kLastPlainBindMerges, "last-plain-bind-merges",
+       "servers without TLS of one port are merged with the one before them that has their bind, also where others "
+       "came "
+       "between; before, with the port's first alone. One that follows a server with TLS is served, too",
+       "1.29", "", ""},
+      {Change::kProvidersOfEveryGateway, "providers-of-every-gateway",
+       "with PILOT_FILTER_GATEWAY_CLUSTER_CONFIG gateways have the clusters of the mesh's providers whatever they "
+       "route; "
+       "before, those with a VirtualService alone. A provider's NAMESPACE/HOST counts as such",
+       "1.25", "", ""},
+      {Change::kTargetPortsInStatNames, "target-ports-in-stat-names",
+       "%TARGET_PORT% in inboundClusterStatName (0 in outboundClusterStatName)", "1.19", "", ""},
+      {Change::kServiceNamesInStatNames, "service-names-in-stat-names",
+       "%SERVICE_NAME% in inboundClusterStatName and outboundClusterStatName", "1.24", "",
+       "https://github.com/istio/istio/blob/1.30.3/releasenotes/notes/52177.yaml"},
+      {Change::kMeshNetworksGo, "mesh-networks-go",
+       "meshNetworks go with their ConfigMap, or with their key in it; before, the last ones stay until istiod ends",
+       "1.25", "", ""},
+      {Change::kSniClustersNamed, "sni-clusters-named",
+       "outboundClusterStatName holds for the clusters of AUTO_PASSTHROUGH gateways, too; before, for their subsets "
+       "alone",
+       "1.20", "", ""},
   };
   return *rows;
 }

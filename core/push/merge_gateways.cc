@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "core/model/gateway.h"
+#include "core/profile/changes.h"
 #include "core/push/gateway_services.h"
 
 namespace wavetank::pilot {
@@ -172,7 +173,7 @@ GatewayRouteName ParseGatewayRdsRouteName(std::string_view name) {
 
 std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRef> gateways,
                                                    const std::vector<ServiceInstance>& instances,
-                                                   std::string_view verified_namespace, bool several_certificates) {
+                                                   std::string_view verified_namespace, const Profile& profile) {
   auto out = std::make_shared<MergedGateway>();
   out->gateways = std::move(gateways);
   size_t most = 0;
@@ -182,8 +183,9 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
   }
   out->storage.reserve(most);                      // pointers to its servers stay good
   std::map<uint32_t, const GatewayServer*> ports;  // with the first server of each
-  std::map<uint32_t, ServerPort> plain_text;       // of ports whose first server has no TLS
+  std::map<uint32_t, ServerPort> plain_text;       // of ports whose first server has no TLS: the one that others join
   TlsHosts tls_hosts;
+  const bool last_bind_merges = profile.Has(Change::kLastPlainBindMerges);
 
   const auto serve = [&](const ServerPort& port, const GatewayServer* server) {
     const auto [it, added] = out->merged_servers.try_emplace(port);
@@ -213,7 +215,7 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
         if (server.tls->mode == ServerTlsSettings::Mode::kMutual)
           out->verified_certificate_references.insert(credential.resource_name + "-cacert");
       };
-      if (server.tls && several_certificates && !server.tls->credential_names.empty()) {
+      if (server.tls && profile.Has(Change::kSeveralCertificates) && !server.tls->credential_names.empty()) {
         for (const std::string& name : server.tls->credential_names) verify(name);
       } else if (server.tls) {
         verify(server.tls->credential_name);
@@ -241,7 +243,14 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
           continue;
         }
         if (const auto it = plain_text.find(resolved); it != plain_text.end()) {
-          const ServerPort& current = it->second;
+          ServerPort& current = it->second;
+          // istiod since 1.29: mergeGateways, addPlainTextServer.
+          if (current.bind != port.bind && last_bind_merges && !out->merged_servers.contains(port)) {
+            if (!config::IsTlsServer(server)) current = port;
+            if (config::IsHttpServer(server)) route(route_name) = {kept};
+            serve(port, kept)->route_name = route_name;
+            continue;
+          }
           if (current.bind == port.bind) {
             if (!CanMerge(protocol, ParseProtocol(current.protocol)) || route_name.empty()) {
               out->unserved.push_back({kept, at_port->second});
@@ -252,6 +261,14 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
             serve(port, kept)->route_name = route_name;
           }
           route(route_name).push_back(kept);
+          continue;
+        }
+        if (last_bind_merges && !config::IsTlsServer(server)) {
+          plain_text.emplace(resolved, port);
+          if (config::IsHttpServer(server)) route(route_name) = {kept};
+          GatewayServers served = {kept};
+          serve(port, kept)->servers = std::move(served);
+          out->merged_servers.at(port).route_name = route_name;
           continue;
         }
         if (config::IsHttpServer(server)) {

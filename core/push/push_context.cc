@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/config/store/store.h"
@@ -16,6 +17,7 @@
 #include "core/push/service_index.h"
 #include "core/push/sidecar_scope_builder.h"
 #include "core/push/virtual_service_index.h"
+#include "fmt/format.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -87,6 +89,14 @@ struct PushContext::Impl {
   std::shared_ptr<const std::vector<config::GatewayRef>> gateways;
   std::shared_ptr<SidecarIndex> sidecars;
 
+  // With Change::kProvidersOfEveryGateway: "HOST" or "NAMESPACE/HOST" of the mesh's providers.
+  std::set<std::string, std::less<>> provider_services;
+
+  // istiod: extraServicesForProxy.
+  bool OfProvider(std::string_view hostname, std::string_view ns) const {
+    return !provider_services.empty() &&
+           (provider_services.contains(hostname) || provider_services.contains(fmt::format("{}/{}", ns, hostname)));
+  }
   bool LeadsTo(const MergedGateway& gateway, std::string_view hostname) const {
     return std::any_of(gateway.storage.begin(), gateway.storage.end(), [&](const GatewayServer& server) {
       return virtual_services->LeadsTo(server.gateway_name, hostname);
@@ -124,7 +134,14 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
   now.services =
       services ? std::make_shared<const ServiceIndex>(env, now.defaults, mesh.trust_domain_aliases) : before->services;
   std::optional<std::set<std::string>> provider_hosts;
-  if (virtual_services && env.features.filters_gateway_clusters) provider_hosts = ProviderHosts(mesh);
+  if (env.features.filters_gateway_clusters) {
+    if (now.profile.Has(Change::kProvidersOfEveryGateway)) {
+      for (const std::string& service : ProviderHosts(mesh)) now.provider_services.insert(service);
+      if (virtual_services) provider_hosts.emplace();
+    } else if (virtual_services) {
+      provider_hosts = ProviderHosts(mesh);
+    }
+  }
   now.virtual_services = virtual_services
                              ? std::make_shared<const VirtualServiceIndex>(
                                    configs.VirtualServices(), now.defaults, env.domain_suffix,
@@ -151,7 +168,8 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
       changed(ConfigKind::kEnvoyFilter)
           ? std::make_shared<const EnvoyFilters>(configs.EnvoyFilters(), mesh.root_namespace,
                                                  EnvoyFilters::Rules{now.profile.Has(Change::kEnvoyFilterTargets),
-                                                                     now.profile.Has(Change::kEnvoyFiltersByPriority)})
+                                                                     now.profile.Has(Change::kEnvoyFiltersByPriority),
+                                                                     now.profile.Has(Change::kPatchesByDomain)})
           : before->envoy_filters;
   now.telemetry = changed(ConfigKind::kTelemetry)
                       ? std::make_shared<const Telemetries>(configs.Telemetries(), now.env.mesh,
@@ -204,17 +222,22 @@ const WasmPlugins& PushContext::wasm_plugins() const { return *impl_->wasm_plugi
 
 std::vector<ServiceRef> PushContext::GatewayServices(const Proxy& proxy) const {
   std::vector<ServiceRef> out;
-  if (proxy.sidecar_scope == nullptr || proxy.merged_gateway == nullptr) return out;
+  if (proxy.sidecar_scope == nullptr) return out;
+  const MergedGateway* const gateway = proxy.merged_gateway.get();
   for (const ServiceRef& service : proxy.sidecar_scope->services()) {
-    if (impl_->LeadsTo(*proxy.merged_gateway, service->hostname)) out.push_back(service);
+    if ((gateway != nullptr && impl_->LeadsTo(*gateway, service->hostname)) ||
+        impl_->OfProvider(service->hostname, service->attributes.ns)) {
+      out.push_back(service);
+    }
   }
   return out;
 }
 
-bool PushContext::ServiceAttachedToGateway(std::string_view hostname, const Proxy& proxy) const {
+bool PushContext::ServiceAttachedToGateway(std::string_view hostname, std::string_view ns, const Proxy& proxy) const {
   const MergedGateway* const gateway = proxy.merged_gateway.get();
   if (gateway == nullptr) return false;
-  return gateway->contains_auto_passthrough_gateways || impl_->LeadsTo(*gateway, hostname);
+  return gateway->contains_auto_passthrough_gateways || impl_->LeadsTo(*gateway, hostname) ||
+         impl_->OfProvider(hostname, ns);
 }
 
 std::vector<ServiceRef> PushContext::ServicesExportedTo(std::string_view ns) const {
@@ -301,7 +324,9 @@ SidecarScopeRef PushContext::GetSidecarScope(const Proxy& proxy, const Labels& w
     }
   }
   // Routers have no use for Sidecars.
-  const bool router = proxy.IsRouter() && impl_->profile.Has(Change::kOneScope);
+  bool router = proxy.IsRouter() && impl_->profile.Has(Change::kOneScope);
+  // What sidecars of the namespace share counts for them too, once one has asked (istiod: doGetSidecarScope).
+  if (router && index.defaults.contains(ns)) router = false;
   SidecarScopeRef& scope = (router ? index.router_defaults : index.defaults)[ns];
   if (scope == nullptr) scope = impl_->Builder().Default(ns, router);
   return scope;
@@ -322,7 +347,7 @@ std::shared_ptr<const MergedGateway> PushContext::MergeGateways(const Proxy& pro
   }
   if (selected.empty()) return nullptr;
   return pilot::MergeGateways(std::move(selected), proxy.service_instances, NamespaceOf(proxy.verified_identity),
-                              impl_->profile.Has(Change::kSeveralCertificates));
+                              impl_->profile);
 }
 
 MutualTlsMode PushContext::InferServiceMtlsMode(const config::TrafficPolicy* policy, const Service& service,

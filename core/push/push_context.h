@@ -45,7 +45,7 @@ class PushContext {
   // mesh's providers, lead to. O(services).
   std::vector<ServiceRef> GatewayServices(const Proxy& proxy) const;
   // Whether an update of the service is one for that gateway, then.
-  bool ServiceAttachedToGateway(std::string_view hostname, const Proxy& proxy) const;
+  bool ServiceAttachedToGateway(std::string_view hostname, std::string_view ns, const Proxy& proxy) const;
   std::vector<ServiceRef> ServicesExportedTo(std::string_view ns) const;
   const std::vector<ServiceRef>& GetAllServices() const;
   ServiceRef ServiceForHostname(const Proxy& proxy, std::string_view hostname) const;

@@ -64,7 +64,8 @@ bool DependsOn(const Proxy& proxy, const ConfigKey& key, const PushContext& push
   if (proxy.IsRouter()) {
     if (key.kind == ConfigKind::kSidecar) return false;
     if (key.kind != ConfigKind::kServiceEntry) return true;
-    if (push.env().features.filters_gateway_clusters && !push.ServiceAttachedToGateway(key.name, proxy)) return false;
+    if (push.env().features.filters_gateway_clusters && !push.ServiceAttachedToGateway(key.name, key.ns, proxy))
+      return false;
     // A gateway sees all services that are exported to it; one that it sees neither now nor before is none of its.
     const auto sees = [&](const SidecarScope* scope) {
       return scope != nullptr && scope->GetService(key.name) != nullptr;

@@ -55,6 +55,7 @@ void ReadMessage(ProtoJson& in, Filter::RouteMatch& out) {
 
 void ReadMessage(ProtoJson& in, Filter::VirtualHostMatch& out) {
   in.Field("name", out.name);
+  in.Field("domainName", out.domain_name);
   in.Field("route", out.route);
 }
 

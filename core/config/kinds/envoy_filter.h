@@ -70,7 +70,7 @@ struct EnvoyFilter {
     friend bool operator==(const RouteMatch&, const RouteMatch&) = default;
   };
   struct VirtualHostMatch {
-    std::string name;
+    std::string name, domain_name;
     std::optional<RouteMatch> route;
     friend bool operator==(const VirtualHostMatch&, const VirtualHostMatch&) = default;
   };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "core/base/status.h"
 #include "core/config/mesh/mesh_text.h"
 #include "core/config/mesh/shared_mesh_config.h"
@@ -38,7 +40,11 @@ MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::
                         .on_delete =
                             [this, mine](const kube::ObjectRef& object) {
                               if (!mine(object)) return;
-                              Say("no ConfigMap found, using existing MeshNetworks config");
+                              if (networks_go_) {
+                                ForgetNetworks();
+                              } else {
+                                Say("no ConfigMap found, using existing MeshNetworks config");
+                              }
                               if (shared_ == nullptr) Say("no ConfigMap found, using default MeshConfig config");
                               if (shared_ == nullptr) return SetMesh(fallback_, fallback_sources_);
                               own_yaml_.clear();
@@ -131,6 +137,8 @@ void MeshWatcher::Read(const kube::Object& config_map) {
     if (!networks.ok()) return Refuse("failed reading MeshNetworks config", networks.status());
     Say("Loaded MeshNetworks config from Kubernetes API server.");
     SetNetworks(*std::move(networks));
+  } else if (networks_go_) {
+    ForgetNetworks();
   }
   if (shared_ != nullptr) {
     own_yaml_ = Entry(data, "mesh");
@@ -162,6 +170,13 @@ void MeshWatcher::SetNetworks(MeshNetworks networks) {
   if (networks_ != nullptr && *networks_ == networks) return;
   networks_ = std::make_shared<const MeshNetworks>(std::move(networks));
   if (log) Say("mesh networks configuration updated to: " + MeshNetworksText(*networks_));
+  host_.Emit({.kind = TraceKind::kMeshConfigChanged, .detail = "meshNetworks"});
+  for (size_t i = 0; i < networks_handlers_.size(); ++i) networks_handlers_[i]();
+}
+
+// istiod: pkg/config/mesh/meshwatcher/collection.go, NewNetworksCollection.
+void MeshWatcher::ForgetNetworks() {
+  if (std::exchange(networks_, nullptr) == nullptr) return;
   host_.Emit({.kind = TraceKind::kMeshConfigChanged, .detail = "meshNetworks"});
   for (size_t i = 0; i < networks_handlers_.size(); ++i) networks_handlers_[i]();
 }

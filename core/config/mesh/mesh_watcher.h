@@ -32,6 +32,8 @@ class MeshWatcher {
   // TakeMesh().
   void Share(kube::Client& client, const std::string& ns, const std::string& name);
   void Start();
+  // meshNetworks go with their ConfigMap or key (Change::kMeshNetworksGo); else the last ones stay.
+  void LetNetworksGo() { networks_go_ = true; }
   // What a file says, instead of Start(). InvalidArgument: it says nothing that can be read, and nothing changes.
   absl::Status TakeMesh(const std::string& yaml);
   absl::Status TakeNetworks(const std::string& yaml);
@@ -46,7 +48,7 @@ class MeshWatcher {
   const MeshConfigRef& mesh() const { return mesh_; }
   // Of the same config.
   const CaCertificateSources& ca_certificates() const { return ca_certificates_; }
-  // Null until a ConfigMap names any.
+  // Null while no ConfigMap has named any.
   const std::shared_ptr<const MeshNetworks>& networks() const { return networks_; }
 
   // Called with the new value in place. Networks handlers only hear of another value; mesh handlers of every write to
@@ -69,6 +71,7 @@ class MeshWatcher {
   void Refuse(std::string_view doing, const absl::Status& why);
   void SetMesh(MeshConfigRef mesh, CaCertificateSources sources);
   void SetNetworks(MeshNetworks networks);
+  void ForgetNetworks();
 
   Host& host_;
   kube::Informer informer_;
@@ -81,6 +84,7 @@ class MeshWatcher {
   std::shared_ptr<const MeshNetworks> networks_;
   std::vector<Handler> mesh_handlers_, networks_handlers_;
   absl::Status status_;
+  bool networks_go_ = false;
 };
 
 }  // namespace wavetank::config

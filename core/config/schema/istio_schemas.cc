@@ -201,6 +201,7 @@ TLSCertificate serverCertificate:s privateKey:s caCertificates:s
 TrafficPolicy proxyProtocol:ProxyProtocol retryBudget:RetryBudget
 WarmupConfiguration duration:s minimumPercent:f~ aggression:f~
 WasmPlugin targetRef:PolicyTargetReference targetRefs:[PolicyTargetReference
+VirtualHostMatch domainName:s
 WaypointMatch filter:o route:o portNumber:i
 )";
 

@@ -67,7 +67,7 @@ std::optional<ConfigError> AddHeaderFilter(const json& filter, json& out) {
   return std::nullopt;
 }
 
-json RedirectOf(const json& filter) {
+json RedirectOf(const json& filter, const pilot::Profile& profile) {
   json out = json::object();
   if (const json& code = At(filter, "statusCode"); code.is_number_integer()) out["redirectCode"] = code;
   if (const std::string host = Text(filter, "hostname"); !host.empty()) out["authority"] = host;
@@ -76,8 +76,9 @@ json RedirectOf(const json& filter) {
   if (const json& port = At(filter, "port"); port.is_number_integer()) {
     out["port"] = port;
   } else {
-    // The request's port, unless the scheme is another one.
-    out["derivePort"] = has_scheme ? "FROM_PROTOCOL_DEFAULT" : "FROM_REQUEST_PORT";
+    // The request's port, unless the scheme is another one (istiod: conversion.go, createRedirectFilter).
+    const bool of_scheme = has_scheme && profile.Has(pilot::Change::kGatewayApiRedirectScheme);
+    out["derivePort"] = of_scheme ? "FROM_PROTOCOL_DEFAULT" : "FROM_REQUEST_PORT";
   }
   const json& path = At(filter, "path");
   if (Text(path, "type") == "ReplaceFullPath") out["uri"] = Text(path, "replaceFullPath");

@@ -11,7 +11,7 @@ namespace wavetank::gatewayapi {
 // filter is an error.
 std::optional<ConfigError> AddHeaderFilter(const nlohmann::json& filter, nlohmann::json& out);
 
-nlohmann::json RedirectOf(const nlohmann::json& filter);
+nlohmann::json RedirectOf(const nlohmann::json& filter, const pilot::Profile& profile);
 // Null: it changes nothing.
 nlohmann::json RewriteOf(const nlohmann::json& filter, const pilot::Profile& profile);
 nlohmann::json CorsOf(const nlohmann::json& filter);

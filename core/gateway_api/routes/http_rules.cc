@@ -75,7 +75,7 @@ class HttpRule {
         if (mirror.contains("percentage")) out["mirrorPercentage"] = std::move(mirror["percentage"]);
       }
     } else if (type == "RequestRedirect" && !Grpc()) {
-      out["redirect"] = RedirectOf(At(filter, "requestRedirect"));
+      out["redirect"] = RedirectOf(At(filter, "requestRedirect"), in_.profile);
     } else if (type == "URLRewrite" && !Grpc()) {
       if (json rewrite = RewriteOf(At(filter, "urlRewrite"), in_.profile); !rewrite.is_null())
         out["rewrite"] = std::move(rewrite);

@@ -376,10 +376,12 @@ class CdsGenerator final : public Generator {
   }
   // istiod since 1.30: BuildDeltaClusters.
   GeneratedResources DeltasOfScopes(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) {
-    if (OfGateways(proxy, request)) return Everything(proxy, request);
+    const bool filters = FiltersGateway(proxy, request);
+    // Of a gateway that has only what its routes lead to a VirtualService changes what that is; it is compared below.
+    if (request.HasConfigsOfKind(ConfigKind::kGateway) && OfGateways(proxy, request)) return Everything(proxy, request);
     std::vector<const ConfigKey*> updates;
     for (const ConfigKey& key : request.configs_updated) {
-      if (!Concerns(XdsType::kCds, key.kind, proxy)) continue;
+      if (!(filters && key.kind == ConfigKind::kVirtualService) && !Concerns(XdsType::kCds, key.kind, proxy)) continue;
       const bool everybodys =
           key.kind == ConfigKind::kPeerAuthentication && key.ns == request.push->mesh().root_namespace;
       if (!TellsDeltas(key.kind) || everybodys) return Everything(proxy, request);
@@ -411,6 +413,18 @@ class CdsGenerator final : public Generator {
       remove(host.subsets);
     };
 
+    const std::vector<ServiceRef> of_gateway =
+        filters ? request.push->GatewayServices(proxy) : std::vector<ServiceRef>();
+    const std::vector<ServiceRef>& seen = filters ? of_gateway : scope.services();
+    const auto left_out = [&](std::string_view host, std::string_view ns) {
+      return filters && !request.push->ServiceAttachedToGateway(host, ns, proxy);
+    };
+    const auto gone = [&](std::string_view host) {
+      if (!filters) return scope.GetService(host) == nullptr;
+      return std::none_of(seen.begin(), seen.end(),
+                          [&](const ServiceRef& service) { return service->hostname == host; });
+    };
+
     std::vector<ServiceRef> services;
     absl::flat_hash_set<std::string> have;
     const auto add = [&](const ServiceRef& service) {
@@ -421,6 +435,7 @@ class CdsGenerator final : public Generator {
       if (key->kind == ConfigKind::kServiceEntry) {
         const auto known = on_record.find(key->name);
         const ServiceRef service = request.push->ServiceForHostname(proxy, key->name);
+        if (service != nullptr && left_out(key->name, key->ns)) continue;
         if (service != nullptr) add(service);
         if (known == on_record.end()) continue;
         if (service == nullptr) remove_host(known->second);
@@ -434,6 +449,7 @@ class CdsGenerator final : public Generator {
         for (const std::optional<std::string>& host : {now, before}) {
           if (!host) continue;
           for (const ServiceRef& service : scope.ServicesFor(*host)) {
+            if (left_out(service->hostname, service->attributes.ns)) continue;
             add(service);
             if (const auto known = on_record.find(service->hostname); known != on_record.end()) {
               remove(known->second.subsets);
@@ -441,17 +457,17 @@ class CdsGenerator final : public Generator {
           }
         }
       } else if (key->kind == ConfigKind::kPeerAuthentication) {
-        for (const ServiceRef& service : scope.services()) {
+        for (const ServiceRef& service : seen) {
           if (service->attributes.ns == key->ns) add(service);
         }
       } else if (!compared && proxy.prev_sidecar_scope != nullptr) {
         compared = true;
-        for (const ServiceRef& service : scope.services()) {
+        for (const ServiceRef& service : seen) {
           const auto known = on_record.find(service->hostname);
           if (known == on_record.end() || known->second.clusters.empty()) add(service);
         }
         for (const auto& [host, known] : on_record) {
-          if (!known.clusters.empty() && scope.GetService(host) == nullptr) remove_host(known);
+          if (!known.clusters.empty() && gone(host)) remove_host(known);
         }
       }
     }

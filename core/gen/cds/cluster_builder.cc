@@ -149,10 +149,11 @@ std::vector<Resource> ClusterBuilder::WithSubsets(Mode mode, const Service& serv
         statuses->add_statuses(status);
       }
     }
-    if (!mesh_.outbound_cluster_stat_name.empty()) {
-      draft->cluster.set_alt_stat_name(
-          StatName(BuildStatPrefix(mesh_.outbound_cluster_stat_name, service.hostname, "", port, service.attributes)));
-    }
+  }
+  const bool named = mode == Mode::kOutbound || push_.profile().Has(Change::kSniClustersNamed);
+  if (named && !dynamic && !mesh_.outbound_cluster_stat_name.empty()) {
+    draft->cluster.set_alt_stat_name(StatName(BuildStatPrefix(mesh_.outbound_cluster_stat_name, service.hostname, "",
+                                                              port, service.attributes, push_.profile())));
   }
   ApplyOutboundPolicy(mode, service, port, policy, top, nullptr, rule, *draft);
   if (rule != nullptr) draft->rule = &consolidated->rule->meta;
@@ -169,8 +170,8 @@ std::vector<Resource> ClusterBuilder::WithSubsets(Mode mode, const Service& serv
                                  service, port, subset.labels);
     if (of_subset == nullptr) continue;
     if (!mesh_.outbound_cluster_stat_name.empty()) {
-      of_subset->cluster.set_alt_stat_name(StatName(
-          BuildStatPrefix(mesh_.outbound_cluster_stat_name, service.hostname, subset.name, port, service.attributes)));
+      of_subset->cluster.set_alt_stat_name(StatName(BuildStatPrefix(
+          mesh_.outbound_cluster_stat_name, service.hostname, subset.name, port, service.attributes, push_.profile())));
     }
     EffectivePolicy effective = MergeTrafficPolicy(policy, own, port.port);
     const bool own_budget = own != nullptr && own->retry_budget;
@@ -506,7 +507,8 @@ Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, ui
   }
   if (!mesh_.inbound_cluster_stat_name.empty()) {
     cluster.set_alt_stat_name(
-        StatName(BuildStatPrefix(mesh_.inbound_cluster_stat_name, service.hostname, "", port, service.attributes)));
+        StatName(BuildStatPrefix(mesh_.inbound_cluster_stat_name, service.hostname, "", port, service.attributes,
+                                 push_.profile(), static_cast<uint32_t>(port_number))));
   }
   // The server's side needs the limits that clients have, else its defaults would be the lower ones.
   ConsolidatedDestRuleRef rule;

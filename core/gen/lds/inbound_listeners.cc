@@ -248,9 +248,9 @@ class InboundListeners {
   std::string TcpFilters(const InboundChain& config) const {
     const std::string& pattern = mesh_.inbound_cluster_stat_name;
     const std::string stat_prefix =
-        pattern.empty()
-            ? config.cluster
-            : BuildStatPrefix(pattern, config.hostname, "", {config.port_name, config.service_port}, config.attributes);
+        pattern.empty() ? config.cluster
+                        : BuildStatPrefix(pattern, config.hostname, "", {config.port_name, config.service_port},
+                                          config.attributes, scope_.push.profile(), std::nullopt);
     const NetworkFilters& filters = scope_.network_filters;
     // WasmPlugins by the service's port, where those of HTTP go by the target's.
     std::string out = PoliciesAndModules(scope_, kClass, config.service_port, true);

@@ -196,9 +196,10 @@ FilterStack NetworkFilters::ToService(const Service& service, std::string_view s
                : BuildSubsetKey(TrafficDirection::kOutbound, subset, service.hostname, cluster_port.port);
   const std::string& pattern = push_.mesh().outbound_cluster_stat_name;
   const std::string stat_prefix =
-      pattern.empty() ? cluster
-                      : BuildStatPrefix(pattern, service.hostname, subset,
-                                        {sni_dnat ? cluster_port.name : "", cluster_port.port}, service.attributes);
+      pattern.empty()
+          ? cluster
+          : BuildStatPrefix(pattern, service.hostname, subset, {sni_dnat ? cluster_port.name : "", cluster_port.port},
+                            service.attributes, push_.profile());
   const ConsolidatedDestRuleRef rule =
       proxy_.sidecar_scope->DestinationRule(TrafficDirection::kOutbound, proxy_, service.hostname);
   const bool resolved = outbound_ == ListenerClass::kSidecarOutbound && IsDynamic(service);
@@ -219,9 +220,10 @@ FilterStack NetworkFilters::ToRoute(const std::vector<config::RouteDestination>&
   if (routes.size() == 1) {
     const std::string cluster = DestinationCluster(first, service.get(), port.port);
     const std::string& pattern = push_.mesh().outbound_cluster_stat_name;
-    const std::string stat_prefix = pattern.empty() || service == nullptr
-                                        ? cluster
-                                        : BuildStatPrefix(pattern, first.host, first.subset, port, service->attributes);
+    const std::string stat_prefix =
+        pattern.empty() || service == nullptr
+            ? cluster
+            : BuildStatPrefix(pattern, first.host, first.subset, port, service->attributes, push_.profile());
     return SingleDestination(stat_prefix, cluster, first.subset, port, spec, true);
   }
   Target target;

@@ -96,7 +96,11 @@ class RoutePatcher {
   }
   static bool MatchesHost(const EnvoyPatch& patch, const HostPb& host) {
     const auto* match = HostMatchOf(patch);
-    return match == nullptr || match->name.empty() || match->name == host.name();
+    if (match == nullptr) return true;
+    if (!match->name.empty() && match->name != host.name()) return false;
+    // istiod: rc_patch.go, virtualHostMatch.
+    if (match->domain_name.empty() || !patch.by_domain) return true;
+    return std::find(host.domains().begin(), host.domains().end(), match->domain_name) != host.domains().end();
   }
   static bool NamesRoute(const EnvoyPatch& patch) {
     const auto* match = HostMatchOf(patch);

@@ -95,11 +95,12 @@ struct Attached {
   const std::vector<config::PolicyTarget>& targets;
 };
 
-EnvoyPatch Compile(const config::ConfigMeta& meta, const EnvoyFilter::ConfigPatch& patch) {
+EnvoyPatch Compile(const config::ConfigMeta& meta, const EnvoyFilter::ConfigPatch& patch, bool by_domain) {
   EnvoyPatch out;
   out.from = {ConfigKind::kEnvoyFilter, meta.name, meta.ns};
   out.operation = OperationOf(patch.apply_to, patch.patch->operation);
   out.match = &patch.match;
+  out.by_domain = by_domain;
   if (auto value = PatchValue(patch.apply_to, patch.patch->value); value.ok()) out.value = *std::move(value);
   if (patch.match.proxy && !patch.match.proxy->proxy_version.empty()) {
     const std::string& expression = patch.match.proxy->proxy_version;
@@ -152,7 +153,7 @@ EnvoyFilters::EnvoyFilters(const std::vector<config::EnvoyFilterRef>& sorted, st
   for (config::EnvoyFilterRef& filter : by_priority) {
     Filter& out = by_namespace_[filter->meta.ns].emplace_back();
     for (const EnvoyFilter::ConfigPatch& patch : filter->spec.config_patches) {
-      if (patch.patch) out.patches.emplace_back(patch.apply_to, Compile(filter->meta, patch));
+      if (patch.patch) out.patches.emplace_back(patch.apply_to, Compile(filter->meta, patch, rules.by_domain));
     }
     out.config = std::move(filter);
   }

@@ -33,6 +33,7 @@ struct EnvoyPatch {
   // Of the proxies: their version begins so, or matches; neither: any.
   std::string version_prefix;
   std::shared_ptr<const re2::RE2> version;
+  bool by_domain = false;  // a virtual host's domainName counts
 
   bool Matches(const Proxy& proxy) const;
 };
@@ -55,10 +56,10 @@ class EnvoyPatches {
 class EnvoyFilters {
  public:
   EnvoyFilters() = default;
-  // How a release chooses and orders them: by targetRefs (Change::kEnvoyFilterTargets), and by priority before the
-  // namespace (Change::kEnvoyFiltersByPriority).
+  // How a release chooses and orders them: by targetRefs (Change::kEnvoyFilterTargets), by priority before the
+  // namespace (Change::kEnvoyFiltersByPriority), and virtual hosts by their domains (Change::kPatchesByDomain).
   struct Rules {
-    bool by_target = false, by_priority = false;
+    bool by_target = false, by_priority = false, by_domain = false;
   };
   // `sorted`: by creation time.
   EnvoyFilters(const std::vector<config::EnvoyFilterRef>& sorted, std::string root_namespace, Rules rules);

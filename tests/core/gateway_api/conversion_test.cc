@@ -329,6 +329,19 @@ TEST(GatewayApiTest, CorsIsAFilterSince126AndTookTheRouteWithItBefore) {
   EXPECT_EQ(Text(At(rules[0], "corsPolicy"), "maxAge"), "5s");
 }
 
+// istiod: conversion.go, createRedirectFilter; a real 1.18.2 sent https to port 80.
+TEST(GatewayApiTest, ARedirectThatNamesASchemeWentToTheRequestsPortBefore119) {
+  const std::string route = Route(
+      "  hostnames: [a.example.com]\n  rules: [{filters: [{type: RequestRedirect, requestRedirect: {scheme: "
+      "https}}]}]\n");
+  const auto port = [&](const char* profile) {
+    const json rules = RulesOf(Mesh(route, profile));
+    return rules.size() == 1 ? Text(At(rules[0], "redirect"), "derivePort") : "none";
+  };
+  EXPECT_EQ(port("istio-1.18"), "FROM_REQUEST_PORT");
+  EXPECT_EQ(port("istio-1.18+gateway-api-redirect-scheme"), "FROM_PROTOCOL_DEFAULT");
+}
+
 TEST(GatewayApiTest, RewritesOfAPrefixWereWrittenAsTheyStandBefore120) {
   const auto rewrite = [](const std::string& prefix, const std::string& profile) {
     const json rules = RulesOf(Mesh(

@@ -1,3 +1,4 @@
+#include "core/profile/changes.h"
 #include "tests/core/push/mesh_fixture.h"
 
 namespace wavetank::pilot {
@@ -81,6 +82,35 @@ TEST_F(MergeGatewaysTest, AnotherBindIsAnotherListener) {
   const auto merged = Merge();
   EXPECT_THAT(Listeners(*merged), ElementsAre(":80/HTTP one", "1.1.1.1:80/HTTP two"));
   EXPECT_EQ(merged->merged_servers.at({80, "HTTP", "1.1.1.1"}).route_name, "http.80.1.1.1.1");
+}
+
+// istiod: mergeGateways, addPlainTextServer.
+TEST_F(MergeGatewaysTest, AServerWithoutTlsJoinsTheFirstOfItsPortAndSince129TheLastOneOfItsBind) {
+  Profile profile;
+  env.profile = &profile;
+  Gateway("a",
+          "- {name: all, port: {number: 80, name: http, protocol: HTTP}, hosts: [a]}\n"
+          "- {name: grpc, bind: 1.1.1.1, port: {number: 80, name: grpc, protocol: GRPC}, hosts: [a]}\n"
+          "- {name: http, bind: 1.1.1.1, port: {number: 80, name: http, protocol: HTTP}, hosts: [b]}");
+  EXPECT_THAT(Listeners(*Merge()), ElementsAre(":80/HTTP all", "1.1.1.1:80/GRPC grpc", "1.1.1.1:80/HTTP http"));
+  profile.Set(Change::kLastPlainBindMerges);
+  const auto merged = Merge();
+  EXPECT_THAT(Listeners(*merged), ElementsAre(":80/HTTP all", "1.1.1.1:80/GRPC grpc http"));
+  EXPECT_THAT(merged->servers_by_route_name.at("http.80.1.1.1.1"), SizeIs(2));
+}
+
+TEST_F(MergeGatewaysTest, AServerWithoutTlsBehindOneWithItIsServedSince129) {
+  Profile profile;
+  env.profile = &profile;
+  Gateway("a",
+          "- {name: tls, port: {number: 443, name: x, protocol: TLS}, tls: {mode: PASSTHROUGH}, hosts: [a]}\n"
+          "- {name: plain, port: {number: 443, name: z, protocol: HTTP}, hosts: [c]}");
+  EXPECT_THAT(Merge()->servers_by_route_name, SizeIs(1));
+  EXPECT_THAT(Merge()->unserved, SizeIs(1));
+  profile.Set(Change::kLastPlainBindMerges);
+  const auto merged = Merge();
+  EXPECT_THAT(merged->unserved, IsEmpty());
+  EXPECT_EQ(merged->merged_servers.at({443, "HTTP", ""}).route_name, "http.443") << "it has a filter chain of its own";
 }
 
 TEST_F(MergeGatewaysTest, TlsServersWithAHostThatIsTakenAreSkipped) {

@@ -53,6 +53,29 @@ TEST_F(ServicesTest, InstancesAreTheRegistriesAndSince120ThoseOfTheEndpointIndex
   EXPECT_THAT(addresses(), IsEmpty());
 }
 
+// istiod: push_context.go, extraServicesForProxy; a real 1.30.3 sent them to gateways without any route.
+TEST_F(ServicesTest, ClustersOfProvidersAreForGatewaysWithARouteAndSince125ForAll) {
+  AddService("als", "ns");
+  AddService("zipkin", "a");
+  AddService("other", "ns");
+  Mesh(R"(extensionProviders:
+- {name: one, envoyHttpAls: {service: als.ns.svc.cluster.local, port: 80}}
+- {name: two, zipkin: {service: a/zipkin.a.svc.cluster.local, port: 80}}
+- {name: three, zipkin: {service: elsewhere/other.ns.svc.cluster.local, port: 80}})");
+  Profile profile;
+  env.profile = &profile;
+  env.features.filters_gateway_clusters = true;
+  const auto services = [&] {
+    Proxy router = Router("ns");
+    const PushContextRef push = Push();
+    SetSidecarScope(router, *push);
+    return Names(push->GatewayServices(router));
+  };
+  EXPECT_THAT(services(), IsEmpty());
+  profile.Set(Change::kProvidersOfEveryGateway);
+  EXPECT_THAT(services(), ElementsAre("als.ns", "zipkin.a")) << "none is of the namespace that the last one names";
+}
+
 TEST_F(ServicesTest, OlderServicesComeFirstAndNamesDecideTies) {
   AddService("z", "a", {80}, {}, 1);
   AddService("b", "x", {80}, {}, 5);

@@ -105,6 +105,24 @@ TEST_F(SidecarScopeTest, WithoutSidecarPortsThatSeveralRulesLeadToAddUp) {
   EXPECT_THAT(Names(Scope("x")->services()), ElementsAre("own.x:81,80"));
 }
 
+// istiod: push_context.go, doGetSidecarScope. Seen with a real 1.30.3: a gateway that connects after the sidecars of
+// its namespace has a cluster of a port that a route leads to and nobody shows it, one that connects before them has
+// not.
+TEST_F(SidecarScopeTest, AGatewaySeesWhatSidecarsOfItsNamespaceShareOnceOneOfThemHasAsked) {
+  AddService("own", "x", {80, 81}, To("y"));
+  Put("VirtualService", "x", "one",
+      "hosts: [one]\nhttp: [{route: [{destination: {host: own.x.svc.cluster.local, port: {number: 81}}}]}]");
+  Profile profile;
+  profile.Set(Change::kOneScope);
+  profile.Set(Change::kDestinationsImported);
+  env.profile = &profile;
+  const PushContextRef context = Push();
+  EXPECT_THAT(Names(context->GetSidecarScope(Router("x"), {})->services()), IsEmpty());
+  const SidecarScopeRef shared = context->GetSidecarScope(Sidecar("x"), {});
+  EXPECT_THAT(Names(shared->services()), ElementsAre("own.x:81"));
+  EXPECT_EQ(context->GetSidecarScope(Router("x"), {}), shared);
+}
+
 TEST_F(SidecarScopeTest, SelectorsComeBeforeTheNamespacesSidecarAndThatBeforeTheMeshs) {
   Put("Sidecar", "istio-system", "mesh", "egress: [{hosts: [\"./*\"]}]");
   EXPECT_EQ(Scope("x")->name, "mesh");

@@ -144,6 +144,22 @@ TEST_F(WatchersTest, MeshConfigFollowsTheConfigMap) {
   EXPECT_NE(watcher.networks(), nullptr);
 }
 
+// istiod: meshwatcher/collection.go; a real 1.30.3 had the ranges of a deleted ConfigMap no more.
+TEST_F(WatchersTest, MeshNetworksGoWithTheirKeyWhereTheReleaseLetsThem) {
+  MeshWatcher watcher(client, host, "istio-system");
+  watcher.LetNetworksGo();
+  int told = 0;
+  watcher.AddNetworksHandler([&] { ++told; });
+  watcher.Start();
+  PutMesh({{"mesh", ""}, {"meshNetworks", "networks: {}"}});
+  Run(1s);
+  ASSERT_NE(watcher.networks(), nullptr);
+  PutMesh({{"mesh", ""}});
+  Run(1s);
+  EXPECT_EQ(watcher.networks(), nullptr);
+  EXPECT_EQ(told, 2);
+}
+
 // As a recorded istiod 1.18.2 prints them, empty messages over three lines included.
 TEST_F(WatchersTest, WhatIsReadIsLoggedAsIstiodPrintsIt) {
   MeshWatcher watcher(client, host, "istio-system");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/gen/cds/istiod_panics.h"
+#include "core/model/gateway.h"
 #include "core/profile/changes.h"
 #include "core/xds/cache.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
@@ -511,6 +512,53 @@ TEST_F(CdsTest, DeltasOfScopesTellServicesThatCameOrWentByNameByProfile) {
   EXPECT_THAT(Names(generate(GenWorld::Connect(*push_, "c1"))), testing::Contains(kWeb));
   request.configs_updated = {{ConfigKind::kPeerAuthentication, "p", "istio-system"}};
   EXPECT_FALSE(generate(GenWorld::Connect(*push_, "c1")).used_delta) << "everybody's";
+}
+
+// istiod: cluster_builder.go, buildCluster; so did a real 1.30.3.
+TEST_F(CdsTest, ClustersOfPassthroughGatewaysTakeTheMeshsStatNameByProfile) {
+  world_.AddService("web");
+  world_.mesh.outbound_cluster_stat_name = "%SERVICE_FQDN%:%SERVICE_PORT%";
+  const auto stat_name = [&] {
+    push_ = world_.Push();
+    Proxy proxy = GenWorld::Connect(*push_, "c1", NodeType::kRouter);
+    auto merged = std::make_shared<MergedGateway>();
+    merged->contains_auto_passthrough_gateways = true;
+    proxy.merged_gateway = merged;
+    const auto out = MakeCdsGenerator({})->Generate(proxy, watched_, GenWorld::Request(push_));
+    for (const Resource& resource : out.resources) {
+      ::envoy::config::cluster::v3::Cluster cluster;
+      if (!cluster.ParseFromString(std::string(*resource.bytes))) continue;
+      if (cluster.name() == "outbound_.80_._." + kHost) return cluster.alt_stat_name();
+    }
+    return std::string("no such cluster");
+  };
+  EXPECT_EQ(stat_name(), "");
+  world_.profile.Set(Change::kSniClustersNamed);
+  EXPECT_EQ(stat_name(), kHost + ":80");
+}
+
+// istiod: BuildDeltaClusters with PILOT_FILTER_GATEWAY_CLUSTER_CONFIG; a real 1.30.3 told an AUTO_PASSTHROUGH gateway
+// of services that it has no cluster of otherwise.
+TEST_F(CdsTest, AGatewayThatHasOnlyWhatItsRoutesLeadToIsToldOfChangedServicesIfItPassesAllThrough) {
+  world_.AddService("web");
+  world_.profile.Set(Change::kDeltasOfScopes);
+  Environment env = world_.Env();
+  env.features.filters_gateway_clusters = true;
+  push_ = PushContext::Create(env, nullptr, {}, "v1");
+  PushRequest request = GenWorld::Request(push_);
+  request.configs_updated = {{ConfigKind::kServiceEntry, kHost, "shop"}};
+  watched_.resource_names = std::vector<std::string>{};
+  const auto told = [&](bool passes_through) {
+    Proxy proxy = GenWorld::Connect(*push_, "c1");
+    proxy.type = NodeType::kRouter;
+    auto merged = std::make_shared<MergedGateway>();
+    merged->contains_auto_passthrough_gateways = passes_through;
+    proxy.merged_gateway = merged;
+    proxy.prev_sidecar_scope = proxy.sidecar_scope;
+    return Names(MakeCdsGenerator({})->GenerateDeltas(proxy, watched_, request));
+  };
+  EXPECT_THAT(told(true), testing::Contains(kWeb));
+  EXPECT_THAT(told(false), testing::Not(testing::Contains(kWeb)));
 }
 
 TEST_F(CdsTest, AChangedGatewayIsAPushOfClustersToRoutersByProfile) {

@@ -6,6 +6,7 @@
 #include "core/gen/extensions/ecds.h"
 #include "core/gen/lds/lds.h"
 #include "core/gen/rds/rds.h"
+#include "core/profile/changes.h"
 #include "core/xds/cache.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/core/v3/extension.pb.h"
@@ -238,6 +239,23 @@ TEST_F(EnvoyPatchTest, VirtualHostsAndRoutesArePatched) {
   EXPECT_THAT(web.domains(), Contains("more.test"));
   EXPECT_THAT(Names(web.routes()), ElementsAre("first", "default"));
   EXPECT_EQ(web.routes(1).route().timeout().seconds(), 5);
+}
+
+// istiod: rc_patch.go, virtualHostMatch.
+TEST_F(EnvoyPatchTest, VirtualHostsAreChosenByOneOfTheirDomainsSince126) {
+  Filter(Patch("VIRTUAL_HOST", "MERGE", "request_headers_to_remove: [x]",
+               "routeConfiguration: {vhost: {domainName: web.shop.svc.cluster.local}}"));
+  const auto patched = [&] {
+    std::vector<std::string> out;
+    const RoutesPb routes = Routes("80");
+    for (const HostPb& host : routes.virtual_hosts()) {
+      if (host.request_headers_to_remove_size() > 0) out.push_back(host.name());
+    }
+    return out;
+  };
+  EXPECT_THAT(patched(), ElementsAre("web.shop.svc.cluster.local:80", "allow_any")) << "the field is none of the API's";
+  world_.profile.Set(Change::kPatchesByDomain);
+  EXPECT_THAT(patched(), ElementsAre("web.shop.svc.cluster.local:80"));
 }
 
 TEST_F(EnvoyPatchTest, CachedRoutesDependOnTheEnvoyFiltersThatPatchThem) {
