@@ -134,9 +134,12 @@ void MeshWatcher::Read(const kube::Object& config_map) {
   status_ = absl::OkStatus();
   if (const auto it = data.find("meshNetworks"); it != data.end()) {
     absl::StatusOr<MeshNetworks> networks = ParseMeshNetworks(it->second);
-    if (!networks.ok()) return Refuse("failed reading MeshNetworks config", networks.status());
-    Say("Loaded MeshNetworks config from Kubernetes API server.");
-    SetNetworks(*std::move(networks));
+    if (!networks.ok()) Refuse("failed reading MeshNetworks config", networks.status());
+    if (!networks.ok() && !networks_go_) return;  // else the key `mesh` counts all the same (NewMeshConfigCollection)
+    if (networks.ok()) {
+      Say("Loaded MeshNetworks config from Kubernetes API server.");
+      SetNetworks(*std::move(networks));
+    }
   } else if (networks_go_) {
     ForgetNetworks();
   }

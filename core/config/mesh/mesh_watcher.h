@@ -32,7 +32,8 @@ class MeshWatcher {
   // TakeMesh().
   void Share(kube::Client& client, const std::string& ns, const std::string& name);
   void Start();
-  // meshNetworks go with their ConfigMap or key (Change::kMeshNetworksGo); else the last ones stay.
+  // meshNetworks go with their ConfigMap or key, and bad ones keep no mesh config from being taken
+  // (Change::kMeshNetworksGo); else the last ones stay, and the ConfigMap is refused as a whole.
   void LetNetworksGo() { networks_go_ = true; }
   // What a file says, instead of Start(). InvalidArgument: it says nothing that can be read, and nothing changes.
   absl::Status TakeMesh(const std::string& yaml);

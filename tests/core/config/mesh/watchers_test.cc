@@ -160,6 +160,22 @@ TEST_F(WatchersTest, MeshNetworksGoWithTheirKeyWhereTheReleaseLetsThem) {
   EXPECT_EQ(told, 2);
 }
 
+// So did a real 1.30.3; 1.18.2 refuses the ConfigMap.
+TEST_F(WatchersTest, BadMeshNetworksLeaveTheMeshConfigAloneWhereTheReleaseReadsThemApart) {
+  const auto domain = [&](bool apart) {
+    MeshWatcher watcher(client, host, "istio-system");
+    if (apart) watcher.LetNetworksGo();
+    watcher.Start();
+    PutMesh({{"mesh", "trustDomain: td"}, {"meshNetworks", "networks: {n: {endpoints: [{fromCidr: junk}]}}"}});
+    Run(1s);
+    EXPECT_EQ(watcher.networks(), nullptr);
+    EXPECT_FALSE(watcher.status().ok());
+    return watcher.mesh()->trust_domain;
+  };
+  EXPECT_EQ(domain(false), "cluster.local");
+  EXPECT_EQ(domain(true), "td");
+}
+
 // As a recorded istiod 1.18.2 prints them, empty messages over three lines included.
 TEST_F(WatchersTest, WhatIsReadIsLoggedAsIstiodPrintsIt) {
   MeshWatcher watcher(client, host, "istio-system");

@@ -561,5 +561,21 @@ TEST_F(KubeControllerTest, ANamespaceThatIsSelectedNoMoreHasNothing) {
   EXPECT_THAT(Addresses(), ElementsAre("10.1.0.5:8080"));
 }
 
+// Found by a random mesh: a Service of a remote cluster that went in the instant in which its namespace was left out stayed
+// for ever. A real 1.30.3 had it no more.
+TEST_F(KubeControllerTest, AServiceThatIsDeletedWhileItsNamespaceIsLeftOutIsGone) {
+  client.Put(NamespaceOf("shop"));
+  PutWeb();
+  Start();
+  ASSERT_NE(controller.GetService(kWeb), nullptr);
+  selectors = json::array({{{"matchLabels", {{"mesh", "yes"}}}}});
+  client.Remove(kube::kinds::kService, "shop", "web");
+  // The queue is behind: the deletion is heard, and left out, before it gets to the namespace.
+  host.Spend({WorkKind::kSecretSync, 1}, [] {});
+  controller.OnMeshConfigChanged();
+  kernel.RunUntil(kernel.Now() + 1s);
+  EXPECT_EQ(controller.GetService(kWeb), nullptr);
+}
+
 }  // namespace
 }  // namespace wavetank::pilot
