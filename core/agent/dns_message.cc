@@ -1,9 +1,10 @@
 #include "core/agent/dns_message.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_split.h"
 #include "fmt/format.h"
 
 namespace wavetank::agent {
@@ -11,6 +12,21 @@ namespace {
 
 constexpr uint16_t kSoa = 6, kOpt = 41;
 constexpr size_t kHeader = 12;
+
+// A label as zone files write it, so that a dot in it is told from one behind it. Go: miekg/dns, msg.go,
+// UnpackDomainName
+void AppendLabel(std::string_view label, std::string* out) {
+  for (const char c : label) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (std::string_view(". '@;()\"\\").find(c) != std::string_view::npos) {
+      *out += {'\\', c};
+    } else if (byte < ' ' || byte > '~') {
+      *out += fmt::format("\\{:03}", byte);
+    } else {
+      out->push_back(c);
+    }
+  }
+}
 
 // Reads numbers and names; after the first thing that is not there it reads nothing any more.
 class Cursor {
@@ -33,10 +49,10 @@ class Cursor {
     at_ += n;
     return all_.substr(at_ - n, n);
   }
-  // Labels with dots, and one at the end. Pointers lead backwards only, so that they end.
+  // Labels with dots behind them. Pointers lead backwards only, so that they end.
   std::string Name() {
     std::string out;
-    size_t at = at_, bound = all_.size();
+    size_t at = at_, bound = all_.size(), size = 0;
     bool jumped = false;
     while (ok_) {
       if (at >= bound) return Broken();
@@ -56,8 +72,9 @@ class Cursor {
         if (!jumped) at_ = at + 1;
         return out.empty() ? "." : out;
       }
-      out.append(all_.substr(at + 1, length)).push_back('.');
-      if (out.size() > 255) return Broken();
+      AppendLabel(all_.substr(at + 1, length), &out);
+      out.push_back('.');
+      if ((size += 1 + length) > 255) return Broken();
       at += 1 + length;
     }
     return out;
@@ -87,12 +104,28 @@ void Put32(std::string& out, uint32_t value) {
   Put16(out, value >> 16);
   Put16(out, value & 0xffff);
 }
+void PutLabel(std::string& out, std::string* label) {
+  if (label->empty()) return;
+  if (label->size() > 63) label->resize(63);
+  out.push_back(static_cast<char>(label->size()));
+  out += std::exchange(*label, {});
+}
+// Of a name as AppendLabel() writes its labels.
 void PutName(std::string& out, std::string_view name) {
-  for (const absl::string_view label : absl::StrSplit(absl::string_view(name.data(), name.size()), '.')) {
-    if (label.empty()) continue;
-    out.push_back(static_cast<char>(std::min<size_t>(label.size(), 63)));
-    out.append(label.data(), std::min<size_t>(label.size(), 63));
+  const auto digit = [&](size_t at) { return at < name.size() && absl::ascii_isdigit(name[at]); };
+  std::string label;
+  for (size_t at = 0; at < name.size(); ++at) {
+    if (name[at] == '.') {
+      PutLabel(out, &label);
+    } else if (name[at] == '\\' && digit(at + 1) && digit(at + 2) && digit(at + 3)) {
+      label.push_back(static_cast<char>((name[at + 1] - '0') * 100 + (name[at + 2] - '0') * 10 + name[at + 3] - '0'));
+      at += 3;
+    } else {
+      if (name[at] == '\\' && at + 1 < name.size()) ++at;
+      label.push_back(name[at]);
+    }
   }
+  PutLabel(out, &label);
   out.push_back('\0');
 }
 

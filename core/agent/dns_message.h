@@ -17,7 +17,7 @@ namespace wavetank::agent {
 struct DnsQuery {
   uint16_t id = 0;
   bool recursion_desired = false;
-  std::string name;  // as it was written, with the dot at its end; the root is "."
+  std::string name;  // as it was written, with the dot at its end; the root is "."; other dots are escaped ("a\\.b.")
   uint16_t type = 0, klass = 0;
   size_t udp_size = 512;  // that the client takes in one datagram (EDNS), at least 512
   bool has_question = true;

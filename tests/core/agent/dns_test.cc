@@ -147,6 +147,27 @@ TEST(DnsMessage, WhatIsNotThereSaysForHowLong) {
   EXPECT_EQ(MakeAnswer(*query, {}, DnsRcode::kServFail, 512, life).substr(8, 2), std::string("\0\0", 2));
 }
 
+TEST(DnsMessage, ALabelWithADotIsEchoedAsOne) {
+  const std::string plain = MakeQuery(7, "axb.example.", kA);
+  std::string dotted = plain;
+  dotted[14] = '.';  // of the first label, behind the header and its length
+  const auto query = ParseQuery(dotted);
+  ASSERT_TRUE(query.ok());
+  EXPECT_EQ(query->name, "a\\.b.example.");
+  const std::string answer = MakeAnswer(*query, {}, DnsRcode::kNxDomain, 512);
+  EXPECT_EQ(answer.substr(12), dotted.substr(12));
+}
+
+TEST(DnsMessage, BytesThatAreNoTextAreEchoedAsTheyCame) {
+  std::string odd = MakeQuery(7, "axxb.example.", kA);
+  odd[14] = '\x01';
+  odd[15] = '\\';
+  const auto query = ParseQuery(odd);
+  ASSERT_TRUE(query.ok());
+  EXPECT_EQ(query->name, "a\\001\\\\b.example.");
+  EXPECT_EQ(MakeAnswer(*query, {}, DnsRcode::kNxDomain, 512).substr(12), odd.substr(12));
+}
+
 TEST(DnsMessage, HostileBytesAreRefused) {
   const std::string good = MakeQuery(7, "www.example.com.", kA);
   for (size_t cut = 0; cut < good.size(); ++cut) {
