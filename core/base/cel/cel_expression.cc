@@ -17,7 +17,18 @@ struct CelExpression::Node {
   CelFunction function = CelFunction::kNot;  // kCall
   CelValue constant;
   std::string name;  // kVariable, kSelect, kHas; of a kMacro its variable
-  enum class Macro : uint8_t { kAll, kExists, kExistsOne, kMap, kFilter, kOptMap, kOptFlatMap } macro = Macro::kAll;
+  enum class Macro : uint8_t {
+    kAll,
+    kExists,
+    kExistsOne,
+    kMap,
+    kFilter,
+    kOptMap,
+    kOptFlatMap,
+    kTransformMap,
+    kTransformMapEntry
+  } macro = Macro::kAll;
+  std::string second;  // the other variable of a kMacro over pairs; empty: it is none
   std::vector<Node> of;
   std::unique_ptr<const RE2> pattern;  // of kMatches, if it is a constant
 };
@@ -44,13 +55,16 @@ struct CelExpression::Compiler {
         if (!dialect.macros) return Refuse(from, "Comprehension support is disabled");
         out.kind = Node::Kind::kMacro;
         out.name = from.variable;
-        out.macro = from.name == "all"          ? Node::Macro::kAll
-                    : from.name == "exists"     ? Node::Macro::kExists
-                    : from.name == "exists_one" ? Node::Macro::kExistsOne
-                    : from.name == "map"        ? Node::Macro::kMap
-                    : from.name == "optMap"     ? Node::Macro::kOptMap
-                    : from.name == "optFlatMap" ? Node::Macro::kOptFlatMap
-                                                : Node::Macro::kFilter;
+        out.macro = from.name == "all"                                      ? Node::Macro::kAll
+                    : from.name == "exists"                                 ? Node::Macro::kExists
+                    : from.name == "exists_one" || from.name == "existsOne" ? Node::Macro::kExistsOne
+                    : from.name == "map" || from.name == "transformList"    ? Node::Macro::kMap
+                    : from.name == "transformMap"                           ? Node::Macro::kTransformMap
+                    : from.name == "transformMapEntry"                      ? Node::Macro::kTransformMapEntry
+                    : from.name == "optMap"                                 ? Node::Macro::kOptMap
+                    : from.name == "optFlatMap"                             ? Node::Macro::kOptFlatMap
+                                                                            : Node::Macro::kFilter;
+        out.second = from.second;
         break;
       case CelNode::Kind::kSelect:
       case CelNode::Kind::kHas:
@@ -252,9 +266,19 @@ struct CelExpression::Evaluation {
     int64_t count = 0;
     CelValue undecided = {!decides};
     CelList out;
+    std::vector<std::pair<CelValue, CelValue>> entries;
+    const bool makes_map = node.macro == Node::Macro::kTransformMap || node.macro == Node::Macro::kTransformMapEntry;
+    const bool pairs = !node.second.empty();
+    int64_t index = -1;
     for (const CelValue& each : list != nullptr ? **list : keys) {
-      const Scope inner{node.name, each, scope};
-      const bool transforms = node.macro == Node::Macro::kMap && node.of.size() == 2;
+      ++index;
+      // Over pairs: of a list indices and elements, of a map keys and values.
+      const CelValue first = pairs && list != nullptr ? CelValue{index} : each;
+      const CelValue second = pairs && list == nullptr ? (*range.As<std::shared_ptr<const CelMap>>())->Get(each) : each;
+      const Scope of_first{node.name, first, scope};
+      const Scope of_second{node.second, second, &of_first};
+      const Scope& inner = pairs ? of_second : of_first;
+      const bool transforms = (node.macro == Node::Macro::kMap || makes_map) && node.of.size() == 2;
       const CelValue said = transforms ? CelValue{true} : Of(node.of[1], &inner);
       const bool* const is = said.As<bool>();
       if (asks) {  // as of && and ||
@@ -267,11 +291,29 @@ struct CelExpression::Evaluation {
       if (!*is) continue;
       ++count;
       if (node.macro == Node::Macro::kFilter) out.push_back(each);
+      if (makes_map) {
+        CelValue made = Of(node.of.back(), &inner);
+        if (made.failed()) return made;
+        if (node.macro == Node::Macro::kTransformMap) {
+          entries.emplace_back(first, std::move(made));
+          continue;
+        }
+        const auto* const entry = made.As<std::shared_ptr<const CelMap>>();
+        if (entry == nullptr) return {};
+        for (const CelValue& key : (*entry)->Keys()) {
+          const bool twice = std::any_of(entries.begin(), entries.end(),
+                                         [&](const auto& e) { return EqualValues(e.first, key).value_or(false); });
+          if (twice) return CelFailure("insert failed: key already exists");
+          entries.emplace_back(key, (*entry)->Get(key));
+        }
+        continue;
+      }
       if (node.macro != Node::Macro::kMap) continue;
       if (out.emplace_back(Of(node.of.back(), &inner)).failed()) return out.back();
     }
     if (asks) return undecided;
     if (node.macro == Node::Macro::kExistsOne) return {count == 1};
+    if (makes_map) return WrittenCelMap(std::move(entries));
     return {std::make_shared<const CelList>(std::move(out))};
   }
 };

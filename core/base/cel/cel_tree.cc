@@ -213,6 +213,21 @@ class TreeBuilder : private CelTokens {
     if (status_.ok() && of_optional && count == 2 && of[1].kind != CelNode::Kind::kName) {
       return Fail(at, name + "() variable name must be a simple identifier");
     }
+    // cel-go: ext/comprehensions.go
+    const bool asks = name == "all" || name == "exists" || name == "existsOne";
+    const bool makes = name == "transformList" || name == "transformMap" || name == "transformMapEntry";
+    const bool over_pairs = optionals_ && ((asks && count == 3) || (makes && (count == 3 || count == 4)));
+    if (status_.ok() && over_pairs && of[1].kind == CelNode::Kind::kName && of[2].kind == CelNode::Kind::kName) {
+      CelNode macro;
+      macro.kind = CelNode::Kind::kMacro;
+      macro.name = std::move(name);
+      macro.variable = std::move(of[1].name);
+      macro.second = std::move(of[2].name);
+      of.erase(of.begin() + 1, of.begin() + 3);
+      macro.of = std::move(of);
+      macro.at = at;
+      return macro;
+    }
     if (status_.ok() && (((two || of_optional) && count == 2) || (name == "map" && count == 3))) {
       CelNode macro;
       macro.kind = CelNode::Kind::kMacro;

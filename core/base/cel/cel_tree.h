@@ -33,12 +33,12 @@ struct CelNode {
     kMap,      // of[0]: of[1], ...
     kMessage,  // name{...}; its fields are not kept
     kMacro,    // all, exists, exists_one, map, filter: of[0] over `variable`, of[1], and of[2] of a map with three;
-               // optMap and optFlatMap, of an optional value
+               // optMap and optFlatMap, of an optional value; with `second`, what goes over indices or keys and values
   };
   Kind kind = Kind::kLiteral;
   CelLiteral literal;
   std::string name;
-  std::string variable;
+  std::string variable, second;
   bool member = false;  // kCall: of[0] stood before the dot
   size_t at = 0;        // the byte at which it is shown to stand
   std::vector<CelNode> of;

@@ -135,6 +135,19 @@ TEST(CelExpressionTest, KnowsWhichFieldsOfVariablesItReads) {
   EXPECT_THAT(made->Reads(), UnorderedElementsAre("request.headers", "request.path", "upstream.locality"));
 }
 
+TEST(CelExpressionTest, MacrosOfTwoVariablesAskEachIndexOrKeyWithItsValue) {
+  const auto holds = [](std::string_view text) { return Holds(text, kKubernetesCel); };
+  EXPECT_TRUE(holds("[1, 2].all(i, v, v == i + 1) && {'a': 1}.exists(k, v, k == 'a' && v == 1)"));
+  EXPECT_TRUE(holds("[5, 5].existsOne(i, v, i == 1 && v == 5) && !{'a': 1, 'b': 1}.existsOne(k, v, v == 1)"));
+  EXPECT_TRUE(holds("[1, 2, 3].transformList(i, v, i * v) == [0, 2, 6]"));
+  EXPECT_TRUE(holds("{'a': 1, 'b': 2}.transformList(k, v, v > 1, k) == ['b']"));
+  EXPECT_TRUE(holds("[7, 8].transformMap(i, v, i > 0, v) == {1: 8}"));
+  EXPECT_TRUE(holds("{'a': 1}.transformMap(k, v, k + string(v)) == {'a': 'a1'}"));
+  EXPECT_TRUE(holds("{'a': 'x'}.transformMapEntry(k, v, {v: k}) == {'x': 'a'}"));
+  EXPECT_TRUE(Worth("[1, 1].transformMapEntry(i, v, {v: i})", kKubernetesCel).failed()) << "one key twice";
+  EXPECT_TRUE(holds("[[1]].all(i, l, l.all(j, v, i == j && v == 1))"));
+}
+
 TEST(CelExpressionTest, MacrosAskEachElement) {
   const auto holds = [](std::string_view text) { return Holds(text, kKubernetesCel); };
   EXPECT_TRUE(holds("[1, 2, 3].all(x, x > 0) && ![1, 2, 3].all(x, x > 1)"));
