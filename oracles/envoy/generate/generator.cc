@@ -12,10 +12,11 @@ struct GeneratedKind {
   nlohmann::json (*make)(Draw& draw);
 };
 constexpr GeneratedKind kGeneratedKinds[] = {
-    {"heads", 22, HeadsCase},          {"failing", 15, FailingCase},      {"balancing", 11, BalancingCase},
+    {"heads", 17, HeadsCase},          {"failing", 15, FailingCase},      {"balancing", 11, BalancingCase},
     {"filtering", 15, FilteringCase},  {"connecting", 7, ConnectingCase}, {"compressing", 4, CompressingCase},
     {"limiting", 4, LimitingCase},     {"speaking", 4, SpeakingCase},     {"calling", 3, CallingCase},
     {"announcing", 3, AnnouncingCase}, {"pacing", 8, PacingCase},         {"weighing", 4, WeighingCase},
+    {"upgrading", 5, UpgradingCase},
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ nlohmann::json CallingCase(Draw& draw);
 nlohmann::json AnnouncingCase(Draw& draw);
 nlohmann::json PacingCase(Draw& draw);
 nlohmann::json WeighingCase(Draw& draw);
+nlohmann::json UpgradingCase(Draw& draw);
 
 // envoy.type.matcher.v3.StringMatcher, of a value that may be `about`.
 nlohmann::json DrawStringMatch(Draw& draw, const std::string& about);

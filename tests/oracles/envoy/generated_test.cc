@@ -35,9 +35,10 @@ TEST(GeneratedCases, OfEveryKindComeWithinAHundredSeeds) {
     const std::string name = GenerateCase(seed)["name"];
     kinds.insert(name.substr(name.find('(')));
   }
-  EXPECT_THAT(kinds, ::testing::UnorderedElementsAre("(heads)", "(failing)", "(balancing)", "(filtering)",
-                                                     "(connecting)", "(announcing)", "(calling)", "(compressing)",
-                                                     "(limiting)", "(speaking)", "(pacing)", "(weighing)"));
+  EXPECT_THAT(kinds,
+              ::testing::UnorderedElementsAre("(heads)", "(failing)", "(balancing)", "(filtering)", "(connecting)",
+                                              "(announcing)", "(calling)", "(compressing)", "(limiting)", "(speaking)",
+                                              "(pacing)", "(weighing)", "(upgrading)"));
 }
 
 TEST(GeneratedCases, RunOnTheSimulatedEnvoyTheSameWayTwice) {
