@@ -620,7 +620,12 @@ envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall& call) {
   envoysim::AppReply reply;
   if (grpc && call.spec.protocol != envoysim::HttpProtocol::kHttp2) {
     // Servers of gRPC know HTTP/2 alone. grpc-go: http2_server.go, NewServerTransport ("bogus greeting")
-    reply.code = 0;
+    reply.unheard = true;
+    return reply;
+  }
+  if (call.spec.protocol == envoysim::HttpProtocol::kHttp2 && !envoysim::UpgradeOf(call.spec).empty()) {
+    // Few servers know CONNECT with a protocol (RFC 8441). Go: net/http/h2_bundle.go, checkPseudos
+    reply.unheard = true;
     return reply;
   }
   if (authorizer_) return envoysim::AuthorizerReply(call.spec, server_);

@@ -723,7 +723,8 @@ const std::vector<ProfileRow>& ProfileRows() {
        "%SERVICE_NAME% in inboundClusterStatName and outboundClusterStatName", "1.24", "",
        "https://github.com/istio/istio/blob/1.30.3/releasenotes/notes/52177.yaml"},
       {Change::kMeshNetworksGo, "mesh-networks-go",
-       "meshNetworks go with their ConfigMap, or with their key in it, and bad ones leave the key mesh alone; before, the "
+       "meshNetworks go with their ConfigMap, or with their key in it, and bad ones leave the key mesh alone; before, "
+       "the "
        "last ones stay until istiod ends, and bad ones refuse the ConfigMap",
        "1.25", "", ""},
       {Change::kSniClustersNamed, "sni-clusters-named",

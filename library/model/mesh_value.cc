@@ -144,8 +144,8 @@ Status Mesh::Check() const {
       taken[std::string(kind) + " sample/sleep in " + cluster.name] = "each cluster's client";
   }
   const auto take = [&](const std::string& what, const std::string& who) {
-    const auto [at, is_new] = taken.try_emplace(what, who);
-    if (!is_new) wrong.push_back(who + ": " + what + " is that of " + at->second + " already; take another name");
+    const auto [owner, is_new] = taken.try_emplace(what, who);
+    if (!is_new) wrong.push_back(who + ": " + what + " is that of " + owner->second + " already; take another name");
   };
   for (size_t i = 0; i < apps.size(); ++i) {
     const std::string app = at("mesh.apps", i), name = apps[i].ns + "/" + apps[i].name;

@@ -145,6 +145,11 @@ class Backend final : public Application {
  public:
   Backend(NameId name, std::string text) : name_(name), text_(std::move(text)) {}
   AppReply Serve(const InboundCall& call) override {
+    if (only_http2 && call.spec.protocol != HttpProtocol::kHttp2) {
+      AppReply out;
+      out.unheard = true;
+      return out;
+    }
     if (limiter != nullptr) return Limit(call.spec);
     if (grpc) return Call(call.spec.path);
     if (state.authorizer && state.code == 200) {
@@ -186,7 +191,7 @@ class Backend final : public Application {
     return out;
   }
   BackendState state;
-  bool grpc = false;
+  bool grpc = false, only_http2 = false;
   std::unique_ptr<RateLimiter> limiter;
   Host* host = nullptr;
 
@@ -342,6 +347,8 @@ class SimulatedRun {
       apps_[name].app = std::make_unique<Backend>(host_.Intern(name), name);
       apps_[name].app->state.authorizer = c.grpc_authorizers.contains(name);
       apps_[name].app->grpc = c.grpc_backends.contains(name);
+      apps_[name].app->only_http2 =
+          c.grpc_authorizers.contains(name) || c.grpc_backends.contains(name) || c.rate_limiters.contains(name);
       apps_[name].app->host = &host_;
       if (const auto limits = c.rate_limiters.find(name); limits != c.rate_limiters.end()) {
         apps_[name].app->limiter = std::make_unique<RateLimiter>(limits->second);
@@ -447,8 +454,8 @@ class SimulatedRun {
     }
   }
 
-  // `head`: of a request that wants no body.
-  RequestOutcome Convert(const RequestRecord& r, const std::vector<std::string>& show, bool head) {
+  RequestOutcome Convert(const RequestRecord& r, const Requests& requests) {
+    const bool head = requests.method == "HEAD";
     RequestOutcome o;
     o.code = r.grpc_status != kNoGrpcStatus ? uint16_t{200} : r.code;  // over HTTP it is that, whatever its status
     if (!head) o.body = r.body;
@@ -456,7 +463,7 @@ class SimulatedRun {
       if (key == "content-encoding" && !o.body.empty()) o.body = CompressedBody(std::string(value));
     });
     o.seconds = std::chrono::duration<double>(r.latency).count();
-    for (const std::string& name : show) {
+    for (const std::string& name : requests.show) {
       std::optional<std::string> all;  // of one name after commas, as the real one's client has them
       for (const std::string_view lines : {r.headers, r.trailers}) {
         ForEachHeader(lines, [&](std::string_view key, std::string_view value) {
@@ -467,7 +474,7 @@ class SimulatedRun {
     }
     // The real one's log tells requests apart by a header, which is not in it where no head was read.
     // What it says of one that was upgraded comes later, and is no part of its answer.
-    o.logged = !r.listener.empty() && r.details != "low_version" && r.code != 101;
+    o.logged = !requests.anonymous && !r.listener.empty() && r.details != "low_version" && r.code != 101;
     if (!o.logged) return o;
     o.flags = ResponseFlagsToString(r.flags);
     o.details = r.details;
@@ -535,7 +542,7 @@ class SimulatedRun {
       const bool upgrades = !flow.requests.upgrade.empty();
       const SocketAddress to = *SocketAddress::Parse(flow.requests.to);
       const auto done = [this, &flow, client, at, upgrades](const RequestRecord& record) {
-        out_.requests[flow.step].push_back(Convert(record, flow.requests.show, flow.requests.method == "HEAD"));
+        out_.requests[flow.step].push_back(Convert(record, flow.requests));
         const auto go_on = [this, &flow, client, at] {
           --flow.running;
           Next(flow, client, at);

@@ -103,6 +103,10 @@ std::string RateLimitService::Lines(const envoysim::LimitVerdict& verdict) const
 envoysim::AppReply RateLimitService::Serve(const envoysim::RequestSpec& question, Time now) {
   envoysim::AppReply out;
   const std::optional<envoysim::LimitQuestion> asked = envoysim::ReadLimitQuestion(question);
+  if (asked && question.protocol != envoysim::HttpProtocol::kHttp2) {
+    out.unheard = true;  // gRPC's port
+    return out;
+  }
   if (!asked) {
     if (question.path != "/healthcheck") out.code = 404;
     return out;

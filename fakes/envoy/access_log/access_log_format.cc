@@ -403,7 +403,7 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
       return LogText(*kept = FormatLogTime(entry.end, op.text));
     case LogCommand::kProtocol:
       if (entry.request != nullptr) return LogText(HttpProtocolName(entry.request->protocol));
-      return entry.http ? LogText("HTTP/1.1") : LogValue{};
+      return entry.http ? LogText(entry.http2 ? "HTTP/2" : "HTTP/1.1") : LogValue{};
     case LogCommand::kResponseCode:
       return LogNumber(entry.code, kept);
     case LogCommand::kResponseFlags:

@@ -44,6 +44,7 @@ struct AccessLogEntry {
   Duration clock_ahead{};                // how wrong the proxy's own clock is
   const RequestSpec* request = nullptr;  // nullptr: of a connection
   bool http = false;                     // the connection speaks HTTP
+  bool http2 = false;                    // ... in that version, of a request
   uint64_t request_id = 0;               // equal for all proxies that a request passes
   uint16_t code = 0;
   bool grpc = false;          // a call of gRPC

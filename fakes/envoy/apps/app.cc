@@ -119,6 +119,12 @@ class ServerConnection final : public ConnectionHandler {
     LaterAnswer later(*this, exchange, spec);
     const AppReply app = state_->application.Serve({spec, state_->fabric.info(id_), lead, &later, announced_.get()});
     if (app.later) return;
+    if (app.unheard) {
+      Reply reply;
+      reply.code = 0;
+      reply.garbled = reply.close = spec.protocol != HttpProtocol::kHttp2;
+      return state_->fabric.Answer(exchange, reply, lead);
+    }
     if (app.code == 0) {
       if (app.delay <= kInlineService) return Close(CloseKind::kReset);
       state_->host.RunAfter(lead + app.delay, [weak = std::weak_ptr<ServerConnection*>(Self())] {

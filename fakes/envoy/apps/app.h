@@ -36,6 +36,7 @@ struct InboundCall {
 
 struct AppReply {
   uint16_t code = 200;      // 0: resets the connection instead of answering
+  bool unheard = false;     // it does not speak so: no answer in HTTP/1.1, a reset of the stream in HTTP/2
   Duration delay{};         // service time
   BodyPace body_pace;       // how its body comes after its head
   NameId server = kNoName;  // which instance answered

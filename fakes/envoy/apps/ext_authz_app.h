@@ -1,5 +1,6 @@
 // An authorizer as Istio's sample (samples/extauthz) is one: it allows what has the header x-ext-authz: allow and,
-// over gRPC, whatever a ServiceAccount `a` sends, says so in x-ext-authz-check-result, and speaks HTTP and gRPC.
+// over gRPC, whatever a ServiceAccount `a` sends, says so in x-ext-authz-check-result, and speaks HTTP and gRPC, that
+// in HTTP/2 alone.
 #pragma once
 
 #include "fakes/envoy/apps/app.h"

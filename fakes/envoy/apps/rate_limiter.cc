@@ -87,6 +87,11 @@ AppReply LimitAnswer(const LimitVerdict& verdict, std::string_view headers, std:
 
 AppReply RateLimiterReply(const RequestSpec& question, RateLimiter& limiter, Time now, std::string_view headers,
                           std::string* kept) {
+  if (question.protocol != HttpProtocol::kHttp2) {
+    AppReply out;
+    out.unheard = true;
+    return out;
+  }
   if (const std::optional<LimitQuestion> asked = ReadLimitQuestion(question))
     return LimitAnswer(limiter.Ask(asked->descriptors, now), headers, kept);
   AppReply out;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "envoy/config/accesslog/v3/accesslog.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "fakes/envoy/access_log/istio_stats.h"
@@ -49,9 +50,10 @@ bool ExchangesPeers(const google::protobuf::Any& config) {
          config.value().find("envoy.wasm.metadata_exchange") != std::string::npos;
 }
 
-// Adds one filter to the chain. `terminal`: the name of the one that ends it, if it came already.
-absl::Status CompileFilter(const hcm::HttpFilter& filter, bool last, const Extensions& extensions,
-                           HttpConnectionManager* out, std::string* terminal) {
+// Adds one filter to the chain, whose kind is "http" or "http upgrade". `terminal`: the name of the one that ends it,
+// if it came already.
+absl::Status CompileFilter(const hcm::HttpFilter& filter, bool last, std::string_view kind,
+                           const Extensions& extensions, HttpConnectionManager* out, std::string* terminal) {
   if (filter.has_config_discovery() && terminal->empty()) return AddDiscovered(filter, last, extensions, out);
   const absl::Status known = filter.has_config_discovery()
                                  ? absl::OkStatus()  // it comes after the one that ends the chain
@@ -64,8 +66,8 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, bool last, const Exten
   }
   if (!terminal->empty()) {
     return absl::InvalidArgumentError(
-        fmt::format("Error: terminal filter named {} of type {} must be the last filter in a http filter chain.",
-                    *terminal, "envoy.filters.http.router"));
+        fmt::format("Error: terminal filter named {} of type {} must be the last filter in a {} filter chain.",
+                    *terminal, "envoy.filters.http.router", kind));
   }
   const HttpFilterType* const type = extensions.filters()->Http(ConfigType(filter.typed_config()), filter.name());
   if (ConfigType(filter.typed_config()) == "stats.PluginConfig") {
@@ -105,18 +107,40 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, bool last, const Exten
   return absl::OkStatus();
 }
 
-absl::Status CompileFilters(const hcm::HttpConnectionManager& proto, const Extensions& extensions,
-                            HttpConnectionManager* out) {
+absl::Status CompileFilters(const google::protobuf::RepeatedPtrField<hcm::HttpFilter>& filters, std::string_view kind,
+                            const Extensions& extensions, HttpConnectionManager* out) {
   std::string terminal;
-  for (int i = 0; i < proto.http_filters_size(); ++i) {
-    const bool last = i + 1 == proto.http_filters_size();
-    if (absl::Status s = CompileFilter(proto.http_filters(i), last, extensions, out, &terminal); !s.ok()) return s;
+  for (int i = 0; i < filters.size(); ++i) {
+    const bool last = i + 1 == filters.size();
+    if (absl::Status s = CompileFilter(filters[i], last, kind, extensions, out, &terminal); !s.ok()) return s;
   }
   // One that ECDS gives is judged when it comes.
-  if (terminal.empty() && !proto.http_filters().empty() && !proto.http_filters().rbegin()->has_config_discovery()) {
-    const std::string& last = proto.http_filters().rbegin()->name();
-    return absl::InvalidArgumentError(fmt::format(
-        "Error: non-terminal filter named {} of type {} is the last filter in a http filter chain.", last, last));
+  if (terminal.empty() && !filters.empty() && !filters.rbegin()->has_config_discovery()) {
+    const hcm::HttpFilter& last = *filters.rbegin();
+    const HttpFilterType* const type = extensions.filters()->Http(ConfigType(last.typed_config()), last.name());
+    return absl::InvalidArgumentError(
+        fmt::format("Error: non-terminal filter named {} of type {} is the last filter in a {} filter chain.",
+                    last.name(), type != nullptr ? type->name : last.name(), kind));
+  }
+  return absl::OkStatus();
+}
+
+// Envoy: http_connection_manager/config.cc (upgrade_filter_factories_)
+absl::Status CompileFiltersOfUpgrades(const hcm::HttpConnectionManager& proto, const Extensions& extensions,
+                                      HttpConnectionManager* out) {
+  for (const auto& upgrade : proto.upgrade_configs()) {
+    if (upgrade.filters().empty()) continue;
+    HttpConnectionManager own;
+    own.stat_prefix = out->stat_prefix;
+    if (absl::Status s = CompileFilters(upgrade.filters(), "http upgrade", extensions, &own); !s.ok()) return s;
+    out->filters_see_replies |= own.filters_see_replies;
+    out->disables_filters |= own.disables_filters;
+    for (const DiscoveredFilter& found : own.discovered) {
+      for (const std::string& type : found.types) extensions.NoteWithoutEffect("HTTP filter of upgrades by ECDS", type);
+    }
+    std::erase_if(own.filters, [](const HttpFilterLink& link) { return link.filter == nullptr; });
+    out->upgrade_filters.emplace_back(absl::AsciiStrToLower(upgrade.upgrade_type()),
+                                      std::make_shared<std::vector<HttpFilterLink>>(std::move(own.filters)));
   }
   return absl::OkStatus();
 }
@@ -197,7 +221,8 @@ absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(const hcm::Ht
     if (!rules.ok()) return rules.status();
     out.local_replies = std::make_shared<LocalReplyRules>(*std::move(rules));
   }
-  if (absl::Status s = CompileFilters(proto, extensions, &out); !s.ok()) return s;
+  if (absl::Status s = CompileFilters(proto.http_filters(), "http", extensions, &out); !s.ok()) return s;
+  if (absl::Status s = CompileFiltersOfUpgrades(proto, extensions, &out); !s.ok()) return s;
   if (absl::Status s = AddAccessLogs(proto.access_log(), extensions, &out.logs); !s.ok()) return s;
   return out;
 }

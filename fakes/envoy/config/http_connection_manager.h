@@ -29,7 +29,9 @@ struct HttpConnectionManager {
   std::shared_ptr<const RouteTable> routes;  // inline; nullptr: by RDS
   std::string rds_name;
   Duration rds_initial_fetch_timeout = 15s;
-  std::vector<HttpFilterLink> filters;       // those that do something, the router last
+  std::vector<HttpFilterLink> filters;  // those that do something, the router last
+  // Of types of upgrades that have some of their own, in lower case, in the place of all these.
+  std::vector<std::pair<std::string, std::shared_ptr<const std::vector<HttpFilterLink>>>> upgrade_filters;
   std::vector<DiscoveredFilter> discovered;  // by place; their links in `filters` have no filter
   bool filters_see_replies = false;          // some of them
   bool disables_filters = false;             // the same: until a route enables them

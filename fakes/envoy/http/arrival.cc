@@ -143,11 +143,11 @@ ArrivalRules ArrivalRules::Of(const hcm_v3::HttpConnectionManager& proto) {
       out.upgrades.push_back(absl::AsciiStrToLower(upgrade.upgrade_type()));
     }
   }
+  out.allows_connect = proto.http2_protocol_options().allow_connect();
   return out;
 }
 
 std::string UpgradeOf(const RequestSpec& request) {
-  if (request.protocol == HttpProtocol::kHttp2) return {};  // there it is a CONNECT
   const std::optional<std::string_view> connection = FindHeader(request, "connection");
   const std::optional<std::string_view> upgrade = FindHeader(request, "upgrade");
   if (!connection || !upgrade || absl::AsciiStrToLower(std::string(*connection)).find("upgrade") == std::string::npos)

@@ -34,6 +34,7 @@ struct ArrivalRules {
   bool says_internal = false;         // ... is there
   bool http1_trailers = false;        // those in HTTP/1 are read, and written, not passed over
   std::vector<std::string> upgrades;  // types that are allowed, in lower case
+  bool allows_connect = false;        // HTTP/2's CONNECT is read
 
   static ArrivalRules Of(
       const envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager&);
@@ -55,7 +56,8 @@ struct ArrivalPeer {
 std::shared_ptr<const RequestSpec> Arrive(const ArrivalRules& rules, const ArrivalPeer& peer, bool private_is_internal,
                                           const RequestSpec& request);
 
-// Whether the request wants its connection to be something else than HTTP; the type in lower case, or empty.
+// Whether the request wants its connection to be something else than HTTP; the type in lower case, or empty. Over
+// HTTP/2 it is a CONNECT that names the type, which codecs make the same headers of (RFC 8441).
 std::string UpgradeOf(const RequestSpec& request);
 
 }  // namespace wavetank::envoysim

@@ -138,6 +138,7 @@ void Router::EntryOf(const Stream& s, AccessLogEntry* out) const {
   entry.start = s.start;
   if (!s.headless) entry.request = s.spec;
   entry.http = true;
+  entry.http2 = s.spec->protocol == HttpProtocol::kHttp2;
   entry.request_id = s.log != nullptr ? s.log->request_id : static_cast<uint64_t>(plane_.fabric().root(s.exchange));
   entry.flags = s.flags;
   if (s.cluster != nullptr) {

@@ -94,10 +94,11 @@ void Router::PassBack(StreamId id, Reply* reply, std::string_view* details, bool
     headers = headers.empty() ? s.response_headers
                               : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
   }
-  const bool tunnel = s.upgrade != nullptr && s.upgrade->stands;
+  // Over HTTP/2 it may have ended as it began.
+  const bool tunnel = s.upgrade != nullptr && reply->code == 101;
   const std::optional<std::string_view> connection = FindHeaderLine(headers, "connection");
   headers = WithServer(*s.manager, headers);
-  if (!tunnel && !BodyIsHere(s, s.envoy->host().Now() + lead)) AnswerEarly(s);
+  if ((s.upgrade == nullptr || !s.upgrade->stands) && !BodyIsHere(s, s.envoy->host().Now() + lead)) AnswerEarly(s);
   // Envoy: conn_manager_impl.cc, decodeHeaders: HTTP/1.0 is kept by nobody who does not ask for it; encodeHeaders: a
   // tunnel does not say that its connection closes.
   *closes = !tunnel && (s.downstream->SayIfClosing() || s.spec->protocol == HttpProtocol::kHttp10);
@@ -212,12 +213,15 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   if (!s.manager->stats.empty()) Measure(s, record, passed_on ? came.peer : nullptr, upstream.grpc_status, lead);
   // Its client has a part of it, which is no answer.
   if (s.broken) record.code = upstream.code = 0;
+  // What a CONNECT's client is told. Envoy: conn_manager_impl.cc, doEndStream
+  const ResponseFlags of_reset = s.broken && s.upgrade != nullptr ? s.flags : kNoFlags;
   Reply reply = upstream;
   if (!WritesTrailers(s)) reply.trailers = {};
   reply.record = &record;
   reply.peer = s.manager->exchanges_peers && plane_.fabric().peer(s.exchange) != nullptr ? envoy.peer() : nullptr;
   reply.headers = headers;
-  reply.close = closes;
+  reply.flags |= of_reset;
+  reply.close = closes || (s.last_here && s.spec->protocol == HttpProtocol::kHttp2);
   if (!passed_on && !s.broken) {
     reply.flags = s.flags;
     reply.details = details;

@@ -453,7 +453,7 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
     log_->read += MessageSize(spec);
     log_->read_known &= spec.protocol != HttpProtocol::kHttp2 && spec.trailers.empty();
   }
-  if (lingers_) return;  // nothing is read any more
+  if (lingers_ || !tunnel_.empty()) return;  // nothing is read any more, or what went through it is gone
   if (refused_) {
     CloseNow(CloseKind::kTlsFailed);
     return;
@@ -563,6 +563,24 @@ void DownstreamConnection::CloseNow(CloseKind kind, std::string_view why) {
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) upstream->Close(kind);
   envoy_.fabric().Close(id_, Fabric::End::kServer, kind, why);
   delete this;
+}
+
+// All requests end at once, and nothing is read any more; the client learns of it when its time to close is over.
+// Envoy: conn_manager_impl.cc, handleCodecError, doConnectionClose (FlushWriteAndDelay)
+void DownstreamConnection::FailCodec(StreamId culprit, std::string_view details) {
+  ++envoy_.Counter(fmt::format("http.{}.downstream_cx_protocol_error", chain_->http->stat_prefix));
+  http_stats_->Count(HttpStat::kCxDestroyActiveRq);
+  http_stats_->Count(HttpStat::kCxDestroyLocalActiveRq);
+  ends_ = lingers_ = true;
+  Router& router = envoy_.plane().router();
+  const std::vector<StreamId> streams = std::move(streams_);
+  streams_.clear();
+  for (StreamId stream : streams) router.StopWaiting(stream);
+  for (StreamId stream : streams) {
+    router.AbortDownstream(stream, stream == culprit ? details : "codec_error:The_user_callback_function_failed",
+                           kDownstreamProtocolError);
+  }
+  Linger();
 }
 
 void DownstreamConnection::Abort(StopKind kind) {

@@ -116,6 +116,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   // does.
   bool SayIfClosing();
   void Abort(StopKind kind);
+  // The codec has read what it does not take, of a request that is under way: the connection ends with all of them.
+  void FailCodec(StreamId culprit, std::string_view details);
   // Ends the connection from this side and deletes this. `why`: in words, for a reader who asks what became of a
   // request.
   void CloseNow(CloseKind kind, std::string_view why = {});

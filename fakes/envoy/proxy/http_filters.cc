@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "envoy/config/core/v3/base.pb.h"
+#include "fakes/envoy/http/arrival.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/router.h"
 
@@ -202,6 +203,13 @@ class Router::FilteredStream final : public HttpStream {
 // Envoy: http/filter_chain_helper.cc, createFilterChainForFactories; config_impl.cc, filterDisabled
 void Router::ChooseFilters(Stream* s) {
   if (!s->manager->discovered.empty()) s->own_filters = s->envoy->FiltersOf(*s->manager);
+  // Envoy: http_connection_manager/config.cc, createUpgradeFilterChain
+  if (s->upgrade != nullptr && !s->manager->upgrade_filters.empty()) {
+    const std::string type = UpgradeOf(*s->spec);
+    for (const auto& [of, filters] : s->manager->upgrade_filters) {
+      if (of == type) s->own_filters = filters;
+    }
+  }
   const bool of_routes = s->route != nullptr && s->table->disables_filters;
   if (!s->manager->disables_filters && !of_routes) return;
   if (s->route != nullptr && s->route->clusters_configure_filters) ChooseCluster(s);

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "fakes/envoy/http/arrival.h"
 #include "fakes/envoy/http/cookies.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
@@ -244,6 +245,16 @@ void Router::EditForTry(const Stream& s, RequestEdit* edit) {
   s.route->edits->host.Set(s.upstream_host->hostname, edit);
 }
 
+namespace {
+
+// A CONNECT of HTTP/2 is read as a request for an upgrade. Envoy: http/utility.cc, transformUpgradeRequestFromH2toH1
+void Translate(HttpProtocol to, RequestEdit* edit) {
+  if (to == HttpProtocol::kHttp2 && !UpgradeOf(edit->now()).empty()) edit->Set("connection", "upgrade");
+  edit->SetProtocol(to);
+}
+
+}  // namespace
+
 const RequestSpec& Router::RequestOfTry(Stream* s) {
   s->sent = nullptr;  // of an earlier try
   const bool counts = (s->host != nullptr && s->host->count_attempts) || s->expected > Duration::zero();
@@ -263,7 +274,7 @@ const RequestSpec& Router::RequestOfTry(Stream* s) {
     if (known.of != s->spec->id() || known.key != key || known.host != s->host) {
       RequestEdit edit(*s->spec);
       if (counts) NumberTry(*s, &edit);
-      if (translated) edit.SetProtocol(spoken);
+      if (translated) Translate(spoken, &edit);
       known = {s->spec->id(), key, s->host, edit.Take()};
     }
     s->sent = known.spec;
@@ -271,7 +282,7 @@ const RequestSpec& Router::RequestOfTry(Stream* s) {
   }
   RequestEdit edit(*s->spec);
   EditForTry(*s, &edit);
-  if (translated) edit.SetProtocol(spoken);
+  if (translated) Translate(spoken, &edit);
   if (drops) edit.SetTrailers({});
   s->sent = edit.Take();
   return *s->sent;

@@ -32,6 +32,7 @@ ResponseFlags FlagOf(ResetReason reason) {
       return kUpstreamOverflow;
     case ResetReason::kRemoteReset:
     case ResetReason::kRemoteRefusedStream:
+    case ResetReason::kConnectError:
       return kUpstreamRemoteReset;
     case ResetReason::kLocalReset:
       return kLocalReset;
@@ -56,6 +57,9 @@ HttpProtocol UpstreamProtocolOf(const ClusterConfig& config, const RequestSpec& 
   }
   return HttpProtocol::kHttp11;
 }
+
+// Envoy: router.cc, onUpstreamReset
+uint16_t CodeOf(ResetReason reason) { return reason == ResetReason::kProtocolError ? 502 : 503; }
 
 std::string Underscored(std::string text) {
   std::replace(text.begin(), text.end(), ' ', '_');
@@ -180,6 +184,7 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
     stats.Count(HttpStat::kRqRxReset);
     return Local(id, 426, kDownstreamProtocolError, "low_version", "Upgrade Required", lead);
   }
+  if (!ReadsConnect(id)) return;
   // Envoy: conn_manager_utility.cc, maybeNormalizePath
   const bool fragment = s.spec->path.find('#') != s.spec->path.npos;
   if ((fragment || !manager.paths.empty()) && !Normalise(id, lead)) return;
@@ -553,7 +558,10 @@ void Router::OnPoolFailure(StreamId id, ResetReason reason, const TransportFailu
   if (s == nullptr) return;
   s->pool = nullptr;
   NotePriority(s);
-  if (s->log != nullptr && reason != ResetReason::kOverflow) s->log->host = s->upstream_host->address;
+  // Envoy: conn_pool_base.cc, attachStreamToClient: an overflow of requests has a host, one of those that wait has
+  // none.
+  if (s->log != nullptr && (reason != ResetReason::kOverflow || failure.of_host))
+    s->log->host = s->upstream_host->address;
   if (reason != ResetReason::kOverflow) s->cluster->Report(*s->upstream_host, OutlierResult::kConnectFailed, 0);
   if (reason != ResetReason::kOverflow) s->looped = true;
   Failed(id, reason, failure, lead);
@@ -579,6 +587,28 @@ void Router::OnUpstreamReset(StreamId id, ResetReason reason, std::string_view f
   Failed(id, reason, {{}, finding}, Duration::zero());
 }
 
+// A stream of HTTP/2 that was reset before its end; a CONNECT says whether what lay behind it did so.
+// Envoy: http2/codec_impl.cc, onStreamClose; http/conn_pool_base.cc, onStreamReset
+ResetReason Router::ResetBy(const Stream& s, const Reply& reply) {
+  const ResponseFlags behind = kUpstreamConnectionTermination | kUpstreamConnectionFailure;
+  if (s.upgrade != nullptr && (reply.flags & behind) != 0) return ResetReason::kConnectError;
+  s.cluster->Count(ClusterStat::kRqRxReset);
+  return ResetReason::kRemoteReset;
+}
+
+// Measured: its end closes a connection that drains while that is still being read. Envoy: http/codec_client.cc, onData
+void Router::CountEndOfConnect(const Stream& s) {
+  if (s.upgrade != nullptr && s.upstream != nullptr && s.upstream->multiplexes() && s.upstream->ends_with_stream())
+    s.cluster->Count(ClusterStat::kCxProtocolError);
+}
+
+// What asks by gRPC gives up an answer that is none in the midst of it. Envoy: grpc/async_client_impl.cc, onHeaders
+bool Router::IsNoGrpc(const Stream& s, const Reply& reply) {
+  const bool asks = s.answered != nullptr && s.spec->protocol == HttpProtocol::kHttp2;
+  const bool alone = s.upstream != nullptr && !s.upstream->multiplexes();
+  return asks && alone && (reply.code != 200 || reply.grpc_status == kNoGrpcStatus);
+}
+
 // Envoy: http1/codec_impl.cc, onMessageCompleteBase: HTTP/1 reads trailers only where it is told to
 bool Router::PassesOverTrailers(const Stream& s, const Reply& reply) {
   return !reply.trailers.empty() && s.upstream != nullptr && !s.upstream->multiplexes() &&
@@ -594,16 +624,21 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
     read.trailers = {};
     return OnReply(cookie, read, lead);
   }
+  if (Switches(*s, reply)) return OnReply(cookie, Switched(*s, reply), lead);
   s->upstream_exchange = kNoExchange;
+  if (reply.garbled) {
+    s->cluster->Count(ClusterStat::kCxProtocolError);
+    s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
+    return Failed(id, ResetReason::kProtocolError, {}, lead);
+  }
   if (s->begun != 0 || reply.code == 0) {
     const bool stream_alone = s->upstream != nullptr && s->upstream->multiplexes();
     if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
+    CountEndOfConnect(*s);
     EndTry(*s, id, /*reset=*/reply.code == 0 || !BodyIsHere(*s, s->envoy->host().Now() + lead),
            /*by_server=*/reply.code == 0);
     if (reply.code != 0) return Finish(id, reply, "via_upstream", lead);
-    const ResetReason reason =
-        stream_alone ? ResetReason::kRemoteReset : CutOff(*s, ResetReason::kConnectionTermination);
-    return Failed(id, reason, {}, lead);
+    return Failed(id, stream_alone ? ResetBy(*s, reply) : CutOff(*s, ResetReason::kConnectionTermination), {}, lead);
   }
   if (reply.refused) {
     s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
@@ -621,8 +656,9 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   if (reply.close && s->upstream != nullptr) s->upstream->GoAway();
   // An answer that is not waited for to its end ends the connection, if that is HTTP/1.1's.
   const bool again = retriable && !followed && MayRetry(*s), others = retriable && OthersAwait(*s);
-  const bool cut = again ? reply.has_body : others;
+  const bool cut = (again ? reply.has_body : others) || IsNoGrpc(*s, reply);
   const bool unread = !BodyIsHere(*s, s->envoy->host().Now() + lead);  // nor sent on
+  CountEndOfConnect(*s);
   EndTry(*s, id, /*reset=*/cut || unread);
   std::string_view said;
   if (retriable && reply.from_proxy) said = plane_.configs().Keep(std::string(reply.details));
@@ -648,6 +684,12 @@ void Router::OnReplyHead(uint64_t cookie, const Reply& head) {
     Reply read = head;
     read.trailers = {};
     return OnReplyHead(cookie, read);
+  }
+  if (Switches(*s, head)) {
+    const Reply switched = Switched(*s, head);
+    if (head.tunnel == kNoConnection) return OnReplyHead(cookie, switched);
+    s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode, switched.code);
+    return BecomeTunnel(id, switched, Duration::zero());
   }
   if (FailsHandshake(*s, head.code)) return RefuseHandshake(id, head, Duration::zero());
   const bool grpc = head.grpc_status != kNoGrpcStatus && head.code == 200 && IsGrpc(*s->spec);
@@ -721,7 +763,8 @@ void Router::EndTry(Stream& s, StreamId id, bool reset, bool by_server) {
   if (s.pool != nullptr) s.pool->CancelPending(id);
   s.pool = nullptr;
   if (s.upstream_exchange != kNoExchange) {
-    if (reset && s.upstream != nullptr && s.upstream->multiplexes()) {
+    // The end of the connection overtakes what is said of its last stream. Envoy: codec_client.cc, close (NoFlush)
+    if (reset && s.upstream != nullptr && s.upstream->multiplexes() && !s.upstream->ends_with_stream()) {
       plane_.fabric().ResetRequest(s.upstream_exchange);
     } else {
       plane_.fabric().Abandon(s.upstream_exchange);
@@ -750,7 +793,7 @@ void Router::Failed(StreamId id, ResetReason reason, const TransportFailure& fai
   EndTry(s, id, /*reset=*/true);
   if (retriable && MaybeRetry(id, {.flags = FlagOf(reason), .reason = ResetReasonName(reason)}, lead)) return;
   if (!followed) CountEndOfRetries(*s.cluster, s.attempts, retriable);
-  CountCode(s, 503);
+  CountCode(s, CodeOf(reason));
   const bool others = OthersAwait(s);
   const StreamId earlier_of = s.earlier_of;
   if (earlier_of != kNoStream) Forget(id);
@@ -771,7 +814,7 @@ void Router::TellFailure(StreamId id, ResetReason reason, const std::string& raw
     body += ", transport failure reason: " + raw;
   }
   // Envoy: router.cc, onUpstreamAbort: `dropped`
-  Local(id, 503, FlagOf(reason), plane_.configs().Keep(details), plane_.configs().Keep(body), lead,
+  Local(id, CodeOf(reason), FlagOf(reason), plane_.configs().Keep(details), plane_.configs().Keep(body), lead,
         reason == ResetReason::kOverflow ? "x-envoy-overloaded: true\n" : "");
 }
 

@@ -61,6 +61,7 @@ struct Upgrade {
   bool judged = false;  // of WebSocket: an answer that is no 101 is a failure of its own kind
   bool stands = false;  // it is answered, and its connection carries bytes both ways
   uint64_t received = 0, sent = 0;
+  std::shared_ptr<ConnectionHandler> end;               // of the stream over which it came, if that is HTTP/2's
   const PeerInfo *client = nullptr, *server = nullptr;  // whose proxies said who they are, as the answer came
 };
 
@@ -178,6 +179,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     const WeightedCluster* weighted = nullptr;    // that was chosen
     bool chosen = false;                          // ChooseCluster() was here
     bool headless = false;                        // the codec refused it before it had read its head
+    bool last_here = false;                       // its connection takes no further one, HTTP/2's too
     const RouteEntry* drawn_for = nullptr;        // the route that its draw was for: chosen again, it leads there again
     uint64_t draw = 0;
     std::string set_cookie;           // that hashing made up
@@ -220,6 +222,14 @@ class Router final : public ExchangeOwner, public PoolUser {
   void RefuseHandshake(StreamId id, const Reply& reply, Duration lead);
   // The upstream has: what follows goes through.
   void BecomeTunnel(StreamId id, const Reply& reply, Duration lead);
+  class TunnelEnd;
+  // The same of a request over HTTP/2; `reply`: what is told of it here, `upstream`: where what follows goes.
+  void AcceptConnect(StreamId id, ConnectionId upstream, const Reply& reply, std::string_view cluster, Duration lead);
+  // HTTP/2's codec has taken it, whatever its answer would be over HTTP/1.1: `reply` becomes that.
+  bool Switches(const Stream& stream, const Reply& reply) const;
+  Reply Switched(const Stream& stream, const Reply& reply) const;
+  // Such a CONNECT where no codec may take one.
+  bool ReadsConnect(StreamId id);
   // The head of an answer goes out.
   static void CountAnswer(const Stream& stream, uint16_t code);
   // Whether an upstream's trailers are not read, and whether the client gets any.
@@ -293,6 +303,11 @@ class Router final : public ExchangeOwner, public PoolUser {
   std::optional<uint64_t> HashOfRequest(Stream* stream);
   // Why a connection that ended amid an answer has failed its request.
   static ResetReason CutOff(const Stream& stream, ResetReason reason);
+  // An upstream ends a CONNECT that its client has not ended.
+  static void CountEndOfConnect(const Stream& stream);
+  static ResetReason ResetBy(const Stream& stream, const Reply& reply);
+  // Of a question of a filter's in gRPC, over HTTP/1.1.
+  static bool IsNoGrpc(const Stream& stream, const Reply& reply);
   void Failed(StreamId id, ResetReason reason, const TransportFailure& failure, Duration lead);
   // Nobody tries again; `raw`: the transport failure.
   void TellFailure(StreamId id, ResetReason reason, const std::string& raw, Duration lead);

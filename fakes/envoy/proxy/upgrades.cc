@@ -6,11 +6,80 @@
 
 #include "core/base/assert.h"
 #include "fakes/envoy/http/arrival.h"
+#include "fakes/envoy/http/message_size.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/router.h"
 #include "fakes/envoy/tcp/header_lines.h"
 
 namespace wavetank::envoysim {
+namespace {
+
+// An answer's lines without those that only HTTP/1.1 has. Envoy: http/utility.cc, transformUpgradeResponseFromH1toH2
+std::string WithoutUpgrade(std::string_view lines) {
+  std::string out;
+  ForEachHeader(lines, [&](std::string_view name, std::string_view value) {
+    if (name != "upgrade" && name != "connection" && name != "content-length") AddHeaderLine(name, value, &out);
+  });
+  return out;
+}
+
+}  // namespace
+
+// The far end of what goes over one stream of HTTP/2.
+class Router::TunnelEnd final : public ConnectionHandler {
+ public:
+  TunnelEnd(Router& router, StreamId stream, ExchangeId exchange, std::string_view cluster)
+      : router_(router), stream_(stream), cluster_(cluster), id_(router.plane_.fabric().OpenTunnel(exchange, this)) {}
+  ~TunnelEnd() override { router_.plane_.fabric().CloseTunnel(id_); }
+  TunnelEnd(const TunnelEnd&) = delete;
+  TunnelEnd& operator=(const TunnelEnd&) = delete;
+
+  ConnectionId id() const { return id_; }
+
+ private:
+  void OnConnected(ConnectionId) override {}
+  void OnTls(ConnectionId, const TlsOutcome&) override {}
+  void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
+  void OnRequest(ConnectionId, ExchangeId, const RequestSpec&, Duration) override {}  // what was behind it is gone
+  void OnClose(ConnectionId, CloseKind, std::string_view) override {}
+  void OnPassed(const RequestSpec& spec) override { router_.OnTunnelled(stream_, MessageSize(spec), 0); }
+  void OnPassed(const Reply& reply) override {
+    router_.OnTunnelled(stream_, 0, MessageSize(reply.code, reply.headers, reply.body, reply.trailers));
+  }
+  void Describe(Hop* hop) const override { hop->cluster = cluster_; }
+
+  Router& router_;
+  const StreamId stream_;
+  const std::string cluster_;
+  const ConnectionId id_;
+};
+
+// Where nobody allows it, the header that names the protocol is none that a request may have. Envoy:
+// http2/codec_impl.cc, onInvalidFrame
+bool Router::ReadsConnect(StreamId id) {
+  Stream& s = *streams_.Get(id);
+  if (s.spec->protocol != HttpProtocol::kHttp2 || s.manager->arrival.allows_connect || UpgradeOf(*s.spec).empty())
+    return true;
+  s.headless = true;
+  s.downstream->FailCodec(id, "http2.invalid.header.field");
+  return false;
+}
+
+// Over HTTP/2 any 200 takes a CONNECT. Envoy: http/utility.cc, transformUpgradeResponseFromH2toH1
+bool Router::Switches(const Stream& s, const Reply& reply) const {
+  return s.upgrade != nullptr && !s.upgrade->stands && s.upstream != nullptr && s.upstream->multiplexes() &&
+         reply.code == 200 && s.begun == 0;
+}
+
+Reply Router::Switched(const Stream& s, const Reply& reply) const {
+  Reply out = reply;
+  out.code = 101;
+  std::string lines = WithoutUpgrade(reply.headers);
+  AddHeaderLine("upgrade", UpgradeOf(*s.spec), &lines);
+  AddHeaderLine("connection", "upgrade", &lines);
+  out.headers = plane_.configs().Keep(lines);
+  return out;
+}
 
 // Whether a request to become something else than HTTP may; if not, it was answered.
 // Envoy: source/common/http/filter_manager.cc, createFilterChain; conn_manager_impl.cc, createUpgradeFilterChain
@@ -43,6 +112,7 @@ bool Router::MayUpgrade(StreamId id, Duration lead) {
 
 // The answer to a request that may not upgrade.
 void Router::RefuseUpgrade(StreamId id, Duration lead) {
+  streams_.Get(id)->last_here = true;
   streams_.Get(id)->downstream->http_stats().Count(HttpStat::kRqWsOnNonWsRoute);
   Local(id, 403, kNoFlags, "upgrade_failed", "", lead);
 }
@@ -97,11 +167,32 @@ void Router::BecomeTunnel(StreamId id, const Reply& reply, Duration lead) {
   passed.close = false;
   passed.peer =
       s->manager->exchanges_peers && plane_.fabric().peer(s->exchange) != nullptr ? s->envoy->peer() : nullptr;
+  const ConnectionId upstream = s->upstream->multiplexes() ? reply.tunnel : s->upstream->id();
+  passed.tunnel = kNoConnection;
+  if (s->spec->protocol == HttpProtocol::kHttp2) return AcceptConnect(id, upstream, passed, record.cluster, lead);
   const ExchangeId exchange = std::exchange(s->exchange, kNoExchange);
   s->downstream->BecomeTunnel(record.cluster);
-  plane_.fabric().Splice(s->downstream->id(), s->upstream->id());
+  plane_.fabric().Splice(s->downstream->id(), upstream);
   OnTunnelled(id, 0, 0);
   plane_.fabric().Answer(exchange, passed, lead);
+}
+
+// One stream of the client's connection becomes a tunnel. Its request is answered to the end when that ends.
+void Router::AcceptConnect(StreamId id, ConnectionId upstream, const Reply& reply, std::string_view cluster,
+                           Duration lead) {
+  Stream& s = *streams_.Get(id);
+  auto end = std::make_shared<TunnelEnd>(*this, id, s.exchange, cluster);
+  s.upgrade->end = end;
+  if (end->id() == kNoConnection) return;  // its connection is gone, and it will hear of that
+  plane_.fabric().Splice(end->id(), upstream);
+  OnTunnelled(id, 0, 0);
+  Reply head = reply;
+  head.code = 200;
+  head.headers = plane_.configs().Keep(WithoutUpgrade(reply.headers));
+  head.record = nullptr;
+  head.tunnel = end->id();
+  if (lead == Duration::zero()) return plane_.fabric().AnswerBegins(s.exchange, head);
+  s.envoy->host().RunAfter(lead, [this, exchange = s.exchange, head] { plane_.fabric().AnswerBegins(exchange, head); });
 }
 
 // Each piece is heard. Envoy: conn_manager_impl.cc, resetIdleTimer

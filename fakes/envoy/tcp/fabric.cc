@@ -26,6 +26,7 @@ Duration Fabric::RetryDelay(int tries) const {
 }
 
 bool Fabric::Cross(Connection& connection, End to, Time* when, bool* local) {
+  if (connection.first != kNoConnection) return CrossTunnel(connection, to, when, local);
   WAVETANK_ASSERT(connection.path != nullptr, connection.state);
   WAVETANK_ASSERT(*when >= host_.Now(), *when, host_.Now());
   connection.last_used = host_.Now();
@@ -41,6 +42,19 @@ bool Fabric::Cross(Connection& connection, End to, Time* when, bool* local) {
   Time& last = connection.last_arrival[Index(to)];
   last = *when = std::max(*when + *transit, last);
   return true;
+}
+
+bool Fabric::CrossTunnel(const Connection& tunnel, End to, Time* when, bool* local) {
+  const bool forth = to == End::kServer;
+  const ConnectionId end = forth ? tunnel.last : tunnel.first;
+  for (ConnectionId at = forth ? tunnel.first : tunnel.last;;) {
+    Connection* const c = connections_.Get(at);
+    if (c == nullptr) return *local = false;  // whoever stood there is being told
+    if (!Cross(*c, to, when, local)) return false;
+    if (at == end) return true;
+    *when += options_.tcp_hop;
+    at = forth ? c->next : c->prev;
+  }
 }
 
 void Fabric::Free(ConnectionId id) {
@@ -300,7 +314,7 @@ void Fabric::CutWhere(
 
 bool Fabric::IsCut(ConnectionId connection) const {
   for (const Connection* c = connections_.Get(connection); c != nullptr; c = connections_.Get(c->next)) {
-    if (c->cut) return true;
+    if (c->cut || (c->first != kNoConnection && IsCut(c->first))) return true;
   }
   return false;
 }
@@ -351,6 +365,7 @@ void Fabric::Vanish(ConnectionId connection, End end) {
 void Fabric::GiveUp(ConnectionId id) {
   Connection* c = connections_.Get(id);
   if (c == nullptr) return;
+  if (c->first != kNoConnection) return GiveUp(c->first);
   ConnectionHandler* client = c->handler[Index(End::kClient)];
   ConnectionHandler* server = c->handler[Index(End::kServer)];
   Free(id);
@@ -368,6 +383,25 @@ void Fabric::Splice(ConnectionId downstream, ConnectionId upstream) {
   d->next = upstream;
   u->prev = downstream;
 }
+
+ConnectionId Fabric::OpenTunnel(ExchangeId exchange, ConnectionHandler* server) {
+  const Exchange* const x = exchanges_.Get(exchange);
+  const Connection* const at = x == nullptr ? nullptr : connections_.Get(x->terminal);
+  if (at == nullptr) return kNoConnection;
+  const ConnectionId id = connections_.Allocate();
+  Connection& c = *connections_.Get(id);
+  c.state = State::kConnected;
+  c.classified = true;  // its bytes are no first flight
+  c.handler[Index(End::kServer)] = server;
+  c.first = x->connection;
+  c.last = x->terminal;
+  c.origin = at->origin;
+  c.info = at->info;
+  ++counters_.open_connections;
+  return id;
+}
+
+void Fabric::CloseTunnel(ConnectionId tunnel) { Free(tunnel); }
 
 uint16_t Fabric::proxies(ConnectionId connection) const {
   const Connection* const c = connections_.Get(connection);
@@ -439,6 +473,7 @@ void Fabric::TellPassed(ConnectionId first, ConnectionId last, const Message& me
   for (ConnectionId at = first; at != last;) {
     const Connection* const c = connections_.Get(at);
     if (c == nullptr) return;
+    if (c->first != kNoConnection) TellPassed(c->first, c->last, message);
     if (ConnectionHandler* const proxy = c->handler[Index(End::kServer)]) proxy->OnPassed(message);
     at = c->next;
   }
@@ -680,15 +715,20 @@ void Fabric::DescribeHops(ConnectionId connection, std::vector<Hop>* hops) const
   for (ConnectionId at = connection; at != kNoConnection;) {
     const Connection* c = connections_.Get(at);
     if (c == nullptr) return;
-    Hop& hop = hops->emplace_back();
-    hop.from = c->info.workload;
-    hop.to = c->info.acceptor;
-    hop.destination = c->info.destination;
-    if (c->flight != nullptr) {
-      hop.sni = c->flight->sni;
-      if (!c->flight->alpn.empty()) hop.alpn = c->flight->alpn.front();
+    if (c->first != kNoConnection) {
+      DescribeHops(c->first, hops);
+    } else {
+      Hop& hop = hops->emplace_back();
+      hop.from = c->info.workload;
+      hop.to = c->info.acceptor;
+      hop.destination = c->info.destination;
+      if (c->flight != nullptr) {
+        hop.sni = c->flight->sni;
+        if (!c->flight->alpn.empty()) hop.alpn = c->flight->alpn.front();
+      }
     }
-    if (const ConnectionHandler* server = c->handler[Index(End::kServer)]) server->Describe(&hop);
+    const ConnectionHandler* const server = c->handler[Index(End::kServer)];
+    if (server != nullptr && !hops->empty()) server->Describe(&hops->back());
     at = c->next;
   }
 }

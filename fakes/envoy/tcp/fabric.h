@@ -124,10 +124,12 @@ struct Http2Notice {
 struct Reply {
   uint16_t code = 200;  // 0: connection torn down instead of an answer
   ResponseFlags flags = kNoFlags;
-  bool refused = false;           // HTTP/2: no answer, the server did not look at the request (REFUSED_STREAM)
-  bool from_proxy = false;        // a local reply of the far sidecar
-  bool close = false;             // "connection: close" or GOAWAY: no further request on this connection
-  bool has_body = false;          // more than its head
+  bool refused = false;     // HTTP/2: no answer, the server did not look at the request (REFUSED_STREAM)
+  bool from_proxy = false;  // a local reply of the far sidecar
+  bool close = false;       // "connection: close" or GOAWAY: no further request on this connection
+  bool has_body = false;    // more than its head
+  // Nothing that HTTP/1.1 knows: a server of HTTP/2 alone was spoken to in that. `code` is 0.
+  bool garbled = false;
   uint16_t grpc_status = 0xffff;  // 0xffff: none given
   uint16_t check_denied = 0;      // of an authorizer's CheckResponse: 0 allows, else the status for the client
   NameId server = kNoName;
@@ -137,6 +139,8 @@ struct Reply {
   std::string_view headers;
   std::string_view trailers;  // what comes behind its body, the same way
   BodyPace pace;              // of a head alone (OnReplyHead): what is still to come
+  // HTTP/2, of a head: a CONNECT was accepted, and this is what goes both ways over its stream (Fabric::OpenTunnel).
+  ConnectionId tunnel = kNoConnection;
   // The workload whose proxy passed it on, if it was asked to say so (SetPeer); lives as long as the world.
   const PeerInfo* peer = nullptr;
   // What a proxy in the client's own pod logged; only during OnReply, and only over a local path.
@@ -241,6 +245,12 @@ class Fabric {
   // Either side's OnClose still reaches the proxy, which closes the other side.
   void Splice(ConnectionId downstream, ConnectionId upstream);
 
+  // HTTP/2, server end: from now on bytes go both ways over the stream of a request. What is spliced to it passes
+  // through the connections that the request came over, of which `server` hears as their handlers do (OnPassed,
+  // Describe); no other call comes. It lasts until CloseTunnel(), whatever becomes of them.
+  ConnectionId OpenTunnel(ExchangeId exchange, ConnectionHandler* server);
+  void CloseTunnel(ConnectionId tunnel);
+
   // A request on a connected connection. `of`: the one that a proxy sends on with it. `proxies`: that it has come
   // through. `keeper`: what `spec` lives in. A server end learns a transit later that nobody waits for its answer any
   // more, and holds that until then (keeper()); null: `spec` lives longer than that by itself.
@@ -301,6 +311,7 @@ class Fabric {
     Path* path = nullptr;
     ConnectionId next = kNoConnection;  // spliced, away from the client
     ConnectionId prev = kNoConnection;
+    ConnectionId first = kNoConnection, last = kNoConnection;  // of a tunnel: the way that its stream takes
     Time last_used{};
     Time last_arrival[2]{};  // by receiving End: what is sent later does not arrive earlier
     Origin origin;
@@ -348,6 +359,7 @@ class Fabric {
   void TellPassed(ConnectionId first, ConnectionId last, const Message& message);
   // Adds one transit over `connection` towards `to` to *when; false if the segment is lost.
   bool Cross(Connection& connection, End to, Time* when, bool* local);
+  bool CrossTunnel(const Connection& tunnel, End to, Time* when, bool* local);
   Duration RetryDelay(int tries) const;
   void GiveUp(ConnectionId id);
   void Unsplice(Connection& connection);

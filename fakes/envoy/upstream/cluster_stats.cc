@@ -49,6 +49,7 @@ constexpr std::string_view kStatNames[] = {
     "upstream_rq_cancelled",
     "upstream_rq_pending_failure_eject",
     "upstream_rq_tx_reset",
+    "upstream_rq_rx_reset",
     "upstream_rq_retry_backoff_exponential",
     "upstream_rq_retry_backoff_ratelimited",
     "upstream_rq_max_duration_reached",

@@ -52,6 +52,7 @@ enum class ClusterStat : uint8_t {
   kRqCancelled,
   kRqPendingFailureEject,
   kRqTxReset,
+  kRqRxReset,
   kRqRetryBackoffExponential,
   kRqRetryBackoffRatelimited,
   kRqMaxDurationReached,

@@ -41,6 +41,8 @@ std::string_view ResetReasonName(ResetReason reason) {
       return "local reset";
     case ResetReason::kProtocolError:
       return "protocol error";
+    case ResetReason::kConnectError:
+      return "remote error with CONNECT request";
   }
   return "";
 }
@@ -96,7 +98,7 @@ void HttpPool::NewStream(StreamId stream, Duration lead) {
       continue;
     }
     if (Overflows()) {
-      router.OnPoolFailure(stream, ResetReason::kOverflow, {}, lead);
+      router.OnPoolFailure(stream, ResetReason::kOverflow, {{}, {}, /*of_host=*/true}, lead);
       return;
     }
     Serve(connection, stream, lead);
@@ -144,7 +146,8 @@ void HttpPool::ServePending(UpstreamConnection* connection) {
   }
   if (!pending_.empty()) ConnectForPending(Duration::zero());
   PoolUser& user = cluster_.streams();
-  for (const StreamId stream : refused) user.OnPoolFailure(stream, ResetReason::kOverflow, {}, Duration::zero());
+  for (const StreamId stream : refused)
+    user.OnPoolFailure(stream, ResetReason::kOverflow, {{}, {}, /*of_host=*/true}, Duration::zero());
 }
 
 // Envoy: conn_pool_base.cc, tryCreateNewConnections

@@ -36,6 +36,7 @@ enum class ResetReason : uint8_t {
   kRemoteRefusedStream,
   kLocalReset,
   kProtocolError,
+  kConnectError,
 };
 std::string_view ResetReasonName(ResetReason reason);  // "remote connection failure"
 
@@ -43,6 +44,7 @@ std::string_view ResetReasonName(ResetReason reason);  // "remote connection fai
 struct TransportFailure {
   std::string_view text;     // as in %UPSTREAM_TRANSPORT_FAILURE_REASON%
   std::string_view finding;  // TlsOutcome::finding
+  bool of_host = false;      // of an overflow: at a connection that stood, whose host logs name
 };
 
 // Whose streams pools serve.
@@ -171,6 +173,8 @@ class UpstreamConnection final : public ConnectionHandler {
   const UpstreamSession& session() const { return session_; }
   // The server will take no further request; it closes when the present ones are done.
   void GoAway();
+  // Nothing else is on it, and it closes when that is done.
+  bool ends_with_stream() const { return draining_ && streams_.size() == 1; }
   // The stream goes by another name from now on.
   void Rename(StreamId from, StreamId to);
   // The request was answered.

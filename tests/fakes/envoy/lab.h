@@ -76,7 +76,11 @@ class EchoApp final : public Application {
   AppReply Serve(const InboundCall& call) override {
     ++served;
     last_source = call.connection.source;
-    return {code, delay, {}, name_};
+    AppReply out;
+    out.code = code;
+    out.delay = delay;
+    out.server = name_;
+    return out;
   }
   NameId name() const { return name_; }
   uint16_t code = 200;

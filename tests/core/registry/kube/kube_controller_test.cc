@@ -561,8 +561,8 @@ TEST_F(KubeControllerTest, ANamespaceThatIsSelectedNoMoreHasNothing) {
   EXPECT_THAT(Addresses(), ElementsAre("10.1.0.5:8080"));
 }
 
-// Found by a random mesh: a Service of a remote cluster that went in the instant in which its namespace was left out stayed
-// for ever. A real 1.30.3 had it no more.
+// Found by a random mesh: a Service of a remote cluster that went in the instant in which its namespace was left out
+// stayed for ever. A real 1.30.3 had it no more.
 TEST_F(KubeControllerTest, AServiceThatIsDeletedWhileItsNamespaceIsLeftOutIsGone) {
   client.Put(NamespaceOf("shop"));
   PutWeb();

@@ -34,6 +34,7 @@ TEST(RateLimiterTest, WhatNoLimitNamesIsNeverOver) {
 TEST(RateLimiterTest, ValuesThatClientsChooseAreNoOtherEntries) {
   RateLimiter limiter({{{{"path", ""}}, 0, 60, ""}});
   RequestSpec question;
+  question.protocol = HttpProtocol::kHttp2;
   question.path = kRateLimitMethod;
   question.headers.emplace_back(kRateLimitDescriptor, "path=" + EscapedForLimiter("/a|user=admin%7C"));
   std::string kept;
