@@ -117,7 +117,7 @@ absl::StatusOr<std::unique_ptr<FlowMeter>> FlowMeter::Start(sim::World& world,
     of_flow.rate_per_kilosecond = std::min(flows[i].rate_per_kilosecond, rate * 1000);
     const std::string id = fmt::format("check#{}", i);
     out->ids_.push_back(id);
-    out->periods_.emplace_back(1'000'000'000'000 / std::max<int64_t>(of_flow.rate_per_kilosecond, 1));
+    out->periods_.push_back(scenario::PeriodOf(of_flow.rate_per_kilosecond));
     index[id] = i;
     if (absl::Status status = world.Do(scenario::MakeTraffic(flows[i], of_flow, id)); !status.ok()) return status;
   }

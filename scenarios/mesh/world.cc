@@ -71,17 +71,20 @@ std::vector<ClusterSpec> ClustersOfWorld(const sim::WorldOptions& options) {
   return out;
 }
 
+Duration PeriodOf(int64_t rate_per_kilosecond) {
+  return Duration(1'000'000'000'000 / std::max<int64_t>(rate_per_kilosecond, 1));
+}
+
 namespace {
 
-Duration PeriodOf(const FlowSpec& flow, const Traffic& traffic) {
-  const int64_t rate = traffic.rate_per_kilosecond > 0 ? traffic.rate_per_kilosecond : flow.rate_per_kilosecond;
-  return Duration(1'000'000'000'000 / std::max<int64_t>(rate, 1));
+Duration PeriodIn(const FlowSpec& flow, const Traffic& traffic) {
+  return PeriodOf(traffic.rate_per_kilosecond > 0 ? traffic.rate_per_kilosecond : flow.rate_per_kilosecond);
 }
 
 }  // namespace
 
 Duration SendingTime(const FlowSpec& flow, const Traffic& traffic) {
-  const Duration period = PeriodOf(flow, traffic);
+  const Duration period = PeriodIn(flow, traffic);
   const int64_t most = bounds::kInputDuration / std::max<Duration>(period, 1ns);
   return traffic.requests >= most ? bounds::kInputDuration : traffic.requests * period;
 }
@@ -107,10 +110,9 @@ sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::
   out.protocol = flow.http;
   out.tls = flow.tls;
   out.requests = traffic.requests;
-  out.period = PeriodOf(flow, traffic);
+  out.period = PeriodIn(flow, traffic);
   out.ramp = flow.ramp;
-  if (flow.ramp > Duration::zero())
-    out.last_period = Duration(1'000'000'000'000 / std::max<int64_t>(flow.ramp_to_per_kilosecond, 1));
+  if (flow.ramp > Duration::zero()) out.last_period = PeriodOf(flow.ramp_to_per_kilosecond);
   out.poisson = flow.poisson;
   out.users = flow.users;
   out.think = flow.think;

@@ -32,6 +32,9 @@ struct ForeignIstiod {
 std::vector<ForeignIstiod> IstiodsOfOtherReleases(sim::World& world);
 std::vector<std::string> NotesOfOtherReleases(sim::World& world);  // a line for each
 
+// From one event of a rate to the next, cut to a nanosecond; of no rate as of the smallest.
+Duration PeriodOf(int64_t rate_per_kilosecond);
+
 // How long so many requests take to be sent, at the traffic's rate or else the flow's; bounds::kInputDuration at most,
 // which no traffic may take.
 Duration SendingTime(const FlowSpec& flow, const Traffic& traffic);

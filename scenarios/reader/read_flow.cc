@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "core/base/ip.h"
 #include "scenarios/mesh/retries.h"
+#include "scenarios/mesh/world.h"
 #include "scenarios/reader/mappings.h"
 #include "scenarios/reader/parts.h"
 
@@ -150,7 +149,7 @@ FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
   // One stream at least, with a message as often as the rate says.
   if (Streams(f) && flow.keep_alive && flow.users == 0) {
     flow.users = 1;
-    flow.think = Duration(1'000'000'000'000 / std::max<int64_t>(flow.rate_per_kilosecond, 1));
+    flow.think = PeriodOf(flow.rate_per_kilosecond);
   }
   return flow;
 }
