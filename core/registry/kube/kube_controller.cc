@@ -401,15 +401,18 @@ void KubeController::OnNamespaceSelected(const std::string& ns) {
 
 // The same, handleDeselectedNamespace: it has gone.
 void KubeController::OnNamespaceDeselected(const std::string& ns) {
+  std::vector<ServiceRef> known;
+  for (const auto& [hostname, service] : services_map_) {
+    if (service->attributes.ns == ns) known.push_back(service);
+  }
   for (const kube::ObjectRef& service : services_.ListUnfiltered(ns)) OnService(service, Event::kDelete);
   for (const kube::ObjectRef& pod : pods_.ListUnfiltered(ns)) OnPod(pod, Event::kDelete);
   for (const kube::ObjectRef& slice : slices_.ListUnfiltered(ns)) OnSlice(slice, Event::kDelete);
-  // One that was deleted since the selectors changed stands in no list any more, and its own event was filtered.
-  std::vector<ServiceRef> left;
-  for (const auto& [hostname, service] : services_map_) {
-    if (service->attributes.ns == ns) left.push_back(service);
+  // What was deleted since the selectors changed stands in no list any more, and its own event was filtered.
+  for (const ServiceRef& service : known) {
+    slice_cache_.erase(service->hostname);
+    if (services_map_.contains(service->hostname)) ForgetService(service);
   }
-  for (const ServiceRef& service : left) ForgetService(service);
 }
 
 }  // namespace wavetank::pilot

@@ -569,12 +569,19 @@ TEST_F(KubeControllerTest, AServiceThatIsDeletedWhileItsNamespaceIsLeftOutIsGone
   Start();
   ASSERT_NE(controller.GetService(kWeb), nullptr);
   selectors = json::array({{{"matchLabels", {{"mesh", "yes"}}}}});
+  // The deletions are heard, and left out, before the queue gets to the namespace.
+  host.RunAfter(1ms, [this] { controller.OnMeshConfigChanged(); });
   client.Remove(kube::kinds::kService, "shop", "web");
-  // The queue is behind: the deletion is heard, and left out, before it gets to the namespace.
-  host.Spend({WorkKind::kSecretSync, 1}, [] {});
-  controller.OnMeshConfigChanged();
+  client.Remove(kube::kinds::kEndpointSlice, "shop", "web-1");
   kernel.RunUntil(kernel.Now() + 1s);
   EXPECT_EQ(controller.GetService(kWeb), nullptr);
+  // Nor do its endpoints come back with another Service of its name.
+  selectors = nullptr;
+  controller.OnMeshConfigChanged();
+  client.Put(ServiceOf("web", {{"app", "other"}}));
+  kernel.RunUntil(kernel.Now() + 1s);
+  ASSERT_NE(controller.GetService(kWeb), nullptr);
+  EXPECT_THAT(Addresses(), IsEmpty());
 }
 
 }  // namespace
