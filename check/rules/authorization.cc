@@ -345,11 +345,12 @@ void RefusesEverybody(const Mesh& mesh, Findings& findings) {
         if (!told.insert(cluster.name + NameOf(policy)).second) return;
         findings.Add(
             cluster, policy,
-            fmt::format("all {} requests that {} of the mesh sent to Service {}/{} are refused (403, RBAC)",
-                        of->second.second,
-                        clients[of->first].size() == 1 ? *clients[of->first].begin()
-                                                       : fmt::format("{} applications", clients[of->first].size()),
-                        service->meta.ns, service->meta.name));
+            fmt::format(
+                "all {} requests that {} of the mesh sent to Service {}/{} are refused (RBAC: answered 403, or closed)",
+                of->second.second,
+                clients[of->first].size() == 1 ? *clients[of->first].begin()
+                                               : fmt::format("{} applications", clients[of->first].size()),
+                service->meta.ns, service->meta.name));
       }
     }
   });

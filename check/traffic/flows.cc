@@ -154,7 +154,8 @@ void FlowMeter::Add(size_t flow, const sim::TrafficRecord& record) {
   reason.flags = envoysim::ResponseFlagsToString(record.record.flags);
   // A policy closes connections of TCP, and answers nothing.
   const std::string_view closer = record.record.server_details;
-  const bool told = (record.record.details == "via_upstream" && !closer.empty()) || closer.starts_with("rbac_");
+  const bool told =
+      (record.record.details == "via_upstream" && !closer.empty()) || closer.find("rbac_access_denied") != closer.npos;
   reason.details = std::string(told ? closer : std::string_view(record.record.details));
   reason.words = scenario::FailureInWords(scenario::FactsOf(record.record));
   if (const std::string by = scenario::BlamedObject(record.record); !by.empty()) reason.words += " (" + by + ")";

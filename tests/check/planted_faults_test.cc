@@ -430,6 +430,7 @@ constexpr PlantedFault kFaults[] = {
     {"entry-address-of-nobody", "WT758"},
     {"workload-address-name", "WT560"},
     {"policy-both-namespace", "WT592"},
+    {"policy-tcp-port-of-nobody", "WT592"},
     {"policy-deny-not", "WT592"},
     {"policy-deny-all-ns", "WT592"},
     {"policy-sni", "WT592"},
