@@ -8,6 +8,8 @@ namespace wavetank::importing {
 namespace {
 
 constexpr WallNs kMillisecond = 1'000'000;
+// So long after its back-off an istiod that is short of processor time takes it from its queue (11 ms were seen).
+constexpr WallNs kRetryLate = 20 * kMillisecond;
 // Times of a Secret, which comes again by itself while it fails: within a burst, as often as its back-off allows.
 constexpr size_t kRemembered = 64;
 
@@ -47,7 +49,7 @@ void IstiodLog::Retrying(WallNs at, std::string_view rest) {
   // client-go: workqueue.DefaultControllerRateLimiter: 5 ms, doubled each time, 1000 s at most.
   const WallNs delay =
       std::min<WallNs>((5 * kMillisecond) << std::min<int64_t>(count - 1, 20), 1'000'000 * kMillisecond);
-  retries_[key] = {at + delay, std::max<WallNs>(10 * kMillisecond, delay / 20)};
+  retries_[key] = {at + delay, std::max(kRetryLate, delay / 20)};
 }
 
 void IstiodLog::ClusterEffect(const LogRecord& record, MessageKind kind, std::string_view rest) {

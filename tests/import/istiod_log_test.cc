@@ -308,6 +308,16 @@ TEST(IstiodLog, ASecretThatFailsComesAgainByItself) {
   EXPECT_DOUBLE_EQ(SecondsOf(found.inputs[1].at), 1.4);
 }
 
+TEST(IstiodLog, ARetryOfABusyIstiodComesLate) {
+  const Evidence found = Read(
+      "01.000000 info\tprocessing secret event for secret istio-system/s\n"
+      "01.000100 info\tUpdating cluster\tcluster=west secret=istio-system/s\n"
+      "01.000200 error\tcontrollers\terror handling istio-system/s, retrying (retry count: 1): error adding "
+      "secret\tcontroller=multicluster secret\n"
+      "01.016200 info\tprocessing secret event for secret istio-system/s\n");
+  EXPECT_THAT(Kinds(found), ElementsAre("remoteSecret"));
+}
+
 TEST(IstiodLog, GatewaysAndNodesAreToldByTheReasons) {
   const Evidence found = Read(
       "01.000000 info\tmodel\treloading network gateways\n"
