@@ -477,14 +477,16 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
     if (absl::Status s = OverlayProxyConfigYaml(out.proxy_config, it->second, kProxyConfigAnnotation); !s.ok())
       return s;
   }
+  if (absl::Status s = config::CheckProxyConfig(out.proxy_config, "ProxyConfig"); !s.ok()) {
+    return Invalid(fmt::format("failed to get proxy config: {}", Message(s)));
+  }
+  // What has an annotation of its own is laid over what was judged: a status port of 0 is a proxy without probes
+  // (istiod: pilot/cmd/pilot-agent/config/config.go, applyAnnotations()).
   if (const auto it = annotations.find("sidecar.istio.io/discoveryAddress"); it != annotations.end()) {
     out.proxy_config["discoveryAddress"] = it->second;
   }
   if (const auto it = annotations.find("status.sidecar.istio.io/port"); it != annotations.end()) {
     out.proxy_config["statusPort"] = std::atoi(it->second.c_str());
-  }
-  if (absl::Status s = config::CheckProxyConfig(out.proxy_config, "ProxyConfig"); !s.ok()) {
-    return Invalid(fmt::format("failed to get proxy config: {}", Message(s)));
   }
   if (!out.proxy_config.contains("concurrency")) {
     if (const int limit = std::atoi(Lookup(env, "ISTIO_CPU_LIMIT").c_str()); limit != 0) {

@@ -708,6 +708,14 @@ TEST(ProxyBootstrapTest, ModeNoneInterceptsNothing) {
   EXPECT_EQ(proxy.metadata["INTERCEPTION_MODE"], "NONE");
 }
 
+TEST(ProxyBootstrapTest, AStatusPortOfZeroIsAProxyWithoutProbes) {
+  json pod = AppPod();
+  pod["metadata"]["annotations"]["status.sidecar.istio.io/port"] = "0";
+  const ProxyBootstrap proxy = Bootstrap(Injected(Webhook(), pod));
+  EXPECT_EQ(proxy.status_port, 0);
+  EXPECT_EQ(proxy.readiness_port, 0);
+}
+
 TEST(ProxyBootstrapTest, WithTheCniPluginTheRulesStandInTheValidationContainer) {
   InjectionConfig config = InjectionConfig::Default("c1", "netA");
   config.values["istio_cni"]["enabled"] = true;
