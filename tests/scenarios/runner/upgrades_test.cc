@@ -93,5 +93,34 @@ TEST(Trailers, OfApplicationsComeOverHttp2AndNotOverHttp1) {
               testing::ElementsAre("200 - -", "200 - -"));
 }
 
+// Sidecars that speak HTTP/2 to one another.
+constexpr char kUpgradedToHttp2[] =
+    "          - {apiVersion: networking.istio.io/v1beta1, kind: DestinationRule, metadata: {name: d, namespace: "
+    "sample}, "
+    "spec: {host: hello.sample.svc.cluster.local, trafficPolicy: {connectionPool: {http: {h2UpgradePolicy: "
+    "UPGRADE}}}}}\n";
+constexpr char kAllowConnect[] =
+    "          - {apiVersion: networking.istio.io/v1alpha3, kind: EnvoyFilter, metadata: {name: c, namespace: sample}, "
+    "spec: {configPatches: [{applyTo: NETWORK_FILTER, match: {context: SIDECAR_INBOUND, listener: {filterChain: "
+    "{filter: "
+    "{name: envoy.filters.network.http_connection_manager}}}}, patch: {operation: MERGE, value: {typed_config: "
+    "{'@type': type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager, "
+    "http2_protocol_options: {allow_connect: true}}}}}]}}\n";
+
+TEST(WebSocketOverHttp2, FailsAsIstioAllowsNoConnect) {
+  const auto result = AskHello({.port = "name: http, port: 5000", .objects = kUpgradedToHttp2}, "protocol: websocket");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->failed, 40);
+  EXPECT_EQ(result->by_code, (std::map<int, int64_t>{{503, 40}}));
+}
+
+TEST(WebSocketOverHttp2, GoesThroughWhereAnEnvoyFilterAllowsConnect) {
+  const auto result =
+      AskHello({.port = "name: http, port: 5000", .objects = std::string(kUpgradedToHttp2) + kAllowConnect},
+               "protocol: websocket");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->failed, 0);
+}
+
 }  // namespace
 }  // namespace wavetank::scenario
