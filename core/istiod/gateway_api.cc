@@ -26,6 +26,7 @@ std::unique_ptr<gatewayapi::Controller> MakeGatewayApi(const GatewayApiParts& pa
     return false;
   };
   around.mesh = parts.mesh;
+  around.reads = parts.reads;
   around.injection = [webhook = &parts.webhook]() -> const InjectionConfig& { return webhook->config(); };
   around.proxy_configs = [crds = &parts.crds] {
     std::vector<kube::ObjectRef> out;

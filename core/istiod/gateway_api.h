@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/gateway_api/control/controller.h"
 
@@ -28,6 +29,7 @@ struct GatewayApiParts {
   const config::CrdClient& crds;
   const Registries* registries = nullptr;
   std::function<config::MeshConfigRef()> mesh = nullptr;
+  std::function<bool(std::string_view ns)> reads = nullptr;  // discoverySelectors
 };
 std::unique_ptr<gatewayapi::Controller> MakeGatewayApi(const GatewayApiParts& parts, const IstiodOptions& options,
                                                        const std::string& revision);

@@ -21,6 +21,7 @@
 #include "core/gen/rds/rds.h"
 #include "core/gen/sds/secret_generator.h"
 #include "core/inject/injection_webhook.h"
+#include "core/istiod/discovery_scope.h"
 #include "core/istiod/distribution_reporter.h"
 #include "core/istiod/files/config_folder.h"
 #include "core/istiod/files/config_sources.h"
@@ -195,6 +196,8 @@ struct Istiod::Impl {
   absl::Status StartInjection();
   absl::Status StartInjectionFromFiles(std::string config);
   void StartGatewayApi();
+  void ScopeConfiguration(Callback done);
+  bool Reads(std::string_view ns) const { return scope == nullptr || scope->Contains(ns); }
   void StartStatus();
   absl::Status StartTrustBundle();
   NativeSidecar NativeSidecarsFor(const std::string& path);
@@ -247,6 +250,7 @@ struct Istiod::Impl {
   std::vector<std::unique_ptr<ConfigFolder>> folders;  // of config sources
   bool reads_cluster = false;                          // it is a config source
   std::unique_ptr<config::CrdClient> crds;
+  std::unique_ptr<DiscoveryScope> scope;  // once there have been discoverySelectors, where they hold for configuration
   std::unique_ptr<ServiceEntryAddresses> entry_addresses;  // null: nothing writes them
   std::unique_ptr<config::IngressController> ingresses;    // null: the mesh's mode was OFF at the start
   std::unique_ptr<WorkloadEntryController> workload_entries;
@@ -438,7 +442,8 @@ void Istiod::Impl::StartControllers() {
   if (absl::Status injection = StartInjection(); !injection.ok()) return Fail(injection);
   StartGatewayApi();
   StartStatus();
-  crds->Start();
+  mesh->AddMeshHandler([this] { ScopeConfiguration([] {}); });
+  ScopeConfiguration(Guard([this] { crds->Start(); }));
   if (ingresses != nullptr) ingresses->Start();
   registries->Start();
   lines.Started(security_server->signer());
@@ -476,8 +481,26 @@ absl::Status Istiod::Impl::OpenConfigSources() {
       *sources.front(), host, configs, discovery,
       config::CrdClient::Options{.revision = RevisionOf(options),
                                  .health_checks = options.entry_health_checks,
-                                 .more_sources = {sources.begin() + 1, sources.end()}});
+                                 .more_sources = {sources.begin() + 1, sources.end()},
+                                 .reads = [this](std::string_view ns) { return Reads(ns); }});
   return absl::OkStatus();
+}
+
+// istiod: pilot/pkg/bootstrap/server.go, initMeshConfiguration; it waits for the namespaces before it reads anything.
+// `done` runs when what is read is known. A folder has no namespaces to choose from.
+void Istiod::Impl::ScopeConfiguration(Callback done) {
+  if (scope != nullptr) {
+    scope->OnMeshConfigChanged();
+    return done();
+  }
+  const auto selectors = [this] { return mesh->mesh()->discovery_selectors; };
+  if (!options.profile.Has(Change::kSelectorsScopeConfiguration) || !reads_cluster || selectors().empty())
+    return done();
+  scope = std::make_unique<DiscoveryScope>(client, host, selectors, [this](const std::vector<std::string>& namespaces) {
+    crds->OnNamespacesRead(namespaces);
+    if (gateway_api != nullptr) gateway_api->Reconsider();
+  });
+  scope->Start(std::move(done));
 }
 
 // istiod: initWorkloadTrustBundle.
@@ -625,6 +648,7 @@ void Istiod::Impl::StartGatewayApi() {
                             GatewayApiParts parts{client, host, configs, discovery, webhook, *crds};
                             parts.registries = registries.get();
                             parts.mesh = [this] { return mesh->mesh(); };
+                            parts.reads = [this](std::string_view ns) { return Reads(ns); };
                             gateway_api = MakeGatewayApi(parts, options, RevisionOf(options));
                             gateway_api->SetWriters(writes_gateway_statuses && !leaves_statuses, deploys_gateways);
                             gateway_api->Start();

@@ -251,6 +251,7 @@ enum class Change : uint8_t {
   kServiceNamesInStatNames,
   kMeshNetworksGo,
   kSniClustersNamed,
+  kSelectorsScopeConfiguration,
 };
 
 }  // namespace wavetank::pilot

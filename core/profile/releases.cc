@@ -731,6 +731,10 @@ const std::vector<ProfileRow>& ProfileRows() {
        "outboundClusterStatName holds for the clusters of AUTO_PASSTHROUGH gateways, too; before, for their subsets "
        "alone",
        "1.20", "", ""},
+      {Change::kSelectorsScopeConfiguration, "selectors-scope-configuration",
+       "discoverySelectors leave out Istio's own objects, too; before, those of Kubernetes alone "
+       "(ENABLE_ENHANCED_RESOURCE_SCOPING)",
+       "1.22", "", "https://github.com/istio/istio/blob/1.30.3/releasenotes/notes/enable-enhanced-scope.yaml"},
   };
   return *rows;
 }

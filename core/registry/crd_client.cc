@@ -96,26 +96,34 @@ const kube::Informer& CrdClient::Follow(kube::Client& source, const kube::Resour
       {.on_add = [changed](const kube::ObjectRef& object) { changed(object, false); },
        .on_update = [changed](const kube::ObjectRef&, const kube::ObjectRef& object) { changed(object, false); },
        .on_delete = [changed](const kube::ObjectRef& object) { changed(object, true); }});
-  informers_.push_back(std::move(informer));
-  return *informers_.back();
+  followed_.push_back({std::move(informer), changed});
+  return *followed_.back().informer;
 }
 
 void CrdClient::Start() {
-  for (const auto& informer : informers_) {
-    informer->OnSynced([this] { MaybeSynced(); });
-    informer->Start();
+  for (const Followed& one : followed_) {
+    one.informer->OnSynced([this] { MaybeSynced(); });
+    one.informer->Start();
   }
 }
 
 void CrdClient::Stop() {
   alive_ = std::make_shared<char>();
-  for (const auto& informer : informers_) informer->Stop();
+  for (const Followed& one : followed_) one.informer->Stop();
   queue_.clear();
 }
 
+void CrdClient::OnNamespacesRead(const std::vector<std::string>& namespaces) {
+  for (const Followed& one : followed_) {
+    for (const std::string& ns : namespaces) {
+      for (const kube::ObjectRef& object : one.informer->List(ns)) one.changed(object, false);
+    }
+  }
+}
+
 void CrdClient::MaybeSynced() {
-  for (const auto& informer : informers_) {
-    if (!informer->HasSynced()) return;
+  for (const Followed& one : followed_) {
+    if (!one.informer->HasSynced()) return;
   }
   informers_synced_ = true;
   // The queue has caught up when this task has run.
@@ -152,8 +160,9 @@ void CrdClient::RunQueue() {
   }
 }
 
-// istiod: pkg/config/model.go, ObjectInRevision.
-bool CrdClient::InRevision(const kube::Object& object) const {
+// istiod: pkg/config/model.go, ObjectInRevision; crdclient/client.go, addCRD.
+bool CrdClient::Exists(const kube::Object& object) const {
+  if (options_.reads && !options_.reads(object.meta.ns)) return false;
   const auto it = object.meta.labels.find("istio.io/rev");
   return it == object.meta.labels.end() || it->second == options_.revision;
 }
@@ -177,8 +186,8 @@ void CrdClient::OnTyped(Kind kind, const kube::ObjectRef& object, bool deleted) 
   if (deleted) unreadable_.erase(object->Key());
   // What is not healthy is as good as deleted: nothing follows it.
   if (kind == Kind::kWorkloadEntry && options_.health_checks && !IsHealthy(*object)) deleted = true;
-  if (deleted || !InRevision(*object)) {
-    // An object that moved to another revision is gone.
+  if (deleted || !Exists(*object)) {
+    // An object that moved to another revision is gone, as one whose namespace is read no more.
     AnyConfigRef last = store_.Erase(kind, object->meta.name, object->meta.ns);
     if (!std::visit([](const auto& ref) { return ref != nullptr; }, last)) return;
     Enqueue([this, last = std::move(last)] { store_.Notify(ConfigEvent::kDelete, nullptr, last); });
@@ -200,7 +209,7 @@ void CrdClient::OnTyped(Kind kind, const kube::ObjectRef& object, bool deleted) 
 void CrdClient::OnRaw(RawKind& raw, const kube::ObjectRef& object, bool deleted) {
   const kube::NamespacedName key{object->meta.ns, object->meta.name};
   const auto it = raw.objects.find(key);
-  if (deleted || !InRevision(*object)) {
+  if (deleted || !Exists(*object)) {
     if (it == raw.objects.end()) return;
     raw.objects.erase(it);
   } else if (it != raw.objects.end()) {
@@ -226,9 +235,9 @@ void CrdClient::OnRaw(RawKind& raw, const kube::ObjectRef& object, bool deleted)
 std::vector<kube::ObjectRef> CrdClient::Objects() const {
   std::vector<kube::ObjectRef> out;
   std::set<std::string> seen;  // where there are several sources
-  for (const auto& informer : informers_) {
-    for (const kube::ObjectRef& object : informer->List()) {
-      if (!InRevision(*object)) continue;
+  for (const Followed& one : followed_) {
+    for (const kube::ObjectRef& object : one.informer->List()) {
+      if (!Exists(*object)) continue;
       if (options_.more_sources.empty() || seen.insert(object->Key()).second) out.push_back(object);
     }
   }

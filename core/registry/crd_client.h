@@ -2,7 +2,8 @@
 // (istiod: pilot/pkg/config/kube/crdclient; the config handler of pilot/pkg/bootstrap/server.go).
 //
 // The store shows a change as soon as the informer has it; handlers hear of it from a queue, which starts when every
-// kind has synced. Objects labelled with another revision do not exist here.
+// kind has synced. Objects labelled with another revision do not exist here, nor what lies in namespaces that are not
+// read.
 #pragma once
 
 #include <deque>
@@ -10,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/host.h"
@@ -29,6 +31,8 @@ class CrdClient {
     // Read besides, after `client`. Of objects of one kind and name that of the first source exists (istiod:
     // pilot/pkg/config/aggregate). They must outlive it.
     std::vector<kube::Client*> more_sources;
+    // Whether what lies in a namespace is read; empty: all is.
+    std::function<bool(std::string_view ns)> reads = nullptr;
   };
 
   // All references must outlive it. Handlers that ask for pushes are added to the store here: every kind but
@@ -39,6 +43,8 @@ class CrdClient {
   void Start();
   // Informers stop, what waits is dropped; the store keeps what it has.
   void Stop();
+  // These namespaces are read now, or are no more: what lies there comes or goes.
+  void OnNamespacesRead(const std::vector<std::string>& namespaces);
   // Everything that was there at the start is in the store and handlers have heard of it.
   bool HasSynced() const { return synced_; }
   // Runs once, when that is so; at once if it is.
@@ -48,7 +54,7 @@ class CrdClient {
   // Kinds that istiod pushes for but whose fields nothing here reads: kept as they came, by namespace and name.
   const std::map<kube::NamespacedName, kube::ObjectRef>& Raw(pilot::ConfigKind kind) const;
 
-  // All objects of its revision, readable or not, by kind, namespace and name.
+  // All objects of its revision and of the namespaces that are read, readable or not, by kind, namespace and name.
   std::vector<kube::ObjectRef> Objects() const;
 
   // Objects that could not be read, by key: what the store shows for them is their last readable state, if any.
@@ -65,7 +71,7 @@ class CrdClient {
   const kube::Informer& Follow(kube::Client& source, const kube::ResourceKind& resource, const Changed& changed);
   void OnTyped(Kind kind, const kube::ObjectRef& object, bool deleted);
   void OnRaw(RawKind& raw, const kube::ObjectRef& object, bool deleted);
-  bool InRevision(const kube::Object& object) const;
+  bool Exists(const kube::Object& object) const;  // for this istiod
   void Push(pilot::ConfigKind kind, const std::string& name, const std::string& ns);
   void Enqueue(Callback task);
   void RunQueue();
@@ -76,7 +82,11 @@ class CrdClient {
   ConfigStore& store_;
   pilot::XdsUpdater& updater_;
   const Options options_;
-  std::vector<std::unique_ptr<kube::Informer>> informers_;
+  struct Followed {
+    std::unique_ptr<kube::Informer> informer;
+    Changed changed;
+  };
+  std::vector<Followed> followed_;
   std::vector<std::unique_ptr<RawKind>> raw_;
   std::deque<std::pair<CauseId, Callback>> queue_;
   std::vector<Callback> on_synced_;

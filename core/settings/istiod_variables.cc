@@ -88,6 +88,7 @@ constexpr Setter kSetters[] = {
     {"ENABLE_CA_SERVER", [](const Value& v, Settings* s) { s->options.enable_ca = v.flag; }},
     {"ENABLE_DELIMITED_STATS_TAG_REGEX", SetChange<Change::kDelimitedStatNames>},
     {"ENABLE_ENHANCED_DESTINATIONRULE_MERGE", SetChange<Change::kRulesMergedByExport>},
+    {"ENABLE_ENHANCED_RESOURCE_SCOPING", SetChange<Change::kSelectorsScopeConfiguration>},
     {"ENABLE_EXTERNAL_NAME_ALIAS", SetChange<Change::kExternalNameAliases>},
     {"ENABLE_INBOUND_RETRY_POLICY", SetChange<Change::kInboundRetries>},
     {"ENABLE_LEADER_ELECTION", [](const Value& v, Settings* s) { s->options.leader_election = v.flag; }},

@@ -96,9 +96,22 @@ void Controller::Reconsider() {
   });
 }
 
-Inputs Controller::MakeInputs() const {
+Inputs Controller::MakeInputs() {
   Inputs in;
-  for (const auto& [kind, informer] : informers_) in.objects[kind] = &informer->objects();
+  const std::vector<kube::ObjectRef> namespaces = Of("Namespace").List();
+  const bool reads_all = !surroundings_.reads ||
+                         std::all_of(namespaces.begin(), namespaces.end(),
+                                     [this](const kube::ObjectRef& ns) { return surroundings_.reads(ns->meta.name); });
+  read_.clear();
+  for (const auto& [kind, informer] : informers_) {
+    in.objects[kind] = &informer->objects();
+    if (reads_all) continue;
+    kube::NamedObjects& some = read_[kind];
+    for (const kube::ObjectRef& object : informer->List()) {
+      if (object->meta.ns.empty() || surroundings_.reads(object->meta.ns)) some.Put(object);
+    }
+    in.objects[kind] = &some;
+  }
   in.domain_suffix = options_.domain_suffix;
   const auto since = std::chrono::floor<std::chrono::seconds>(host_.Now().time_since_epoch());
   in.now = kube::FormatRfc3339(kWorldEpochUnixSeconds + since.count());

@@ -39,6 +39,8 @@ class Controller {
     std::function<config::MeshConfigRef()> mesh;
     std::function<const pilot::InjectionConfig&()> injection;
     std::function<std::vector<kube::ObjectRef>()> proxy_configs;
+    // Whether what lies in a namespace exists for this istiod; empty: all does.
+    std::function<bool(std::string_view ns)> reads = nullptr;
   };
 
   // All references must outlive it.
@@ -72,7 +74,7 @@ class Controller {
   void Watch(const kube::ResourceKind& kind, kube::ListOptions list = {});
   void MaybeSynced();
   void Run();
-  Inputs MakeInputs() const;
+  Inputs MakeInputs();
   void Store(std::vector<kube::ObjectRef> configs);
   void Drop(const kube::Object& config);  // out of the store
   void WriteStatuses(const Outputs& outputs);
@@ -90,6 +92,7 @@ class Controller {
   const Surroundings surroundings_;
   const Options options_;
   std::map<std::string_view, std::unique_ptr<kube::Informer>> informers_;  // by kind
+  std::map<std::string_view, kube::NamedObjects> read_;                    // by kind, where not all is
   std::vector<kube::ObjectRef> configs_;
   std::map<StatusKey, std::pair<int64_t, nlohmann::json>> written_;  // by object: of which version, what
   std::map<StatusKey, std::optional<Time>> vanished_;  // of what was seen: since when it is gone, if it is

@@ -2,8 +2,8 @@
 // pkg/kube/namespace/filter.go).
 //
 // Without selectors all are. With some, a namespace is read if one of them matches its labels; what lies in the others
-// (Services, EndpointSlices, Pods) does not exist for this istiod. Istio's own configuration is read everywhere
-// (ENABLE_ENHANCED_RESOURCE_SCOPING is off by default).
+// (Services, EndpointSlices, Pods) does not exist for this istiod. Of Istio's own configuration the same is true since
+// 1.22 (Change::kSelectorsScopeConfiguration; core/istiod/discovery_scope.h).
 #pragma once
 
 #include <set>

@@ -19,6 +19,7 @@
 #include "core/inject/injection_webhook.h"
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/credentials/kubeconfig.h"
+#include "core/registry/crd_client.h"
 #include "core/security/istio_ca.h"
 #include "core/security/remote_secret.h"
 #include "core/x509/x509.h"
@@ -543,6 +544,71 @@ TEST_F(IstiodTest, TelemetryOfAProxyIsShownFrom119On) {
                  {"Tracing", nlohmann::json::array()}}));
   EXPECT_EQ(shown("istio-1.30.1").at("Namespace"), all);
   EXPECT_EQ(shown("istio-1.30").at("Proxy"), all);
+}
+
+// istiod: pkg/kube/namespace/filter.go
+TEST_F(IstiodTest, WhatNoDiscoverySelectorReadsIsNoConfigurationFrom122On) {
+  const auto select = [&](const char* read) {
+    Apply("cluster1",
+          fmt::format("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: istio, namespace: istio-system}}\n"
+                      "data: {{mesh: 'discoverySelectors: [{{matchLabels: {{read: \"{}\"}}}}]'}}\n",
+                      read));
+  };
+  const auto label = [&](const char* read) {
+    Apply("cluster1",
+          fmt::format("apiVersion: v1\nkind: Namespace\nmetadata: {{name: sample, labels: {{read: \"{}\"}}}}\n", read));
+    Run(1s);
+  };
+  Apply("cluster1",
+        "apiVersion: networking.istio.io/v1beta1\nkind: Sidecar\nmetadata: {name: own, namespace: sample}\n"
+        "spec: {egress: [{hosts: ['./*']}]}\n");
+  const auto sidecars = [&] {
+    std::vector<std::string> names;
+    for (const kube::ObjectRef& object : istiod_->config_objects().Objects()) {
+      if (object->kind == "Sidecar") names.push_back(object->meta.name);
+    }
+    return names;
+  };
+  const auto start = [&](const char* profile) {
+    label("no");
+    select("yes");
+    IstiodOptions options;
+    options.profile = *ParseProfile(profile);
+    MakeIstiod(std::move(options));
+    Run(3s);
+    ASSERT_TRUE(istiod_->Ready());
+  };
+  start("istio-1.18");
+  EXPECT_THAT(sidecars(), SizeIs(1));
+  start("istio-1.18+selectors-scope-configuration");
+  EXPECT_THAT(sidecars(), IsEmpty());
+  start("istio-1.30");
+  EXPECT_THAT(sidecars(), IsEmpty());
+  const std::string version = istiod_->discovery().push_context()->version();
+  label("yes");
+  EXPECT_THAT(sidecars(), SizeIs(1));
+  EXPECT_NE(istiod_->discovery().push_context()->version(), version) << "it is pushed";
+  label("no");
+  EXPECT_THAT(sidecars(), IsEmpty());
+  select("no");
+  Run(1s);
+  EXPECT_THAT(sidecars(), SizeIs(1)) << "by a change of the mesh's configuration";
+}
+
+TEST_F(IstiodTest, DiscoverySelectorsThatComeLaterScopeConfigurationToo) {
+  Apply("cluster1",
+        "apiVersion: networking.istio.io/v1beta1\nkind: Sidecar\nmetadata: {name: own, namespace: sample}\n"
+        "spec: {egress: [{hosts: ['./*']}]}\n");
+  IstiodOptions options;
+  options.profile = *ParseProfile("istio-1.30");
+  MakeIstiod(std::move(options));
+  Run(3s);
+  EXPECT_THAT(istiod_->config_objects().Objects(), SizeIs(1));
+  Apply("cluster1",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio, namespace: istio-system}\n"
+        "data: {mesh: 'discoverySelectors: [{matchLabels: {read: \"yes\"}}]'}\n");
+  Run(1s);
+  EXPECT_THAT(istiod_->config_objects().Objects(), IsEmpty());
 }
 
 TEST_F(IstiodTest, DebugOverAdsIsForCallersOfTheSystemNamespace) {
