@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -56,9 +57,12 @@ absl::Status ReadTerm(const std::string& term, Slo* out) {
 
 absl::StatusOr<Slo> ParseSlo(std::string_view text) {
   Slo out;
+  std::set<std::string> asked;
   const std::vector<std::string> terms = absl::StrSplit(std::string(text), ',');
   for (const std::string& term : terms) {
     if (absl::Status status = ReadTerm(term, &out); !status.ok()) return status;
+    const std::vector<std::string> words = absl::StrSplit(term, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    if (!asked.insert(words[0]).second) return Wrong(term, words[0] + " has a bound already, and has but one");
   }
   return out;
 }

@@ -18,7 +18,7 @@ uint64_t Digest(std::string_view text) {
 
 std::string FileName(std::string_view name) {
   // NAME_MAX of Linux is 255 bytes, some of which are the ending's.
-  constexpr size_t kLongest = 200, kKept = 160;
+  constexpr size_t kMostBytes = 200, kKept = 160;
   std::string out;
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
@@ -30,7 +30,7 @@ std::string FileName(std::string_view name) {
     }
   }
   if (out.empty()) return "%";
-  if (out.size() <= kLongest) return out;
+  if (out.size() <= kMostBytes) return out;
   size_t kept = kKept;
   while ((static_cast<unsigned char>(out[kept]) & 0xc0) == 0x80) --kept;  // within a letter of several bytes
   return fmt::format("{}%{:016x}", out.substr(0, kept), Digest(name));

@@ -39,6 +39,13 @@ TEST(Slo, WithWrongUnitsIsRefusedWithItsTermAndARemedy) {
   EXPECT_THAT(why("error 0,"), HasSubstr("empty term"));
 }
 
+TEST(Slo, HasOneBoundOfAKind) {
+  const auto why = [](std::string_view text) { return std::string(Message(ParseSlo(text).status())); };
+  EXPECT_THAT(why("convergence p50 <= 1s, error 0, convergence p99 <= 2s"),
+              HasSubstr("' convergence p99 <= 2s': convergence has a bound already"));
+  EXPECT_THAT(why("cpu <= 80%, cpu <= 70%"), HasSubstr("cpu has a bound already"));
+}
+
 TEST(Evaluate, MoreIstiodsServeProxiesSoonerAndHoldLess) {
   const CostModel model;
   Fleet fleet = SmallFleet();
