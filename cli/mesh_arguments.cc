@@ -151,7 +151,7 @@ absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() c
   for (const std::string& text : control_planes) {
     const auto pair = SplitPair(text, "--control-plane");
     if (!pair.ok()) return pair.status();
-    const auto& [name, primary] = *pair;
+    const std::string &name = pair->first, &primary = pair->second;
     const auto refuse = [&](std::string_view why) {
       return absl::InvalidArgumentError(fmt::format("--control-plane {}: {}", text, why));
     };

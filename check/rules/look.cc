@@ -126,9 +126,9 @@ std::vector<sim::UnreadCluster> UnreadBy(const Mesh& mesh, const MeshCluster& cl
 }
 
 bool DisablesMtls(const config::PeerAuthentication& policy) {
-  using Mode = config::PeerAuthentication::Mode;
-  return policy.mtls == Mode::kDisable || std::any_of(policy.port_level_mtls.begin(), policy.port_level_mtls.end(),
-                                                      [](const auto& port) { return port.second == Mode::kDisable; });
+  constexpr auto kDisable = config::PeerAuthentication::Mode::kDisable;
+  return policy.mtls == kDisable || std::any_of(policy.port_level_mtls.begin(), policy.port_level_mtls.end(),
+                                                [](const auto& port) { return port.second == kDisable; });
 }
 
 void EachAuthorization(const Mesh& mesh,

@@ -12,10 +12,12 @@
 #include "import/skeleton/parts.h"
 
 namespace wavetank::importing {
+
+using Kind = InputKind;
+
 namespace {
 
 using nlohmann::json;
-using Kind = InputKind;
 
 constexpr WallNs kSecondNs = 1'000'000'000;
 constexpr const char* kNetworkLabel = "topology.istio.io/network";

@@ -9,9 +9,9 @@ using Json = nlohmann::json;
 Json WeighingCase(Draw& d) {
   const int clusters = d.Int(2, 3);
   Json out = {{"backends", Backends(clusters)}};
-  const char* const kNames[] = {"c", "d", "e"};
+  const char* const kClusterNames[] = {"c", "d", "e"};
   for (int i = 0; i < clusters; ++i) {
-    out["resources"]["clusters"].push_back({{"static", kNames[i]}, {"hosts", Json::array({BackendAddress(i)})}});
+    out["resources"]["clusters"].push_back({{"static", kClusterNames[i]}, {"hosts", Json::array({BackendAddress(i)})}});
   }
   Json hosts = DrawVirtualHosts(d);
   for (Json& host : hosts) {
@@ -21,7 +21,7 @@ Json WeighingCase(Draw& d) {
       for (const char* other : {"cluster", "cluster_header", "cluster_not_found_response_code"}) action.erase(other);
       Json& weighted = action["weighted_clusters"] = Json::object();
       for (int i = 0; i < clusters; ++i) {
-        Json cluster = {{"name", d.Maybe(4) ? "nowhere" : kNames[i]}, {"weight", i == 0 ? 1 : d.Int(0, 3)}};
+        Json cluster = {{"name", d.Maybe(4) ? "nowhere" : kClusterNames[i]}, {"weight", i == 0 ? 1 : d.Int(0, 3)}};
         DrawHeaderOperations(d, 40, &cluster);
         if (d.Maybe(20)) cluster["host_rewrite_literal"] = "weighted.example";
         if (d.Maybe(30)) {
