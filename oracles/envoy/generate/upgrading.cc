@@ -6,10 +6,9 @@
 #include "oracles/envoy/generate/kinds.h"
 
 namespace wavetank::envoydiff {
+namespace {
 
 using Json = nlohmann::json;
-
-namespace {
 
 // Messages come every so often, are answered at once or 250 ms later, and whatever has a limit ends at least 100 ms
 // from either.

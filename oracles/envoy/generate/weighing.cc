@@ -2,8 +2,11 @@
 #include "oracles/envoy/generate/kinds.h"
 
 namespace wavetank::envoydiff {
+namespace {
 
 using Json = nlohmann::json;
+
+}  // namespace
 
 // Counts of each cluster's answers are chance's, what it does to a request is not.
 Json WeighingCase(Draw& d) {
