@@ -123,8 +123,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "https://github.com/istio/istio/issues/58613"},
       {Change::kWatchesOneNamespace, "watches-one-namespace",
        "with ISTIO_WATCH_NAMESPACE istiod reads that namespace alone, in every cluster; before, it looked for "
-       "definitions "
-       "of kinds there, and never got ready",
+       "definitions of kinds there, and never got ready",
        "1.19", "", ""},
       {Change::kMtlsByClusterPolicy, "mtls-by-cluster-policy",
        "whether endpoints take mTLS is a matter of the cluster's own traffic policy: only ISTIO_MUTUAL does, and a "
@@ -155,8 +154,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.30", "1.30.4", "https://github.com/istio/istio/issues/60920"},
       {Change::kSwapWaitsForItself, "swap-waits-for-itself",
        "the new registry of a changed remote Secret starts when its time to sync is over (30 s), and the clean-up "
-       "after "
-       "the old one then takes it out, until istiod starts again",
+       "after the old one then takes it out, until istiod starts again",
        "1.30", "1.30.3", "https://github.com/istio/istio/issues/60612"},
       {Change::kDeletedClustersHearNothing, "deleted-clusters-hear-nothing",
        "the registry of a deleted cluster does not put its endpoints back when meshNetworks change", "1.21", "", ""},
@@ -171,8 +169,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "appProtocol kubernetes.io/h2c, ws and wss are HTTP/2, HTTP and HTTPS", "1.19", "", ""},
       {Change::kDestinationsImported, "destinations-imported",
        "where VirtualServices lead is imported without a Sidecar too, also a Service of the namespace itself that is "
-       "exported "
-       "to nobody",
+       "exported to nobody",
        "1.24", "", ""},
       {Change::kPeerAuthenticationsInScopes, "peer-authentications-in-scopes",
        "PeerAuthentications belong to the scopes of proxies: a changed one makes scopes anew, and reaches those alone "
@@ -205,8 +202,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "https://istio.io/latest/news/releases/1.22.x/announcing-1.22/upgrade-notes/"},
       {Change::kGatewayApiNames, "gateway-api-names",
        "names of what is made of Gateway API objects have '~' between their parts, and routes of one gateway and host "
-       "are "
-       "named after these",
+       "are named after these",
        "1.28", "", ""},
       {Change::kGatewayApiGrpcRoutes, "gateway-api-grpc-routes", "GRPCRoutes of the Gateway API are served", "1.22", "",
        "https://istio.io/latest/news/releases/1.22.x/announcing-1.22/change-notes/"},
@@ -214,8 +210,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.30", "", "https://gateway-api.sigs.k8s.io/geps/gep-1713/"},
       {Change::kGatewayPodsByName, "gateway-pods-by-name",
        "Deployments that istiod makes of Gateways select their pods by gateway.networking.k8s.io/gateway-name, no "
-       "longer "
-       "by istio.io/gateway-name; their Services are of both IP families where these are there",
+       "longer by istio.io/gateway-name; their Services are of both IP families where these are there",
        "1.24", "", "https://istio.io/latest/news/releases/1.24.x/announcing-1.24/upgrade-notes/"},
       {Change::kNameBeforeNamespace, "name-before-namespace",
        "services and configurations that were made within one second come by name, then by namespace, not by both with "
@@ -230,8 +225,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.19", "", ""},
       {Change::kAddressesByFamily, "addresses-by-ip-family",
        "of a Service's addresses a proxy is told those of its own IP families, and none of another cluster that it "
-       "could "
-       "not reach",
+       "could not reach",
        "1.30", "", "https://github.com/istio/istio/pull/59245"},
       {Change::kGatewaysByFamily, "gateways-by-ip-family",
        "a proxy of one IP family has no gateways of the other. Of proxies that istiod's cache serves alike the first "
@@ -332,8 +326,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "", ""},
       {Change::kHeadersAsToday, "absent-headers",
        "a route's header match that says nothing asks for presence; one that must not match takes a missing header for "
-       "an "
-       "empty one",
+       "an empty one",
        "1.22", "", ""},
       {Change::kCorsByFilter, "cors-by-filter",
        "a route's CORS policy is the filter's own configuration, not the deprecated one of the route", "1.20", "", ""},
@@ -394,8 +387,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "attributes of the cookie by which a DestinationRule hashes", "1.28", "", ""},
       {Change::kRetryBackoff, "retry-backoff",
        "backoff and retryIgnorePreviousHosts of retries: how long before the first, and whether the host that failed "
-       "may "
-       "be asked again",
+       "may be asked again",
        "1.26", "", ""},
       {Change::kUriRegexRewrite, "uri-regex-rewrite",
        "uriRegexRewrite of a VirtualService: paths are rewritten by regex", "1.19", "", ""},
@@ -442,8 +434,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "https://github.com/istio/istio/blob/1.30.3/releasenotes/notes/56476.yaml"},
       {Change::kEnvoyFiltersByPriority, "envoy-filters-by-priority",
        "EnvoyFilters are applied by priority, those of the root namespace before others of the same one; before, all "
-       "of "
-       "the root namespace first",
+       "of the root namespace first",
        "1.22", "", ""},
       {Change::kWeightsAsWritten, "weights-as-written",
        "several destinations stay weighted clusters, also where one has all the weight; before, it was the cluster of "
@@ -587,8 +578,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "of two matches of the Gateway API with one path that with a method comes first", "1.19", "", ""},
       {Change::kGatewayApiL4Partly, "gateway-api-l4-partly",
        "TLSRoutes and TCPRoutes keep the backends that are there, or refuse connections; before, one that was not "
-       "there "
-       "took the route with it",
+       "there took the route with it",
        "1.19", "", ""},
       {Change::kGatewayApiTimeouts, "gateway-api-timeouts", "timeouts of HTTPRoutes", "1.20", "", ""},
       {Change::kGatewayApiMirrorShares, "gateway-api-mirror-shares",
@@ -696,26 +686,22 @@ const std::vector<ProfileRow>& ProfileRows() {
        ""},
       {Change::kDynamicDns, "dynamic-dns",
        "resolution DYNAMIC_DNS of ServiceEntries whose hosts are wildcards: sidecars resolve the names that requests "
-       "ask "
-       "for (in 1.28 and 1.29 waypoints alone do)",
+       "ask for (in 1.28 and 1.29 waypoints alone do)",
        "1.30", "", ""},
       {Change::kGatewayApiRedirectScheme, "gateway-api-redirect-scheme",
        "a redirect of an HTTPRoute that names a scheme and no port goes to that scheme's port; before, to the port "
-       "that "
-       "the request came to",
+       "that the request came to",
        "1.19", "", ""},
       {Change::kPatchesByDomain, "patches-by-domain",
        "EnvoyFilters may choose virtual hosts by one of their domains (domainName); before, the field is not known",
        "1.26", "", "https://github.com/istio/istio/pull/54892"},
       {Change::kLastPlainBindMerges, "last-plain-bind-merges",
        "servers without TLS of one port are merged with the one before them that has their bind, also where others "
-       "came "
-       "between; before, with the port's first alone. One that follows a server with TLS is served, too",
+       "came between; before, with the port's first alone. One that follows a server with TLS is served, too",
        "1.29", "", ""},
       {Change::kProvidersOfEveryGateway, "providers-of-every-gateway",
        "with PILOT_FILTER_GATEWAY_CLUSTER_CONFIG gateways have the clusters of the mesh's providers whatever they "
-       "route; "
-       "before, those with a VirtualService alone. A provider's NAMESPACE/HOST counts as such",
+       "route; before, those with a VirtualService alone. A provider's NAMESPACE/HOST counts as such",
        "1.25", "", ""},
       {Change::kTargetPortsInStatNames, "target-ports-in-stat-names",
        "%TARGET_PORT% in inboundClusterStatName (0 in outboundClusterStatName)", "1.19", "", ""},
@@ -724,8 +710,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "https://github.com/istio/istio/blob/1.30.3/releasenotes/notes/52177.yaml"},
       {Change::kMeshNetworksGo, "mesh-networks-go",
        "meshNetworks go with their ConfigMap, or with their key in it, and bad ones leave the key mesh alone; before, "
-       "the "
-       "last ones stay until istiod ends, and bad ones refuse the ConfigMap",
+       "the last ones stay until istiod ends, and bad ones refuse the ConfigMap",
        "1.25", "", ""},
       {Change::kSniClustersNamed, "sni-clusters-named",
        "outboundClusterStatName holds for the clusters of AUTO_PASSTHROUGH gateways, too; before, for their subsets "

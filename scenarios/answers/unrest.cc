@@ -20,29 +20,21 @@ Unrest::Unrest(sim::World& world) : world_(world) {
   world.kernel().AddObserver([this](const sim::TraceEvent& event) {
     if (event.record.kind >= TraceKind::kRequest) return;
     Turn(event.time);
-    now_.noted.push_back(UnrestKey(event.record));
-    if (now_.noted.size() < kMostNoted) return;
-    for (const uint64_t what : now_.noted) ++now_.counts[what];
-    now_.noted.clear();
+    ++now_[UnrestKey(event.record)];
   });
 }
 
 void Unrest::Turn(Time now) {
   if (now - turned_ < kWindow) return;
-  std::swap(last_, now_);
-  now_.noted.clear();
-  now_.counts.clear();
-  if (now - turned_ >= 2 * kWindow) last_ = {};
+  last_ = now - turned_ < 2 * kWindow ? std::move(now_) : Counts{};
+  now_.clear();
   turned_ = now;
 }
 
 std::vector<std::string> Unrest::Reasons() const {
   std::vector<std::string> out = world_.AtWork();
-  absl::flat_hash_map<uint64_t, int64_t> counts;
-  for (const Window* window : {&last_, &now_}) {
-    for (const auto& [what, count] : window->counts) counts[what] += count;
-    for (const uint64_t what : window->noted) ++counts[what];
-  }
+  Counts counts = last_;
+  for (const auto& [what, count] : now_) counts[what] += count;
   std::vector<std::pair<uint64_t, int64_t>> most(counts.begin(), counts.end());
   std::sort(most.begin(), most.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;

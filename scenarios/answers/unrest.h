@@ -22,19 +22,13 @@ class Unrest {
   std::vector<std::string> Reasons() const;
 
  private:
-  // What a window's records were, by kind and subject. Each record of the trace is noted, and hardly anybody asks: so
-  // it is counted when they ask, or when there is too much to keep.
-  struct Window {
-    std::vector<uint64_t> noted;
-    absl::flat_hash_map<uint64_t, int64_t> counts;  // of those that are noted no more
-  };
+  using Counts = absl::flat_hash_map<uint64_t, int64_t>;  // by kind and subject; each record of the trace counts here
   static constexpr Duration kWindow = 10s;
-  static constexpr size_t kMostNoted = size_t{1} << 20;
 
   void Turn(Time now);
 
   sim::World& world_;
-  Window last_, now_;
+  Counts last_, now_;
   Time turned_{};
 };
 

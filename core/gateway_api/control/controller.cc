@@ -104,8 +104,10 @@ Inputs Controller::MakeInputs() {
                                      [this](const kube::ObjectRef& ns) { return surroundings_.reads(ns->meta.name); });
   read_.clear();
   for (const auto& [kind, informer] : informers_) {
-    in.objects[kind] = &informer->objects();
-    if (reads_all) continue;
+    if (reads_all) {
+      in.objects[kind] = &informer->objects();
+      continue;
+    }
     kube::NamedObjects& some = read_[kind];
     for (const kube::ObjectRef& object : informer->List()) {
       if (object->meta.ns.empty() || surroundings_.reads(object->meta.ns)) some.Put(object);
